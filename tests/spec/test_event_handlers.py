@@ -7,6 +7,7 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
+from tidewheel.runners.process.event_handlers import HandlerEnd
 
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.core.graph.findings import Findings
@@ -16,7 +17,6 @@ from tidewheel.formats.flow_cylc.node_checks import handler_problem
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
 from tidewheel.formats.flow_cylc.settings_reader import read_flow
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
-from tidewheel.runners.handler_processes import HandlerEnd
 from tidewheel.scheduler.handler_templates import (
     HandledNotice,
     HandledRun,

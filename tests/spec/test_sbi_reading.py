@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.core.operator.blocks import BlockCondition, Need
+from tidewheel.core.operator.blocks import BlockCondition, BlockNeed
 from tidewheel.formats.sip.scheduling_block import is_block_id, read_sbi
 from tidewheel.services.blocks.requests import fingerprint
 
@@ -66,8 +66,8 @@ def test_an_instance_is_read_with_all_of_its_blocks():
     assert first.parameters == {"n": 3, "x": [1, "a"]}
     assert (second.priority, second.type) == (0, "realtime")
     assert second.needs == (
-        Need(A, BlockCondition.COMPLETE),
-        Need(A, BlockCondition.STARTED),
+        BlockNeed(A, BlockCondition.COMPLETE),
+        BlockNeed(A, BlockCondition.STARTED),
     )
     assert request.body["scans"] == [{"duration": 7}]
 
@@ -83,7 +83,7 @@ def test_an_instance_is_read_with_all_of_its_blocks():
 )
 def test_conditions_are_those_of_stages(word, condition):
     request, _ = read(sbi(block(A), block(B, dependencies=[needs(A, word)])))
-    assert request.blocks[1].needs == (Need(A, BlockCondition(condition)),)
+    assert request.blocks[1].needs == (BlockNeed(A, BlockCondition(condition)),)
 
 
 @pytest.mark.req("R004-53")
@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_block_does_not_hide_the_rest_of_it():
     )
     assert findings.error_count == 3
     first, second = request.blocks
-    assert (first.workflow, first.needs) == ("vis", (Need(B, BlockCondition.COMPLETE),))
+    assert (first.workflow, first.needs) == ("vis", (BlockNeed(B, BlockCondition.COMPLETE),))
     assert second.workflow == ""  # the registry has nothing to say about it
 
 
@@ -202,7 +202,7 @@ def test_what_is_plainly_meant_is_tolerated_with_a_warning():
     request, findings = read(document)
     assert request.blocks[0].parameters == {"n": 1}
     assert request.blocks[0].version == ""
-    assert request.blocks[1].needs == (Need(A, BlockCondition.COMPLETE),)
+    assert request.blocks[1].needs == (BlockNeed(A, BlockCondition.COMPLETE),)
     assert sorted(codes(findings, Severity.WARNING)) == [
         *("capital-letters", "no-scheduling", "no-version", "other-spelling"),
         "other-spelling",

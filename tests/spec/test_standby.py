@@ -10,7 +10,7 @@ from tests.support.flows import flow
 from tidewheel.config import SchedulerSettings
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.operator.definition import NewRun, RunOptions
-from tidewheel.core.operator.requests import Batch, RunClaim
+from tidewheel.core.operator.requests import RunBatch, RunClaim
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.scheduler.standby import QUIET_SECONDS, Standby
@@ -63,7 +63,9 @@ class Station:
         lease = await store.claim_run(
             RunClaim(run=number, process=process, lease_seconds=LEASE)
         )
-        end = Batch(number=1, at=await store.now(), status="stopped", outbox=["{}"], ends=True)
+        end = RunBatch(
+            number=1, at=await store.now(), status="stopped", outbox=["{}"], ends=True
+        )
         await store.write_batch(lease, end)
         return number
 

@@ -4,16 +4,22 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tidewheel.core.sched.persistence import (
+    ForgetMemory,
+    PooledTaskRow,
+    PutMemory,
+    PutRun,
+    PutTask,
+)
+from tidewheel.core.sched.task_state import AtomValue, JobPhase, Verdict, VerdictKind
 
 from tests.kit.memory import MemoryStore
-from tidewheel.core.cycling.refusal import BadCycling
+from tidewheel.core.cycling.calendar import BadCycling
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.requests import Batch, RunClaim
+from tidewheel.core.operator.requests import RunBatch, RunClaim
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunState
-from tidewheel.core.sched.records import ForgetMemory, PutMemory, PutRun, PutTask, TaskRow
-from tidewheel.core.sched.states import Stage, Value, Verdict, VerdictKind
 from tidewheel.errors import Refused
 from tidewheel.services.definitions.snapshot import restore
 from tidewheel.services.workflow_state import (
@@ -41,7 +47,7 @@ FIRST = 946684800  # 20000101T0000Z
 
 
 def memory(name, *outputs, point=FIRST, flows=ONE, ended="succeeded"):
-    verdict = Verdict(VerdictKind.FINISHED, Value.NOT_TAKEN, ended)
+    verdict = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN, ended)
     made = tuple((output, flows) for output in outputs)
     verdicts = tuple((flow, verdict) for flow in flows) if ended else ()
     return PutMemory((point, name), flows, made, verdicts, 1)
@@ -49,7 +55,7 @@ def memory(name, *outputs, point=FIRST, flows=ONE, ended="succeeded"):
 
 def pooled(name, stage, point=FIRST, flows=ONE, ended=""):
     return PutTask(
-        TaskRow(
+        PooledTaskRow(
             point=point,
             name=name,
             flows=flows,
@@ -67,9 +73,9 @@ ROWS = (
     PutRun(RunState(FIRST)),
     memory("a", "submitted", "started", "succeeded", "file1"),
     memory("b", "submitted", "started", "failed", ended="failed"),
-    pooled("c", Stage.RUNNING),
+    pooled("c", JobPhase.RUNNING),
     memory("c", ended=""),
-    pooled("a", Stage.WAITING, flows=TWO),
+    pooled("a", JobPhase.WAITING, flows=TWO),
     ForgetMemory(memory("a", "succeeded", point=FIRST - DAY)),
 )
 
@@ -81,7 +87,7 @@ async def asked(question, rows=ROWS):
     run = await store.create_run(NewRun(workflow="other", definition="d", options=RunOptions()))
     process = HostProcess(host="h", boot_id="b", pid=1, started=0.0)
     lease = await store.claim_run(RunClaim(run=run.number, process=process))
-    batch = Batch(number=lease.batch + 1, at=Instant(5.0), status="running", changes=rows)
+    batch = RunBatch(number=lease.batch + 1, at=Instant(5.0), status="running", changes=rows)
     await store.write_batch(lease, batch)
 
     async def definition_of(view):

@@ -31,7 +31,7 @@ class UnknownName(Refused):
     code = "unknown_name"
 
     def __init__(self, kind: str, name: str, known: Iterable[str], advice: str) -> None:
-        from tidewheel.core.graph.spelling import nearest
+        from tidewheel.core.graph.suggestions import nearest
 
         near = nearest(name, known)
         do = f"did you mean {near!r}?" if near else advice
@@ -164,7 +164,7 @@ class Definition(NamedTuple):
         return dict(read_variables(self.source_options().variables, findings))
 
     def load_options(self) -> LoadOptions:
-        from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
+        from tidewheel.core.graph.definition import POLICIES, TIDEWHEEL
         from tidewheel.formats.flow_cylc.points import PointTexts
         from tidewheel.formats.flow_cylc.workflow import LoadOptions
 

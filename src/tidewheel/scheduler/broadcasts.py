@@ -16,8 +16,8 @@ from textwrap import dedent
 from typing import Any, NamedTuple
 
 from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
-from tidewheel.core.graph.spelling import nearest
-from tidewheel.core.operator.requests import Broadcast
+from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.node_groups import SCRIPT_ITEMS
@@ -132,7 +132,7 @@ def matching_items(text: str, items: Iterable[str]) -> list[str]:
 
 
 def settings_for(
-    broadcasts: Iterable[Broadcast], point: str, lineage: Sequence[str]
+    broadcasts: Iterable[StoredBroadcast], point: str, lineage: Sequence[str]
 ) -> list[Setting]:
     """What holds for one task, what counts less first; each item once, with its last value."""
     ranks = {name: rank for rank, name in enumerate(reversed(lineage))}

@@ -25,7 +25,7 @@ from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.scheduler.driving import RENDERING, Drive, timer_key
@@ -111,7 +111,7 @@ class LateStages:
         assert timer.point is not None
         key = (timer.point, timer.name)
         task = drive.pool.tasks.get(key)
-        if task is None or task.stage is not Stage.PREPARING:
+        if task is None or task.stage is not JobPhase.PREPARING:
             return
         one = Submit(key, task.submit, task.try_number, task.flows)
         if timer.name in drive.graph.nodes:

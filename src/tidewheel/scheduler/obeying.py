@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.outputs import STANDARD, unknown_output_text
-from tidewheel.core.operator import commands
-from tidewheel.core.operator.applying import answer_of, events_of
-from tidewheel.core.operator.commands import Command, read_command
+from tidewheel.core.operator import verbs
+from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.definition import (
     PYTHON,
     SIP,
@@ -17,9 +16,10 @@ from tidewheel.core.operator.definition import (
     is_same_content,
     sealed,
 )
-from tidewheel.core.operator.requests import Broadcast, CommandAnswer, CommandGiven
+from tidewheel.core.operator.requests import CommandAnswer, CommandGiven, StoredBroadcast
 from tidewheel.core.operator.run_log import command_line, command_name
-from tidewheel.core.operator.selecting import job_of
+from tidewheel.core.operator.selection import job_of
+from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Effect
 from tidewheel.errors import Refused
@@ -46,7 +46,7 @@ class Commands:
         drive = stage.drive
         ended_at = drive.run.ended_at
         command = read_command(given.body)
-        is_kept = isinstance(command, commands.REOPENING)
+        is_kept = isinstance(command, verbs.REOPENING)
         if ended_at is not None and given.at <= ended_at and not is_kept:
             raise Refused(f"{drive.run.name} ended before it could obey; ask again if need be")
         name, log = command_name(command), drive.work.log
@@ -67,7 +67,7 @@ class Commands:
         effects: list[Effect] = []
         for event in applied.events:
             effects += drive.step(event)
-        if isinstance(command, commands.Stop) and command.reason:
+        if isinstance(command, verbs.Stop) and command.reason:
             drive.aborted = command.reason
         return answer_of(drive.pool, applied, effects)
 
@@ -75,16 +75,16 @@ class Commands:
         self, stage: Stage, command: Command, at: Instant
     ) -> dict[str, object]:
         match command:
-            case commands.Reload(definition=digest):
+            case verbs.Reload(definition=digest):
                 return await self._reload(stage, digest, at)
-            case commands.Broadcast():
+            case verbs.Broadcast():
                 return _broadcast(stage, command)
-            case commands.Message():
+            case verbs.Message():
                 return _message(stage, command, at)
-            case commands.ExtTrigger(message=message, trigger_id=trigger_id):
+            case verbs.ExtTrigger(message=message, trigger_id=trigger_id):
                 stage.xtriggers.hear(message, trigger_id)
                 return {"message": message}
-            case commands.Stop(at_time=text):
+            case verbs.Stop(at_time=text):
                 when = _time(text, at)
                 stage.drive.agenda.set(timer_key(None, STOP_AT_TIME), when)
                 return {"stops_at": when}
@@ -131,11 +131,11 @@ class Commands:
         return kept
 
 
-def _broadcast(stage: Stage, command: commands.Broadcast) -> dict[str, object]:
+def _broadcast(stage: Stage, command: verbs.Broadcast) -> dict[str, object]:
     there = stage.nodes.broadcasts
     stages = stage.restored.stages
     containers = frozenset() if stages is None else stages.in_containers
-    rows: list[Broadcast] = rows_of(command, there, stage.drive.graph, containers)
+    rows: list[StoredBroadcast] = rows_of(command, there, stage.drive.graph, containers)
     before = {one[:3]: one.value for one in there}
     stage.broadcast(rows)
     return {
@@ -152,7 +152,7 @@ def _broadcast(stage: Stage, command: commands.Broadcast) -> dict[str, object]:
     }
 
 
-def _message(stage: Stage, command: commands.Message, at: Instant) -> dict[str, object]:
+def _message(stage: Stage, command: verbs.Message, at: Instant) -> dict[str, object]:
     drive = stage.drive
     key, submit = job_of(drive.pool, command.id)
     task = drive.pool.tasks.get(key)

@@ -13,28 +13,27 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.operator.definition import SIP, RunOptions, StoredDefinition
 from tidewheel.core.operator.end_reasons import aborted_for, stopped_at
-from tidewheel.core.operator.point_texts import read_point
-from tidewheel.core.operator.requests import Broadcast, RunLease, StoredRun, Undelivered
-from tidewheel.core.operator.run_log import Line, RunLog
-from tidewheel.core.operator.selecting import select
+from tidewheel.core.operator.requests import RunLease, StoredBroadcast, StoredRun, Undelivered
+from tidewheel.core.operator.run_log import RunLog, RunLogLine
+from tidewheel.core.operator.selection import read_point, select
 from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import (
+    AllHeldAfter,
     Event,
-    HoldAfter,
-    Pause,
-    Reload,
     RunContinued,
+    RunPaused,
+    RunReloaded,
     RunStarted,
-    StopAtPoint,
+    StopPointSet,
 )
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.records import reads_otherwise
-from tidewheel.core.sched.spawning import TIMERS
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.explain import trigger_line
+from tidewheel.core.sched.persistence import reads_otherwise
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.spawn import TIMERS
 from tidewheel.core.sched.step import Outcome
-from tidewheel.core.sched.trigger_log import trigger_line
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.broadcasts import says_where
@@ -80,7 +79,7 @@ class Taken:
     lease: RunLease
     definition: StoredDefinition
     restored: RestoredDefinition
-    pool: Pool
+    pool: TaskPool
     stored: StoredRun
     undelivered: Sequence[Undelivered] = ()  # events of which somebody is still to be told
     anew: GivenAnew | None = None
@@ -193,8 +192,8 @@ class Stage:
         drive, anew = self.drive, self._anew
         drive.work.steps += 1  # let everybody see who has it now
         if self._reads_otherwise:
-            drive.work.log.append(Line("WARNING", READS_OTHERWISE))
-            drive.step(Reload(drive.graph, now))
+            drive.work.log.append(RunLogLine("WARNING", READS_OTHERWISE))
+            drive.step(RunReloaded(drive.graph, now))
         given = None
         if anew is not None:
             drive.work.options = anew.options
@@ -207,12 +206,12 @@ class Stage:
             drive.step(RunContinued(now, stop_point(drive.pool, given)))
             self.timers.begin(drive, now)
         elif given is not None:
-            drive.step(StopAtPoint(given, now))
+            drive.step(StopPointSet(given, now))
         if anew is not None and anew.given.paused:
-            drive.step(Pause(now))
+            drive.step(RunPaused(now))
         if anew is not None and anew.given.hold_after:
             point = read_point(drive.graph.cycling, anew.given.hold_after)
-            drive.step(HoldAfter(point, now))
+            drive.step(AllHeldAfter(point, now))
 
     def _wait_again(self, now: Instant) -> None:
         """Xtriggers that pooled tasks wait for; timers were read from the store."""
@@ -229,7 +228,7 @@ class Stage:
         at = self.drive.agenda.at(timer_key(key, wait))
         return self.xtriggers.due_at(key, wait) if at is None else at
 
-    def broadcast(self, rows: Sequence[Broadcast]) -> None:
+    def broadcast(self, rows: Sequence[StoredBroadcast]) -> None:
         """Refused if jobs would then go where nobody has described a place."""
         placing = [one for one in rows if one.value is not None and says_where(one.setting)]
         if placing and self.drive.run.options.mode == RunMode.LIVE:
@@ -272,7 +271,7 @@ class Stage:
         self.task_timers.reload(graph)
         self._submissions.reload(self.definition.digest, restored)
         self.late_stages.reload(restored.stages)
-        self.drive.step(Reload(graph, now))
+        self.drive.step(RunReloaded(graph, now))
         self.restored = restored
         self._own_stops.add(graph.cycling.stop)
         self.drive.graph = graph

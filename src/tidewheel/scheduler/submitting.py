@@ -9,7 +9,7 @@ from tidewheel.core.graph.node import RunMode
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts, XtriggerResults
 from tidewheel.scheduler.nodes import Nodes

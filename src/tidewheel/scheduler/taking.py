@@ -12,14 +12,14 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import RunLease
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.records import rebuild
+from tidewheel.core.sched.dependency_index import DependencyIndex
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.persistence import rebuild
 from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
-from tidewheel.runners.functions import Functions
+from tidewheel.runners.python.functions import Functions
 from tidewheel.scheduler.going_on import check_final, options_from_now_on
 from tidewheel.scheduler.late_stages import LateMeans
 from tidewheel.scheduler.mail import MailSettings
@@ -61,7 +61,9 @@ class SchedulerHome:
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
     pace: Callable[[RunOptions, StoredDefinition], float] = at_once
     read: Read = read_in_thread
-    plan_of: Callable[[Graph], Plan] = plan_of  # a test may number prerequisites otherwise
+    plan_of: Callable[[Graph], DependencyIndex] = (
+        build_index  # a test may number prerequisites otherwise
+    )
     platforms: Mapping[str, Platform] = field(default_factory=dict)
 
 

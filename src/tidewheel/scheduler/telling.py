@@ -26,7 +26,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Unavailable
 from tidewheel.ports.runs import RunStore
 from tidewheel.scheduler.driving import Drive

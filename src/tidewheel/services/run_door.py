@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.node import RunMode
-from tidewheel.core.operator.commands import REOPENING, Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.meant_run import only_run
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.verbs import REOPENING, Command, command_text
+from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,

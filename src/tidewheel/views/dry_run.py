@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.applying import Applied, events_of
-from tidewheel.core.operator.commands import Command, Reload, Stop
+from tidewheel.core.operator.command_events import AppliedCommand, events_of
 from tidewheel.core.operator.definition import is_same_content
+from tidewheel.core.operator.verbs import Command, Reload, Stop
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import KillJob, PollJob, Submit
-from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.preview import Tried, look_ahead, tried
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import reread, restore
@@ -33,8 +33,8 @@ async def dry_run_document(
     notices: list[str] = []
     match command:
         case Reload():
-            event = events.Reload(await _graph(store, home, looked, command), looked.now)
-            applied = Applied(events=(event,))
+            event = events.RunReloaded(await _graph(store, home, looked, command), looked.now)
+            applied = AppliedCommand(events=(event,))
         case Stop(at_time=text) if applied.by_scheduler:
             notices = [f"it would stop at this time: {text}"]
         case _ if applied.by_scheduler:
@@ -63,7 +63,9 @@ async def dry_run_document(
     }
 
 
-def _at_once(looked: Looked, command: Command, applied: Applied, start: Tried) -> Document:
+def _at_once(
+    looked: Looked, command: Command, applied: AppliedCommand, start: Tried
+) -> Document:
     pool, keys = looked.pool, dict.fromkeys((*applied.tasks, *start.touched))
     killed = [one.task for one in start.effects if isinstance(one, KillJob)]
     polled = [one.task for one in start.effects if isinstance(one, PollJob)]
@@ -82,7 +84,7 @@ def _at_once(looked: Looked, command: Command, applied: Applied, start: Tried) -
     }
 
 
-def _changes(looked: Looked, after: Pool, keys: Sequence[Key]) -> list[Document]:
+def _changes(looked: Looked, after: TaskPool, keys: Sequence[Key]) -> list[Document]:
     found = []
     for key in keys:
         old, new = words_of(looked.pool, key), words_of(after, key)
@@ -93,7 +95,7 @@ def _changes(looked: Looked, after: Pool, keys: Sequence[Key]) -> list[Document]
     return found
 
 
-def _outputs(pool: Pool, key: Key) -> set[str]:
+def _outputs(pool: TaskPool, key: Key) -> set[str]:
     task, memory = pool.tasks.get(key), pool.recall(*key)
     return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
 

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.stream import Event, RunEvent, TaskEvent
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
+    PooledTaskRow,
     PutMemory,
     PutTask,
-    TaskRow,
 )
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import restore
@@ -116,9 +116,9 @@ def changed_tasks(changes: Iterable[Change]) -> dict[Key, tuple[TaskWords, int]]
 
 def last_rows(
     changes: Iterable[Change],
-) -> tuple[dict[Key, TaskRow | None], dict[Key, PutMemory]]:
+) -> tuple[dict[Key, PooledTaskRow | None], dict[Key, PutMemory]]:
     """The last row of each such task, None if it left, and what is remembered of it."""
-    rows: dict[Key, TaskRow | None] = {}
+    rows: dict[Key, PooledTaskRow | None] = {}
     memories: dict[Key, PutMemory] = {}
     for change in changes:
         match change:

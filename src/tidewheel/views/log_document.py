@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.core.operator.job_names import JobName, read_job_name
-from tidewheel.core.sched.states import Key
+from tidewheel.core.operator.names import JobName, read_job_name
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.paths import runs_directory, submission_directory

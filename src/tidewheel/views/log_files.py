@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tidewheel.errors import Refused
-from tidewheel.runners.plain_files import open_plain
+from tidewheel.runners.safe_open import open_plain
 from tidewheel.services.paths import log_generations, run_directory
 
 TEXT_BYTES_MAX = 1024 * 1024

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.core.operator.job_names import JobName, read_job_name
+from tidewheel.core.operator.names import JobName, read_job_name
 from tidewheel.core.operator.views import RunView
 from tidewheel.ports.runs import LogPart, LogPlace
 from tidewheel.ports.store import Store

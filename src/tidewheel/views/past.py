@@ -12,9 +12,9 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import ChangesView, RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.records import PutRun
+from tidewheel.core.sched.dependency_index import DependencyIndex
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.persistence import PutRun
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import RestoredDefinition
@@ -67,7 +67,7 @@ class Pasts:
 
     def __init__(self) -> None:
         self._checkpoints = Checkpoints()
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, DependencyIndex] = {}
 
     async def then(
         self,
@@ -104,11 +104,11 @@ class Pasts:
                 break
         return replay
 
-    def _plan(self, run: int, graph: Graph) -> Plan:
+    def _plan(self, run: int, graph: Graph) -> DependencyIndex:
         """Of its own, as far as a pool of the past may add nodes that are gone since."""
         plan = self._plans.pop(run, None)
         if plan is None or plan.graph is not graph:
-            plan = plan_of(graph)
+            plan = build_index(graph)
         self._plans[run] = plan
         while len(self._plans) > PLANS_MAX:
             del self._plans[next(iter(self._plans))]

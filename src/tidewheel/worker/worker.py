@@ -23,19 +23,22 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tidewheel.config import OnStop, WorkerSettings
+from tidewheel.core.queue.access import Served
 from tidewheel.core.queue.requests import NewWorker
-from tidewheel.core.queue.serving import Served
 from tidewheel.errors import Unavailable
 from tidewheel.ports.runners import Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.alarm import within
-from tidewheel.services.crew import Crew
 from tidewheel.services.paths import store_name, tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
-from tidewheel.worker.adoption import dead_workers_with_leases, orphans_of_the_dead
+from tidewheel.services.task_group import TaskGroup
+from tidewheel.services.wakeup import within
+from tidewheel.worker.adoption import (
+    dead_workers_with_leases,
+    orphans_of_the_dead,
+    remove_leftovers,
+)
 from tidewheel.worker.attempts import StopReason
-from tidewheel.worker.leftovers import remove_leftovers
-from tidewheel.worker.shift import Equipment, Host, Shift
+from tidewheel.worker.runtime import Equipment, Host, Shift
 
 FLUSH_SECONDS_MIN = 1.0
 FLUSH_SECONDS_MAX = 5.0
@@ -93,10 +96,10 @@ class Worker(Service):
         return await self._shift.claims.run_once()
 
     async def run(self) -> None:
-        crew = Crew()
+        crew = TaskGroup()
         await crew.oversee(self._work(crew))
 
-    async def _work(self, crew: Crew) -> None:
+    async def _work(self, crew: TaskGroup) -> None:
         shift = self._shift = await self.persist(partial(self._register, crew))
         if shift is None:
             return
@@ -118,7 +121,7 @@ class Worker(Service):
         jobs = len(shift.jobs)
         self.tell("worker.stopped", settled=shift.settled, jobs=jobs, leaves=self._leaves())
 
-    async def _register(self, crew: Crew) -> Shift:
+    async def _register(self, crew: TaskGroup) -> Shift:
         settings, host = self._settings, self._equipment.host
         store_id = await self._store.store_id()
         worker = await self._store.register_worker(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel.core.operator.job_names import RUN_DIRECTORY, read_job_name
+from tidewheel.core.operator.names import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
@@ -16,8 +16,8 @@ from tidewheel.services.paths import (
     submission_directory,
 )
 from tidewheel.worker.attempts import Attempt, AttemptKey, Listener
+from tidewheel.worker.capacity import Room
 from tidewheel.worker.heartbeats import LeaseBook
-from tidewheel.worker.room import Room
 
 Supply = Callable[[Claimed, Path], Awaitable[None]]  # a job of a run, and the run's folder
 

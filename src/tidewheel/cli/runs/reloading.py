@@ -15,7 +15,7 @@ from tidewheel.cli.runs.on_server import folder_here
 from tidewheel.cli.runs.target import find_target
 from tidewheel.client.runs import Runs
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.core.operator.commands import Reload
+from tidewheel.core.operator.verbs import Reload
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import NotRunning, Refused
 from tidewheel.services.definitions.snapshot import Captured

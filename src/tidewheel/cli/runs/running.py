@@ -53,7 +53,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.runners.processes import is_process_alive
+from tidewheel.runners.process.processes import is_process_alive
 from tidewheel.scheduler.choosing import (
     is_driven,
     is_same_request,

@@ -8,8 +8,8 @@ from typing import cast
 from tidewheel.core.graph.node import (
     Events,
     Mail,
+    NodePlace,
     Pairs,
-    Place,
     Retries,
     RunMode,
     Scripts,
@@ -145,9 +145,9 @@ def retries(values: Values) -> Retries:
     )
 
 
-def place(values: Values) -> Place:
+def place(values: Values) -> NodePlace:
     job, remote = _section(values, "job"), _section(values, "remote")
-    return Place(
+    return NodePlace(
         platform=_text(values, "platform"),
         directives=pairs(_section(values, "directives")),
         work_subdirectory=_text(values, "work sub-directory"),

@@ -22,20 +22,19 @@ from pathlib import Path
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
-from tidewheel.runners.ended_job import EndedJob
-from tidewheel.runners.job_directory import JobDirectory
+from tidewheel.runners.job_directory import JobDirectory, run_folders
 from tidewheel.runners.job_environment import (
     SECRET,
     inherited_environment,
     job_environment,
+    limits_script,
 )
-from tidewheel.runners.job_limits import limits_script
-from tidewheel.runners.message_client import MESSAGE_LIMIT
 from tidewheel.runners.messages import MessageServer
-from tidewheel.runners.run_folders import run_folders
+from tidewheel.runners.messages.client import MESSAGE_LIMIT
+from tidewheel.runners.outcome import EndedJob, cannot_start, host_trouble
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import caller_of
-from tidewheel.runners.shell_ends import cannot_start, host_trouble
+from tidewheel.runners.slurm.cancel import SlurmLeftovers
 from tidewheel.runners.slurm.directives import (
     RUNNER_LABEL,
     head_lines,
@@ -43,26 +42,27 @@ from tidewheel.runners.slurm.directives import (
     refusal,
     resource_directives,
 )
-from tidewheel.runners.slurm.ends import ENDED, not_submitted
-from tidewheel.runners.slurm.job import SlurmJob, job_name, key_of
-from tidewheel.runners.slurm.leftovers import SlurmLeftovers
-from tidewheel.runners.slurm.programs import (
-    Slurm,
-    SlurmNotReached,
-    SlurmRefused,
-    SlurmSilent,
-)
-from tidewheel.runners.slurm.record import (
+from tidewheel.runners.slurm.job import (
+    SlurmJob,
     SlurmRecord,
+    SlurmReports,
+    job_name,
+    key_of,
     known_id,
     make_void,
     read_record,
     write_id,
     write_key,
 )
-from tidewheel.runners.slurm.reports import SlurmReports
+from tidewheel.runners.slurm.outcome import ENDED, not_submitted
+from tidewheel.runners.slurm.poller import LAST_WORD_SECONDS, SlurmWatch, TellTrouble
+from tidewheel.runners.slurm.programs import (
+    Slurm,
+    SlurmNotReached,
+    SlurmRefused,
+    SlurmSilent,
+)
 from tidewheel.runners.slurm.script import batch_script, read_variable, write_environment
-from tidewheel.runners.slurm.watch import LAST_WORD_SECONDS, SlurmWatch, TellTrouble
 
 KEY_BYTES = 8
 JOB_RUNNER = "TIDEWHEEL_JOB_RUNNER"  # in a job's environment
