@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tidewheel.formats.flow_cylc.editor_files import grammar, json_schema
-from tidewheel.formats.sip.editor_schema import sip_json_schema
+from tidewheel.formats.sip.keys import sip_json_schema
 
 FOLDER = Path(__file__).with_name("editors")
 

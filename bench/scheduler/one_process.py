@@ -12,7 +12,7 @@ from tidewheel.core.operator.definition import NewRun, RunOptions
 from tidewheel.core.operator.views import RunView
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_workflow
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.kept import capture, load_options
+from tidewheel.services.definitions.snapshot import capture, load_options
 from tidewheel.wiring.stores import opened_store
 
 

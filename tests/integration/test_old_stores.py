@@ -14,7 +14,7 @@ import pytest
 
 from tidewheel.config import StoreSettings
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
-from tidewheel.services.definitions.kept import sealed
+from tidewheel.services.definitions.snapshot import sealed
 from tidewheel.store.migrate import MIGRATIONS, Migration
 from tidewheel.store.postgres import open_postgres_store
 from tidewheel.store.postgres_schema import migrate as migrate_postgres

@@ -5,7 +5,7 @@ import pytest
 from tests.support.http_server import running_server
 from tests.support.workflow_folders import PYTHON, TEMPLATE, sip_files
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.services.registry.door import StoreRegistryDoor
+from tidewheel.services.registry.service import RegistryService
 
 CYCLING = """\
 [scheduling]
@@ -92,7 +92,7 @@ def test_stages_are_drawn_though_a_parameter_is_lacking(reader):
 
 def test_what_is_written_in_python_is_not_read_by_a_server(server, reader):
     """It came into the registry where the store is."""
-    door = StoreRegistryDoor(server.store, None, code_trusted=True)
+    door = RegistryService(server.store, None, code_trusted=True)
     bundle = Bundle(files={"cycle.py": PYTHON.encode()}, file="cycle.py", version="1")
     (made,) = server.do(door.register([bundle], who="a test"))["workflows"]
     told = drawn(reader, f"{made['name']}/1")

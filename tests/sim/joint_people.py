@@ -13,8 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
-from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
-
 from tests.kit.faults import QUIET_AT
 from tests.kit.network import LATE_SECONDS_MAX
 from tests.kit.processes import Process
@@ -34,6 +32,7 @@ from tidewheel.scheduler.run_driver import RunDriver
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.stage import Stage
 from tidewheel.scheduler.taking import SchedulerHome, driver_of
+from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 SETTLED_AT = QUIET_AT + LATE_SECONDS_MAX + 1.0  # no late repetition undoes what is done now

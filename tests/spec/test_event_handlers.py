@@ -7,8 +7,6 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
-from tidewheel.formats.flow_cylc.settings_reader import read_flow
-from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.core.graph.findings import Findings
@@ -16,6 +14,8 @@ from tidewheel.core.graph.node import NO_EVENTS, Events, Mail, NodeDef, RunMode,
 from tidewheel.core.queue.task import Instant
 from tidewheel.formats.flow_cylc.node_checks import handler_problem
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
+from tidewheel.formats.flow_cylc.settings_reader import read_flow
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.runners.process.event_handlers import HandlerEnd
 from tidewheel.scheduler.handler_templates import (
     HandledNotice,

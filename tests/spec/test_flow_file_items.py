@@ -8,10 +8,10 @@ from textwrap import dedent
 import pytest
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.flow_cylc.loading import SourceOptions
-from tidewheel.formats.flow_cylc.reading import read_flow
 from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
-from tidewheel.formats.flow_cylc.xtrigger_call import XtriggerCall
+from tidewheel.formats.flow_cylc.settings_reader import read_flow
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions
+from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall
 
 GRAPH = '[scheduling]\n    [[graph]]\n        R1 = "a"\n'
 

@@ -8,9 +8,9 @@ from textwrap import dedent
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.formats.flow_cylc.loading import SourceOptions, read_source
-from tidewheel.formats.flow_cylc.reading import read_flow, read_settings
 from tidewheel.formats.flow_cylc.settings import FlowSettings
+from tidewheel.formats.flow_cylc.settings_reader import read_flow, read_settings
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 
 GRAPH = '[scheduling]\n    [[graph]]\n        R1 = "a"\n'
 

@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.flow_cylc.loading import SourceOptions, read_source
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
 
@@ -243,8 +243,8 @@ def test_a_plain_file_loads_no_template_engine(tmp_path):
         import sys
         from pathlib import Path
         from tidewheel.core.graph.findings import Findings
-        from tidewheel.formats.flow_cylc.loading import SourceOptions
-        from tidewheel.formats.flow_cylc.reading import read_flow
+        from tidewheel.formats.flow_cylc.source_loader import SourceOptions
+        from tidewheel.formats.flow_cylc.settings_reader import read_flow
         read_flow(Path(sys.argv[1]), SourceOptions(), Findings())
         print({"jinja2", "subprocess", "metomi"} & set(sys.modules))
     """)

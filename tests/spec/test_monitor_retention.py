@@ -4,11 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from tidewheel.services.paths import (
-    attempt_directory,
-    run_directory,
-    tasks_directory,
-)
 
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.scripted_runner import Script
@@ -20,6 +15,11 @@ from tidewheel.core.queue.requests import HostProcess, KeysetPage, TaskFilter, U
 from tidewheel.core.queue.task import Instant, Need, NewTask, TaskId
 from tidewheel.errors import Duplicate, NotFound
 from tidewheel.scheduler.run_owner import take_folder
+from tidewheel.services.paths import (
+    attempt_directory,
+    run_directory,
+    tasks_directory,
+)
 
 HOUR = 3_600.0
 DAY = 24 * HOUR

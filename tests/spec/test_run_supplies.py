@@ -9,7 +9,7 @@ from tidewheel.core.operator.definition import StoredDefinition, StoredFile
 from tidewheel.errors import NotFound, Refused, RunnerUnable, StoreUnreachable
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.run_owner import STORE
-from tidewheel.services.run_supplies import Supplies, held_definition, wanted_definition
+from tidewheel.services.definition_sync import Supplies, held_definition, wanted_definition
 
 
 def definition(digest, **files):

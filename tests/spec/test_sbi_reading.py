@@ -6,10 +6,10 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tidewheel.formats.sip.scheduling_block import is_block_id, read_sbi
 
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.operator.blocks import BlockCondition, BlockNeed
+from tidewheel.formats.sip.scheduling_block import is_block_id, read_sbi
 from tidewheel.services.blocks.requests import fingerprint
 
 A, B, C = (f"PB-20261115-sip-{letter}" for letter in "abc")

@@ -8,10 +8,9 @@ import pytest
 from tests.support.sips import COMPOSE, codes, found, judged, sip, with_compose, yaml_value
 from tests.support.workflow_folders import put
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.formats.sip.bundle import sources_in
-from tidewheel.formats.sip.folder_reading import read_folder
-from tidewheel.formats.sip.judging import judge
-from tidewheel.formats.sip.sip_source import SipSource
+from tidewheel.formats.sip.bundle import read_folder, sources_in
+from tidewheel.formats.sip.text_files import SipSource
+from tidewheel.formats.sip.validation import validate
 
 STAGE = {
     "id": "a",
@@ -24,7 +23,7 @@ STAGE = {
 
 def as_json(stages, **more):
     document = {"schema_version": "2.0", "stages": stages, **more}
-    return judge(sip(json.dumps(document), with_compose("a"), file="f-1.0.0.json"))
+    return validate(sip(json.dumps(document), with_compose("a"), file="f-1.0.0.json"))
 
 
 def without(key):
@@ -46,7 +45,7 @@ def test_advice_about_a_json_file_is_json(key):
 @pytest.mark.parametrize("file", ["f-1.0.0.json", "f-1.0.0.yaml"])
 def test_an_entry_that_is_advised_is_read_as_a_mapping(wrong, file):
     text = json.dumps({"schema_version": "2.0", "stages": wrong})
-    (error,) = found(judge(sip(text, with_compose("a"), file=file)).findings, Severity.ERROR)
+    (error,) = found(validate(sip(text, with_compose("a"), file=file)).findings, Severity.ERROR)
     advised = re.search(r"(- )?\{.*\}", error.hint)[0]
     read = json.loads(f"[{advised}]") if file.endswith("json") else yaml_value(advised)
     (entry,) = read
@@ -56,10 +55,10 @@ def test_an_entry_that_is_advised_is_read_as_a_mapping(wrong, file):
 @pytest.mark.req("R004-11")
 @pytest.mark.parametrize("file", ["f-1.0.0.json", "f-1.0.0.yaml"])
 def test_a_file_of_another_kind_is_told_how_a_definition_begins(file):
-    (error,) = found(judge(sip("[]", file=file)).findings)
+    (error,) = found(validate(sip("[]", file=file)).findings)
     assert error.code == "no-definition"
     beginning = error.hint.removeprefix("write ")
-    assert judge(sip(beginning, file=file)).runnable
+    assert validate(sip(beginning, file=file)).runnable
 
 
 @pytest.mark.req("R004-35", "R004-36", "R004-38")
@@ -108,7 +107,7 @@ def test_another_word_for_how_much_is_understood(resource, meant):
 def test_a_scheduling_block_instance_is_no_definition_and_told_what_to_do_with_it():
     instance = {"id": "SBI-20190117-test-001", "version": "2.0", "processing_blocks": []}
     source = sip(json.dumps(instance), file="sbi.json")
-    (error,) = found(judge(source).findings)
+    (error,) = found(validate(source).findings)
     assert error.code == "no-definition"
     assert "tidewheel sbi submit sbi.json" in error.hint
 
@@ -122,7 +121,7 @@ def test_a_value_that_is_looked_for_in_the_stage_is_told_its_own_name(name):
         "docker_compose.yaml.j2": f"{COMPOSE}    command: '{{{{ stage.{name} }}}}'\n",
     }
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
-    (error,) = found(judge(sip(text, {"a": files})).obstacles)
+    (error,) = found(validate(sip(text, {"a": files})).obstacles)
     assert (error.code, error.position.line) == ("template-undefined", 6)
     assert f"write {{{{ {name} }}}}" in error.hint
 
@@ -131,7 +130,7 @@ def test_a_value_that_is_looked_for_in_the_stage_is_told_its_own_name(name):
 def test_a_comma_that_is_missing_hides_no_other_finding():
     text = json.dumps({"schema_version": "2.0", "stages": [without("timeout")]}, indent=1)
     broken = text.replace('"1.0.0",', '"1.0.0"')
-    judgement = judge(sip(broken, with_compose("a"), file="f-1.0.0.json"))
+    judgement = validate(sip(broken, with_compose("a"), file="f-1.0.0.json"))
     assert codes(judgement.findings) == ["json-syntax", "no-timeout"]
 
 
@@ -150,7 +149,7 @@ def test_values_that_do_not_go_together_are_named_by_their_kinds(line, words):
     compose = f"{COMPOSE}    labels: ['{line}']\n"
     files = {"docker_compose.yaml.j2": compose, "args.yaml": "text: '2'\nitems: [1]\n"}
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
-    (error,) = found(judge(sip(text, {"a": files})).obstacles)
+    (error,) = found(validate(sip(text, {"a": files})).obstacles)
     assert error.message == f"this cannot be computed: {words}"
 
 
@@ -184,7 +183,7 @@ def test_units_of_others_are_told_as_they_are_written_here(key, value, meant):
 )
 def test_a_template_whose_name_does_not_say_so_is_warned_of(name, text):
     definition = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
-    (warning,) = found(judge(sip(definition, {"a": {name: text}})).findings)
+    (warning,) = found(validate(sip(definition, {"a": {name: text}})).findings)
     assert (warning.code, warning.severity) == ("template-name", Severity.WARNING)
     line = text.splitlines()[warning.position.line - 1]
     assert "{{" in line or "{%" in line
@@ -194,14 +193,14 @@ def test_a_template_whose_name_does_not_say_so_is_warned_of(name, text):
 def test_what_an_engine_reads_itself_is_no_template():
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
     compose = f"{COMPOSE}    hostname: '{{{{.Node.Hostname}}}}'\n"
-    assert not list(judge(sip(text, {"a": {"docker_compose.yaml": compose}})).findings)
+    assert not list(validate(sip(text, {"a": {"docker_compose.yaml": compose}})).findings)
 
 
 @pytest.mark.req("R004-35")
 @pytest.mark.parametrize("name", ["script.py", "script.sh.j2"])
 def test_a_script_of_another_kind_is_told_how_it_is_called(name):
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
-    (error,) = found(judge(sip(text, {"a": {name: "x"}})).findings)
+    (error,) = found(validate(sip(text, {"a": {name: "x"}})).findings)
     assert error.code == "script-file-kind"
     assert "TIDEWHEEL_STAGE_DIR" in error.hint and "$PARAMETER_name" in error.hint
 
@@ -213,7 +212,7 @@ def test_a_later_stage_that_lacks_a_parameter_is_told_who_could_give_it():
     for last, is_told in ((stages[:1], False), (stages, True)):
         text = json.dumps({"schema_version": "2.0", "stages": last})
         folders = {"a": {"docker_compose.yaml": COMPOSE}, last[-1]["id"]: files}
-        (note,) = judge(sip(text, folders, file="f-1.0.0.json")).findings
+        (note,) = validate(sip(text, folders, file="f-1.0.0.json")).findings
         assert note.hint.startswith("a request gives it: n=VALUE")
         assert note.hint.endswith("which names it in its outputs.yaml") is is_told
 
@@ -246,7 +245,7 @@ def test_a_template_that_fails_is_told_what_would_do(line, hint):
     compose = f"{COMPOSE}    labels: ['{line}']\n"
     files = {"docker_compose.yaml.j2": compose, "args.yaml": "a: [1]\nb: {color: '2'}\n"}
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
-    (error,) = found(judge(sip(text, {"a": files})).obstacles)
+    (error,) = found(validate(sip(text, {"a": files})).obstacles)
     assert error.position.line == 6
     assert hint in error.hint
 
@@ -255,7 +254,7 @@ def test_a_template_that_fails_is_told_what_would_do(line, hint):
 def test_a_stage_folder_without_one_for_its_version_is_told_what_to_make():
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
     files = {"f-1.0.0.yaml": text.encode(), "stages/a/docker_compose.yaml": COMPOSE.encode()}
-    (error,) = found(judge(SipSource(file="f-1.0.0.yaml", files=files)).findings)
+    (error,) = found(validate(SipSource(file="f-1.0.0.yaml", files=files)).findings)
     assert error.code == "no-stage-folder"
     assert error.hint == "put what is in stages/a into a folder 1.0.0 there"
 
@@ -278,7 +277,7 @@ def test_a_missing_folder_of_stages_is_told_once_with_the_one_that_is_there(
     put(tmp_path, files)
     (uploaded,) = sources_in({path: one.encode() for path, one in files.items()}, Findings())
     for source in (uploaded, read_folder(tmp_path / "f-1.0.0.json", Findings())):
-        (error,) = found(judge(source).findings)
+        (error,) = found(validate(source).findings)
         assert (error.code, error.hint.startswith(hint)) == ("no-stages-folder", True)
 
 
@@ -286,7 +285,7 @@ def test_a_missing_folder_of_stages_is_told_once_with_the_one_that_is_there(
 @pytest.mark.parametrize("name", ["docker_compose.j2.yaml", "Docker_Compose.yaml.j2"])
 def test_a_compose_file_of_almost_the_right_name_is_named_whole(name):
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
-    (error,) = found(judge(sip(text, {"a": {name: COMPOSE}})).findings)
+    (error,) = found(validate(sip(text, {"a": {name: COMPOSE}})).findings)
     assert (error.code, error.hint.split(" is there")[0]) == ("no-compose-file", name)
 
 
@@ -296,22 +295,22 @@ def test_a_compose_file_of_almost_the_right_name_is_named_whole(name):
 )
 def test_a_file_that_was_probably_meant_to_be_read_is_warned_of(name, meant):
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
-    (warning,) = found(judge(sip(text, with_compose(a={name: "{}"}))).findings)
+    (warning,) = found(validate(sip(text, with_compose(a={name: "{}"}))).findings)
     assert (warning.code, warning.severity) == ("unread-file", Severity.WARNING)
     assert meant in warning.hint
     right = with_compose(a={name: "{}", "parameters.yaml": "n: 1\n", "args.json": "{}"})
-    assert not list(judge(sip(text, right)).findings)
+    assert not list(validate(sip(text, right)).findings)
 
 
 @pytest.mark.req("R004-37")
 def test_parameters_that_look_like_a_template_are_warned_of():
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
     files = with_compose(a={"parameters.yaml": "n: 1\nm: '{{ n }}0'\n"})
-    assert codes(judge(sip(text, files)).findings) == ["parameters-template"]
+    assert codes(validate(sip(text, files)).findings) == ["parameters-template"]
 
 
 def test_yaml_in_a_json_file_is_told_so():
-    (error,) = found(judge(sip("# x\nschema_version: '2.0'\n", file="f.json")).findings)
+    (error,) = found(validate(sip("# x\nschema_version: '2.0'\n", file="f.json")).findings)
     assert (error.code, error.position.line) == ("json-syntax", 2)
     assert "call the file .yaml" in error.hint
 
@@ -323,7 +322,7 @@ def test_a_parameter_with_a_hyphen_is_told_how_templates_name_it():
         "parameters.yaml": "image-tag: latest\n",
     }
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
-    judgement = judge(sip(text, {"a": files}))
+    judgement = validate(sip(text, {"a": files}))
     assert {one.code for one in judgement.findings} == {"undeclared-parameter"}
     assert all("parameters['image-tag']" in one.hint for one in judgement.findings)
 
@@ -331,7 +330,7 @@ def test_a_parameter_with_a_hyphen_is_told_how_templates_name_it():
 def test_a_name_is_not_taken_for_one_of_ours_that_is_hardly_like_it():
     files = {"docker_compose.yaml.j2": f"{COMPOSE}    labels: ['{{{{ tag }}}}']\n"}
     text = "schema_version: '2.0'\nstages:\n- " + json.dumps(STAGE)
-    (note,) = judge(sip(text, {"a": files})).findings
+    (note,) = validate(sip(text, {"a": files})).findings
     assert (note.severity, note.hint) == (Severity.NOTE, "a request gives it: tag=VALUE")
 
 
@@ -339,7 +338,7 @@ def test_a_name_is_not_taken_for_one_of_ours_that_is_hardly_like_it():
 @pytest.mark.parametrize("stages", ["{a: {version: 1.0.0}}", "a"])
 def test_stages_that_are_no_list_are_told_so_in_a_template_too(stages):
     text = f"schema_version: '2.0'\n# {{{{ n }}}}\nstages: {stages}\n"
-    (error,) = found(judge(sip(text, file="f-1.0.0.yaml.j2")).findings, Severity.ERROR)
+    (error,) = found(validate(sip(text, file="f-1.0.0.yaml.j2")).findings, Severity.ERROR)
     assert (error.code, error.position.line) == ("value-kind", 3)
 
 

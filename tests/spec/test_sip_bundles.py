@@ -5,9 +5,8 @@ import pytest
 from tests.support.sips import COMPOSE, codes, definition, stage
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.operator.definition import stored_files
-from tidewheel.formats.sip.bundle import sources_in
-from tidewheel.formats.sip.folder_reading import find_definitions
-from tidewheel.formats.sip.judging import judge
+from tidewheel.formats.sip.bundle import find_definitions, sources_in
+from tidewheel.formats.sip.validation import validate
 from tidewheel.services.definitions.sip import source_of
 
 BUNDLE = {
@@ -36,7 +35,7 @@ def test_a_bundle_holds_several_definitions_each_with_the_files_of_its_stages():
     ]
     assert (one.executable, two.executable) == ({"stages/a/1.0.0/bin/run"}, frozenset())
     assert list(two.files) == ["two-1.0.0.json"]
-    assert judge(one).runnable and judge(two).runnable
+    assert validate(one).runnable and validate(two).runnable
 
 
 @pytest.mark.req("R004-5")
@@ -44,7 +43,7 @@ def test_what_is_stored_of_a_definition_is_all_that_it_needs():
     (one, _), _ = read(BUNDLE)
     again = source_of(one.file, stored_files(one.files, one.executable))
     assert again == one
-    assert judge(again).runnable
+    assert validate(again).runnable
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.sips import codes
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.formats.sip.folder_reading import read_folder
-from tidewheel.formats.sip.judging import judge
+from tidewheel.formats.sip.bundle import read_folder
+from tidewheel.formats.sip.validation import validate
 
 CASES = Path(__file__).parents[3] / "shared" / "cases" / "sip" / "workflows_v2.0"
 STAGES = "stages"
@@ -21,7 +21,7 @@ def verdict(name, request=None):
     findings = Findings()
     source = read_folder(CASES / name, findings)
     assert source is not None, [str(one) for one in findings]
-    return judge(source, request)
+    return validate(source, request)
 
 
 def told(findings):

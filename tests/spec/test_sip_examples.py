@@ -12,8 +12,8 @@ from tests.support.seed_blocks import (
 )
 from tests.support.sips import codes, graph_of, sip, with_compose
 from tidewheel.core.graph.findings import Severity
-from tidewheel.formats.sip.judging import judge
 from tidewheel.formats.sip.model import CpuNeeded, NodesNeeded
+from tidewheel.formats.sip.validation import validate
 
 
 @pytest.mark.req("R004-34", "R004-3")
@@ -21,14 +21,14 @@ from tidewheel.formats.sip.model import CpuNeeded, NodesNeeded
     ("file", "text"), [("f-1.0.0.yaml", FIRST_YAML), ("f-1.0.0.json", FIRST_JSON)]
 )
 def test_the_smallest_definition_in_yaml_and_in_json(file, text):
-    judgement = judge(sip(text, file=file))
+    judgement = validate(sip(text, file=file))
     assert judgement.runnable
     assert not list(judgement.findings)
 
 
 @pytest.mark.req("R004-34", "R004-30")
 def test_the_simple_definition_has_a_float_an_old_key_and_a_dangling_name():
-    judgement = judge(sip(SIMPLE_YAML, with_compose("prepare", "reduce")))
+    judgement = validate(sip(SIMPLE_YAML, with_compose("prepare", "reduce")))
     assert [(one.code, one.position.line) for one in judgement.findings.sorted()] == [
         ("other-spelling", 7),
         ("unknown-stage", 16),
@@ -40,7 +40,9 @@ def test_the_simple_definition_has_a_float_an_old_key_and_a_dangling_name():
 
 @pytest.mark.req("R004-34", "R004-3")
 def test_the_same_in_json_with_its_misspelt_timeout():
-    judgement = judge(sip(SIMPLE_JSON, with_compose("prepare", "reduce"), file="f-1.0.0.json"))
+    judgement = validate(
+        sip(SIMPLE_JSON, with_compose("prepare", "reduce"), file="f-1.0.0.json")
+    )
     assert [(one.hint, one.position.line) for one in judgement.findings.sorted()] == [
         ("write resources_required", 9),
         ("write timeout", 15),
@@ -52,7 +54,9 @@ def test_the_same_in_json_with_its_misspelt_timeout():
 
 @pytest.mark.req("R004-34", "R004-3", "R004-48")
 def test_the_template_can_be_registered_before_its_parameters_are_known():
-    judgement = judge(sip(TEMPLATE, with_compose("stage-a", "stage-b"), file="f-1.0.0.yml.j2"))
+    judgement = validate(
+        sip(TEMPLATE, with_compose("stage-a", "stage-b"), file="f-1.0.0.yml.j2")
+    )
     assert judgement.runnable
     assert codes(judgement.findings, Severity.ERROR) == []
     assert [spec.name for spec in judgement.specs if spec.is_needed] == ["longest", "how_many"]
@@ -61,7 +65,7 @@ def test_the_template_can_be_registered_before_its_parameters_are_known():
 @pytest.mark.req("R004-34", "R004-43", "R004-48")
 def test_the_template_with_the_parameters_of_a_request():
     source = sip(TEMPLATE, with_compose("stage-a", "stage-b"), file="f-1.0.0.yml.j2")
-    judgement = judge(source, REQUEST)
+    judgement = validate(source, REQUEST)
     assert judgement.runnable
     second = judgement.definition.stages[1]
     assert second.timeout_seconds == 20
@@ -73,7 +77,7 @@ def test_the_template_with_the_parameters_of_a_request():
 @pytest.mark.req("R004-34")
 def test_a_template_whose_name_does_not_say_so_is_rendered_with_a_warning():
     source = sip(TEMPLATE, with_compose("stage-a", "stage-b"))
-    judgement = judge(source, REQUEST)
+    judgement = validate(source, REQUEST)
     assert judgement.runnable
     assert "template-name" in codes(judgement.findings, Severity.WARNING)
 
@@ -81,6 +85,6 @@ def test_a_template_whose_name_does_not_say_so_is_rendered_with_a_warning():
 @pytest.mark.req("R004-45", "R004-49")
 def test_a_request_without_the_parameters_is_refused_with_file_and_line():
     source = sip(TEMPLATE, with_compose("stage-a", "stage-b"), file="f-1.0.0.yml.j2")
-    (error,) = judge(source, {"how_many": 3}).obstacles.sorted()
+    (error,) = validate(source, {"how_many": 3}).obstacles.sorted()
     assert (error.code, str(error.position)) == ("template-undefined", "f-1.0.0.yml.j2:13")
     assert "longest" in error.message

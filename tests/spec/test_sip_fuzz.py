@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from tests.support.sips import COMPOSE, HEAD, stage
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.sip.judging import judge
-from tidewheel.formats.sip.rendering import RenderedText
-from tidewheel.formats.sip.sip_source import SipSource
-from tidewheel.formats.sip.text_files import read_rendered
+from tidewheel.formats.sip.templates import RenderedText
+from tidewheel.formats.sip.text_files import SipSource, read_rendered
 from tidewheel.formats.sip.translation import workflow_of
+from tidewheel.formats.sip.validation import validate
 
 YAML = HEAD + stage("a") + stage("b", "a complete", "object:x present", more="label: [x]")
 PIECES = st.sampled_from(
@@ -41,7 +40,7 @@ def mutations(draw, text):
 
 def look_at(files, file="f-1.0.0.yaml"):
     source = SipSource(file=file, files={name: one.encode() for name, one in files.items()})
-    judgement = judge(source)
+    judgement = validate(source)
     for one in judgement.all_findings().sorted():
         assert one.message
         assert str(one)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.sips import codes, definition, found, sip, stage, with_compose
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.sip.judging import judge, render_stages
+from tidewheel.formats.sip.validation import render_stages, validate
 
 TWO = definition(stage("first"), stage("second", "first complete"))
 PRINTS = {"args.yaml.j2": "n: {{ n }}\n", "parameters.yaml": "n: 1\n"}
@@ -34,7 +34,7 @@ def args_of(judgement):
     ],
 )
 def test_values_under_the_id_of_a_stage_are_for_this_stage_and_count_most_there(request_, seen):
-    judgement = judge(two(), request_)
+    judgement = validate(two(), request_)
     assert args_of(judgement) == seen
     assert not list(judgement.findings)
 
@@ -43,15 +43,15 @@ def test_values_under_the_id_of_a_stage_are_for_this_stage_and_count_most_there(
 def test_a_required_parameter_may_be_given_to_its_stage_alone():
     needs = {"args.yaml.j2": "n: {{ n }}\n", "parameters.yaml": "n:\n"}
     source = two(first=needs, second=needs)
-    assert args_of(judge(source, {"first": {"n": 1}, "second": {"n": 2}})) == [1, 2]
-    refused = judge(source, {"first": {"n": 1}})
+    assert args_of(validate(source, {"first": {"n": 1}, "second": {"n": 2}})) == [1, 2]
+    refused = validate(source, {"first": {"n": 1}})
     errors = [one for one in refused.obstacles if one.code == "missing-parameter"]
     assert ["stage second" in one.message for one in errors] == [True]
 
 
 @pytest.mark.req("R004-44", "R004-46")
 def test_what_is_given_to_a_stage_counts_more_than_an_output_of_an_earlier_one():
-    judgement = judge(two(first={**PRINTS, "outputs.yaml": "- n\n"}), {"second": {"n": 9}})
+    judgement = validate(two(first={**PRINTS, "outputs.yaml": "- n\n"}), {"second": {"n": 9}})
     findings = Findings()
     made = {"first": {"n": 5}}
     given = {"second": {"n": 9}}
@@ -64,10 +64,10 @@ def test_the_definition_takes_what_is_given_to_a_stage():
     text = TWO.replace("timeout: 60s", "timeout: {{ longest }}", 1)
     folders = with_compose(first={"parameters.yaml": "longest: 1m\n"}, second={})
     source = sip(text, folders, file="f-1.0.0.yaml.j2")
-    given = judge(source, {"first": {"longest": "5m"}})
+    given = validate(source, {"first": {"longest": "5m"}})
     assert given.definition.stages[0].timeout_seconds == 300
     assert (
-        judge(source, {"longest": "7m", "first": {"longest": "5m"}})
+        validate(source, {"longest": "7m", "first": {"longest": "5m"}})
         .definition.stages[0]
         .timeout_seconds
         == 420
@@ -79,7 +79,7 @@ def test_the_definition_is_warned_if_two_stages_are_given_different_values():
     text = TWO.replace("timeout: 60s", "timeout: {{ longest }}", 1)
     same = {"parameters.yaml": "longest: 1m\n"}
     source = sip(text, with_compose(first=same, second=same), file="f-1.0.0.yaml.j2")
-    judgement = judge(source, {"second": {"longest": "5m"}})
+    judgement = validate(source, {"second": {"longest": "5m"}})
     (warning,) = judgement.findings
     assert warning.code == "conflicting-defaults"
     assert "the definition takes that of second" in warning.message
@@ -89,12 +89,12 @@ def test_the_definition_is_warned_if_two_stages_are_given_different_values():
 @pytest.mark.req("R004-47")
 def test_every_template_sees_the_request_as_it_was_given():
     prints = {"args.yaml.j2": "n: {{ first.n }}\n"}
-    judgement = judge(two(second=prints), {"first": {"n": 7, "more": 8}})
+    judgement = validate(two(second=prints), {"first": {"n": 7, "more": 8}})
     assert args_of(judgement) == [7, 7]
     assert not list(judgement.findings)  # `more` may be read there, too
     for stage_ in ("stages['first']", "first"):
         others = {"args.yaml.j2": f"n: {{{{ {stage_}.parameters.n }}}}\n"}
-        assert args_of(judge(two(second=others), {"first": {"n": 7}})) == [7, 7]
+        assert args_of(validate(two(second=others), {"first": {"n": 7}})) == [7, 7]
 
 
 @pytest.mark.req("R004-44", "R004-47")
@@ -102,7 +102,7 @@ def test_a_stage_that_is_given_values_is_still_known_by_its_id():
     says = {"args.yaml.j2": "n: '{{ first.id }} {{ first.timeout }} {{ first.outputs.m }}'\n"}
     source = two(first={**PRINTS, "outputs.yaml": "- m\n"}, second=says)
     given = {"first": {"n": 7, "timeout": "2m"}}
-    judgement = judge(source, given)
+    judgement = validate(source, given)
     assert judgement.runnable, [str(one) for one in judgement.all_findings()]
     made = {"first": {"m": 5}}
     late = render_stages(judgement.parameters, ("second",), given, made, Findings())
@@ -115,9 +115,9 @@ def test_a_parameter_of_another_stage_may_come_with_the_request():
     for name in ("first", "stages['first']", "stages.first"):
         looks = {"args.yaml.j2": f"n: {{{{ {name}.parameters.n }}}}\n"}
         source = two(first=needs, second=looks)
-        assert judge(source).runnable
-        assert args_of(judge(source, {"n": 4})) == [4, 4]
-        assert args_of(judge(source, {"first": {"n": 7}})) == [7, 7]
+        assert validate(source).runnable
+        assert args_of(validate(source, {"n": 4})) == [4, 4]
+        assert args_of(validate(source, {"first": {"n": 7}})) == [7, 7]
 
 
 @pytest.mark.req("R004-44", "R004-49")
@@ -133,7 +133,7 @@ def test_a_parameter_of_another_stage_may_come_with_the_request():
 def test_what_an_earlier_stage_makes_is_waited_for_wherever_a_template_looks_at_it(text):
     uses = {"args.yaml.j2": f"n: {text}\n", "parameters.yaml": "n: 1\n"}
     source = two(first={**PRINTS, "outputs.yaml": "- n\n"}, second=uses)
-    judgement = judge(source, {"unused": 1})
+    judgement = validate(source, {"unused": 1})
     assert judgement.runnable, [str(one) for one in judgement.all_findings()]
     assert not judgement.rendered["second"].is_whole
     made = {"first": {"n": 5}}
@@ -144,14 +144,14 @@ def test_what_an_earlier_stage_makes_is_waited_for_wherever_a_template_looks_at_
 @pytest.mark.req("R004-49")
 def test_a_stage_that_a_parameter_hides_is_told_how_to_be_named():
     takes = {"args.yaml.j2": "n: {{ first.parameters.n }}\n", "parameters.yaml": "first: [1]\n"}
-    (error,) = judge(two(second=takes)).obstacles
+    (error,) = validate(two(second=takes)).obstacles
     assert error.message == "a list has no 'parameters'"
     assert "write stages['first'].parameters" in error.hint
 
 
 def test_a_parameter_that_is_called_like_a_stage_is_that_parameter():
     takes = {"args.yaml.j2": "n: {{ first.n }}\n", "parameters.yaml": "first: {n: 1}\n"}
-    assert args_of(judge(two(second=takes), {"first": {"n": 7}})) == [1, 7]
+    assert args_of(validate(two(second=takes), {"first": {"n": 7}})) == [1, 7]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_parameter_that_is_called_like_a_stage_is_that_parameter():
     ],
 )
 def test_what_changes_nothing_is_told_with_what_was_probably_meant(request_, said, hint):
-    judgement = judge(two(), request_)
+    judgement = validate(two(), request_)
     assert codes(judgement.findings) == ["unused-parameter"]
     (warning,) = found(judgement.findings)
     assert warning.message == said

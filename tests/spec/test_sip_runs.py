@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tidewheel.services.definitions.snapshot import check_definition
 
 from tests.kit.driven_run import DrivenRun
 from tests.support.sips import definition, stage
@@ -17,6 +16,7 @@ from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
 from tidewheel.errors import Refused, StoreUnreachable
+from tidewheel.services.definitions.snapshot import check_definition
 
 FILE = "flow-1.0.0.yaml"
 COMPOSE = "services:\n  work:\n    image: busybox:1.36\n    command: [echo, '{{ place }}']\n"

@@ -16,7 +16,6 @@ from tests.support.sips import (
     with_compose,
 )
 from tidewheel.core.graph.findings import Severity
-from tidewheel.formats.sip.judging import judge
 from tidewheel.formats.sip.model import (
     BufferNeeded,
     CpuNeeded,
@@ -24,6 +23,7 @@ from tidewheel.formats.sip.model import (
     NodesNeeded,
     StageType,
 )
+from tidewheel.formats.sip.validation import validate
 
 
 def stage_of(judgement):
@@ -111,7 +111,7 @@ def test_an_id_that_cannot_be_a_folder_or_a_name_is_refused(name):
 @pytest.mark.parametrize(("written", "kept"), [("1.0", "1.0"), ("1.10", "1.10"), ("2", "2")])
 def test_a_version_that_looks_like_a_number_stays_as_written_and_is_warned_of(written, kept):
     text = (HEAD + A_STAGE).replace("version: 1.0.0", f"version: {written}")
-    judgement = judge(sip(text, with_compose("a"), version=kept))
+    judgement = validate(sip(text, with_compose("a"), version=kept))
     assert stage_of(judgement).version == kept
     assert codes(judgement.findings) == ["version-is-a-number"]
     assert judgement.runnable
@@ -122,7 +122,7 @@ def test_a_version_that_looks_like_a_number_stays_as_written_and_is_warned_of(wr
 def test_a_version_is_a_text(written):
     text = (HEAD + A_STAGE).replace("version: 1.0.0", f"version: {written}")
     version = written.strip("'")
-    assert not list(judge(sip(text, with_compose("a"), version=version)).findings)
+    assert not list(validate(sip(text, with_compose("a"), version=version)).findings)
 
 
 @pytest.mark.parametrize("written", ["..", "'1/2'", "'../x'", "'.'", "1..2"])
@@ -354,14 +354,14 @@ def test_a_dependency_has_a_type_a_value_and_a_condition(entry):
 )
 def test_the_file_tells_name_and_version(file, name, version):
     text = '{"schema_version": "2.0", "stages": []}'
-    judgement = judge(sip(text, file=file))
+    judgement = validate(sip(text, file=file))
     assert not list(judgement.findings)
     assert (judgement.definition.id, judgement.definition.version) == (name, version)
 
 
 @pytest.mark.req("R004-4")
 def test_a_number_without_a_dot_is_no_version():
-    judgement = judge(sip(definition(), file="ingest-test-01.yaml"))
+    judgement = validate(sip(definition(), file="ingest-test-01.yaml"))
     assert (judgement.definition.id, judgement.definition.version) == (
         "ingest-test-01",
         "0.0.0",
@@ -372,10 +372,10 @@ def test_a_number_without_a_dot_is_no_version():
 @pytest.mark.req("R004-4")
 def test_the_file_may_say_its_name_itself_and_is_warned_if_they_differ():
     text = "schema_version: '2.0'\nid: vis\nversion: 3.1.4\nstages: []\n"
-    good = judge(sip(text, file="vis.yaml"))
+    good = validate(sip(text, file="vis.yaml"))
     assert (good.definition.id, good.definition.version) == ("vis", "3.1.4")
     assert not list(good.findings)
-    assert codes(judge(sip(text, file="other.yaml")).findings) == ["name-differs"]
+    assert codes(validate(sip(text, file="other.yaml")).findings) == ["name-differs"]
 
 
 @pytest.mark.req("R004-65")

@@ -16,16 +16,16 @@ from tests.support.sips import (
     yaml_value,
 )
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.formats.sip.folder_reading import read_folder
-from tidewheel.formats.sip.judging import judge
-from tidewheel.formats.sip.sip_source import SipSource
+from tidewheel.formats.sip.bundle import read_folder
+from tidewheel.formats.sip.text_files import SipSource
+from tidewheel.formats.sip.validation import validate
 
 ONE = definition(stage("a"))
 
 
 def judged_with(**files):
     names = {name.replace("__", "."): text for name, text in files.items()}
-    return judge(sip(ONE, {"a": names}))
+    return validate(sip(ONE, {"a": names}))
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def read(path):
     ],
 )
 def test_the_compose_file_has_four_names(name):
-    judgement = judge(sip(ONE, {"a": {name: COMPOSE}}))
+    judgement = validate(sip(ONE, {"a": {name: COMPOSE}}))
     assert judgement.runnable
     assert not list(judgement.findings)
 
@@ -68,7 +68,7 @@ def test_the_compose_file_has_four_names(name):
     "name", ["docker-compose.yml", "docker-compose.yaml.j2", "compose.yaml"]
 )
 def test_the_engines_own_spelling_is_tolerated(name):
-    judgement = judge(sip(ONE, {"a": {name: COMPOSE}}))
+    judgement = validate(sip(ONE, {"a": {name: COMPOSE}}))
     assert judgement.runnable
     assert codes(judgement.findings) == ["compose-spelling"]
 
@@ -96,7 +96,7 @@ def test_a_stage_without_a_compose_file_is_refused():
     ],
 )
 def test_a_file_of_another_kind_is_refused_with_those_that_are_accepted(name, code):
-    refused = judge(sip(ONE, with_compose(a={name: "x"})))
+    refused = validate(sip(ONE, with_compose(a={name: "x"})))
     (error,) = found(refused.findings, Severity.ERROR)
     assert error.code == code
     assert "accepted are" in error.hint
@@ -104,7 +104,7 @@ def test_a_file_of_another_kind_is_refused_with_those_that_are_accepted(name, co
 
 @pytest.mark.req("R004-37", "R004-38")
 def test_arguments_and_parameters_are_optional():
-    assert not list(judge(sip(ONE, with_compose("a"))).findings)
+    assert not list(validate(sip(ONE, with_compose("a"))).findings)
 
 
 @pytest.mark.req("R004-37", "R004-38", "R004-41")
@@ -119,7 +119,7 @@ def test_arguments_and_parameters_are_optional():
 )
 def test_arguments_and_parameters_are_yaml_or_json(parameters, args):
     source = sip(ONE, with_compose(a={parameters: '{"n": 3}', args: '{"x": [1]}'}))
-    rendered = judge(source).rendered["a"]
+    rendered = validate(source).rendered["a"]
     assert (rendered.parameters, rendered.args) == ({"n": 3}, {"x": [1]})
 
 
@@ -132,14 +132,14 @@ def test_arguments_and_parameters_are_yaml_or_json(parameters, args):
     [("", ["blank-file"]), ("\n\n", ["blank-file"]), ("# nothing yet\n", [])],
 )
 def test_an_optional_file_that_says_nothing_is_as_if_it_were_not_there(name, text, warned):
-    judgement = judge(sip(ONE, with_compose(a={name: text})))
+    judgement = validate(sip(ONE, with_compose(a={name: text})))
     assert judgement.runnable
     assert codes(judgement.findings) == warned  # a remark says that it is meant so
 
 
 @pytest.mark.parametrize("text", ["", "#!/bin/bash\n# later\n"])
 def test_a_script_that_does_nothing_is_tolerated_with_a_warning(text):
-    judgement = judge(sip(ONE, {"a": {"script.sh": text}}))
+    judgement = validate(sip(ONE, {"a": {"script.sh": text}}))
     assert judgement.runnable
     (one,) = judgement.findings
     assert (one.code, one.severity) == ("blank-file", Severity.WARNING)
@@ -160,7 +160,7 @@ def test_a_script_that_does_nothing_is_tolerated_with_a_warning(text):
     ],
 )
 def test_a_broken_file_refuses_the_registration(files, code):
-    judgement = judge(sip(ONE, with_compose(a=files)))
+    judgement = validate(sip(ONE, with_compose(a=files)))
     assert codes(judgement.findings, Severity.ERROR) == [code]
     assert not judgement.registrable
 
@@ -186,10 +186,10 @@ def test_a_broken_file_refuses_the_registration(files, code):
     ],
 )
 def test_a_compose_file_is_yaml_with_services(compose, code):
-    judgement = judge(sip(ONE, {"a": {"docker_compose.yaml": compose}}))
+    judgement = validate(sip(ONE, {"a": {"docker_compose.yaml": compose}}))
     assert codes(judgement.findings, Severity.ERROR) == [code]
     # The same mistake in a template may come from the parameters: only the run is refused.
-    template = judge(sip(ONE, {"a": {"docker_compose.yaml.j2": compose}}))
+    template = validate(sip(ONE, {"a": {"docker_compose.yaml.j2": compose}}))
     assert codes(template.obstacles) == [code]
     assert template.registrable
 
@@ -211,7 +211,7 @@ def test_a_compose_file_is_yaml_with_services(compose, code):
 def test_arguments_that_are_printed_as_a_command_are_one_word_of_it(command, words):
     compose = f"services:\n  work:\n    image: x\n    command: {command}\n"
     files = {"docker_compose.yaml.j2": compose, "args.yaml": "n: 1\nwords: [a, b]\n"}
-    judgement = judge(sip(ONE, {"a": files}))
+    judgement = validate(sip(ONE, {"a": files}))
     assert judgement.runnable and not list(judgement.findings)
     read = yaml_value(judgement.rendered["a"].compose)
     assert read["services"]["work"]["command"] == words
@@ -231,7 +231,7 @@ def test_arguments_that_are_printed_as_a_command_are_one_word_of_it(command, wor
 def test_json_that_would_lose_its_quotes_in_a_command_is_warned_of(command, is_warned):
     compose = f"services:\n  work:\n    image: x\n    command: {command}\n"
     files = {"docker_compose.yaml.j2": compose, "args.yaml": "n: 1\n"}
-    judgement = judge(sip(ONE, {"a": files}))
+    judgement = validate(sip(ONE, {"a": files}))
     assert codes(judgement.findings) == ["compose-words"] * is_warned
     assert judgement.runnable
 
@@ -251,7 +251,7 @@ def test_values_of_a_compose_file_are_what_engines_want_in_their_places():
             deploy: {replicas: {{ n }}, labels: {n: {{ n }}}}
     """
     files = {"docker_compose.yaml.j2": compose, "parameters.yaml": "n: 2\nrelease: '1.10'\n"}
-    judgement = judge(sip(ONE, {"a": files}))
+    judgement = validate(sip(ONE, {"a": files}))
     assert judgement.runnable, [str(one) for one in judgement.all_findings()]
     assert codes(judgement.findings) == ["compose-variable"]  # HOME
     read = yaml_value(judgement.rendered["a"].compose)
@@ -285,7 +285,7 @@ def test_a_variable_whose_value_is_printed_has_that_value_even_if_it_is_empty(va
         "docker_compose.yaml.j2": compose,
         "args.yaml": f"site: {value}\nall: {{SITE: {value}}}\n",
     }
-    judgement = judge(sip(ONE, {"a": files}))
+    judgement = validate(sip(ONE, {"a": files}))
     assert judgement.runnable and not list(judgement.findings)
     services = yaml_value(judgement.rendered["a"].compose)["services"]
     told = value.strip("'")
@@ -305,7 +305,7 @@ def test_a_variable_whose_value_is_printed_has_that_value_even_if_it_is_empty(va
 )
 def test_a_variable_that_is_only_named_is_warned_of(environment, hint):
     compose = f"services:\n  work:\n    image: x\n    environment: {environment}\n"
-    (warning,) = judge(sip(ONE, {"a": {"docker_compose.yaml": compose}})).findings
+    (warning,) = validate(sip(ONE, {"a": {"docker_compose.yaml": compose}})).findings
     assert (warning.code, warning.severity) == ("compose-variable", Severity.WARNING)
     assert warning.position.line == 4 and "'SITE'" in warning.message
     assert hint in warning.hint
@@ -320,7 +320,7 @@ def test_a_variable_that_is_only_named_is_warned_of(environment, hint):
     ],
 )
 def test_an_unknown_word_in_a_compose_file_is_warned_of(line, hint):
-    judgement = judge(sip(ONE, {"a": {"docker_compose.yaml": COMPOSE + line + "\n"}}))
+    judgement = validate(sip(ONE, {"a": {"docker_compose.yaml": COMPOSE + line + "\n"}}))
     (warning,) = judgement.findings.sorted()
     assert warning.severity is Severity.WARNING
     assert warning.hint.startswith(hint)
@@ -330,24 +330,24 @@ def test_an_unknown_word_in_a_compose_file_is_warned_of(line, hint):
 @pytest.mark.req("R004-35")
 def test_id_and_version_must_be_those_of_the_folder():
     source = sip(ONE, with_compose("a"), version="1.0.1")
-    (error,) = judge(source).findings.sorted()
+    (error,) = validate(source).findings.sorted()
     assert error.code == "no-stage-folder"
     assert error.hint == "there are: 1.0.1; the version must be the folder's name"
     near = sip(definition(stage("stage_a")), with_compose("stage-a"))
-    (error,) = judge(near).findings.sorted()
+    (error,) = validate(near).findings.sorted()
     assert error.hint == "did you mean 'stage-a'? The id must be the folder's name"
 
 
 @pytest.mark.req("R004-8", "R004-35")
 def test_without_any_folder_of_stages_that_is_said():
-    (error,) = judge(sip(ONE)).findings.sorted()
+    (error,) = validate(sip(ONE)).findings.sorted()
     assert error.code == "no-stages-folder"
 
 
 @pytest.mark.req("R004-35")
 def test_a_folder_of_a_stage_outside_of_stages_is_tolerated():
     files = {"f-1.0.0.yaml": ONE.encode(), "a/1.0.0/docker_compose.yaml": COMPOSE.encode()}
-    judgement = judge(SipSource(file="f-1.0.0.yaml", files=files))
+    judgement = validate(SipSource(file="f-1.0.0.yaml", files=files))
     assert codes(judgement.findings) == ["stage-folder-place"]
     assert judgement.runnable
 
@@ -358,7 +358,7 @@ def test_a_stage_can_run_without_containers_as_a_command():
         "parameters.yaml": "place: /data/in put\n",
         "args.yaml": "deep: {er: [1, true]}\n",
     }
-    judgement = judge(sip(ONE, {"a": files}))
+    judgement = validate(sip(ONE, {"a": files}))
     words = ("convert", "--in", "/data/in put", '{"deep":{"er":[1,true]}}')
     assert judgement.rendered["a"].command == words
     node = graph_of(judgement).nodes["a"].definition
@@ -374,7 +374,7 @@ def test_a_dollar_in_a_value_is_no_variable_of_the_compose_file():
         "parameters.yaml": "pattern: '^obs$'\n",
         "args.yaml": "home: ${HOME}\n",
     }
-    document = yaml_value(judge(sip(ONE, {"a": files})).rendered["a"].compose)
+    document = yaml_value(validate(sip(ONE, {"a": files})).rendered["a"].compose)
     service = document["services"]["work"]
     words = ["echo", "^obs$$", '{"home":"$${HOME}"}', "${TIDEWHEEL_JOB_FILES}"]
     assert service["command"] == words
@@ -382,22 +382,22 @@ def test_a_dollar_in_a_value_is_no_variable_of_the_compose_file():
 
 def test_a_script_finds_its_parameters_in_its_environment_and_never_in_its_text():
     files = {"script.sh": 'echo "$PARAMETER_word"\n', "parameters.yaml": "word: $(id)\n"}
-    scripts = graph_of(judge(sip(ONE, {"a": files}))).nodes["a"].definition.scripts
+    scripts = graph_of(validate(sip(ONE, {"a": files}))).nodes["a"].definition.scripts
     assert scripts.main == 'echo "$PARAMETER_word"\n'
     assert "export PARAMETER_word='$(id)'" in scripts.env.splitlines()
 
 
 @pytest.mark.parametrize("command", ["[]", "a b", "{a: 1}", "[a, [b]]", "['']"])
 def test_a_command_is_a_list_of_words(command):
-    judgement = judge(sip(ONE, {"a": {"command.yaml": command}}))
+    judgement = validate(sip(ONE, {"a": {"command.yaml": command}}))
     assert codes(judgement.findings) == ["command-kind"]
 
 
 def test_arguments_that_no_process_can_be_given_are_refused():
     files = {"command.yaml": "[x]", "args.yaml": "a: " + "x" * 120_000}
-    judgement = judge(sip(ONE, {"a": files}))
+    judgement = validate(sip(ONE, {"a": files}))
     assert codes(judgement.obstacles) == ["words-too-long"]
-    assert judge(sip(ONE, with_compose(a={"args.yaml": files["args.yaml"]}))).runnable
+    assert validate(sip(ONE, with_compose(a={"args.yaml": files["args.yaml"]}))).runnable
 
 
 @pytest.mark.req("R004-5")
@@ -418,8 +418,8 @@ def test_everything_is_read_from_a_folder_and_nothing_else_is_needed_then(folder
         "stages/a/1.0.0/docker_compose.yaml.j2",
     ]
     stored = SipSource(file=source.file, files=source.files)
-    assert judge(stored).definition == judge(source).definition
-    assert judge(stored).runnable
+    assert validate(stored).definition == validate(source).definition
+    assert validate(stored).runnable
 
 
 @pytest.mark.req("R004-8", "R004-3")

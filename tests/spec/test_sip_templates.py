@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.support.sips import codes, definition, sip, stage, with_compose, yaml_value
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.sip.judging import judge, render_stages
 from tidewheel.formats.sip.template_child import answers
+from tidewheel.formats.sip.validation import render_stages, validate
 
 DEFINITION = """\
 schema_version: 2.0
@@ -66,7 +66,7 @@ EVIL = [
 def services_with(words):
     """What an engine would read, one service for each word."""
     folders = {"a": {"docker_compose.yaml.j2": COMPOSE}}
-    judgement = judge(sip(definition(stage("a")), folders), {"words": words})
+    judgement = validate(sip(definition(stage("a")), folders), {"words": words})
     assert judgement.runnable, [str(one) for one in judgement.obstacles]
     written = yaml_value(judgement.rendered["a"].compose)
     assert list(written) == ["services"]
@@ -87,7 +87,7 @@ def check_places(words):
 @pytest.mark.req("R004-51", "R004-48")
 def test_no_value_leaves_its_place_in_a_definition():
     source = sip(DEFINITION, with_compose("a"), file="f-1.0.0.yaml.j2")
-    judgement = judge(source, {"words": EVIL})
+    judgement = validate(source, {"words": EVIL})
     (only,) = judgement.definition.stages
     assert (only.id, only.version, only.dependencies) == ("a", "1.0.0", ())
     assert [one.label for one in only.resources] == EVIL
@@ -110,7 +110,7 @@ def test_no_text_at_all_leaves_its_place(words):
 def test_a_structure_stays_a_structure_where_it_stands_alone_and_a_text_elsewhere():
     compose = "services: {a: {image: x, command: {{ words }}, labels: {l: 'x {{ words }}'}}}\n"
     folders = {"a": {"docker_compose.yaml.j2": compose}}
-    judgement = judge(sip(definition(stage("a")), folders), {"words": ["a b", 'c"']})
+    judgement = validate(sip(definition(stage("a")), folders), {"words": ["a b", 'c"']})
     a = yaml_value(judgement.rendered["a"].compose)["services"]["a"]
     assert a["command"] == ["a b", 'c"']
     assert a["labels"] == {"l": 'x ["a b","c\\""]'}
@@ -126,7 +126,7 @@ def test_a_structure_stays_a_structure_where_it_stands_alone_and_a_text_elsewher
 )
 def test_a_parameter_never_adds_or_names_a_stage(stages):
     text = "schema_version: '2.0'\nstages:\n  - {id: a, version: '1', type: setup}\n" + stages
-    judgement = judge(
+    judgement = validate(
         sip(text, with_compose("a"), file="f-1.0.0.yaml.j2", version="1"), {"n": 3}
     )
     refused = [*codes(judgement.findings), *codes(judgement.obstacles)]
@@ -141,7 +141,7 @@ def test_a_loop_that_makes_every_stage_is_refused_for_what_it_is():
     )
     source = sip(text, with_compose("s0"), file="f-1.0.0.yaml.j2", version="1")
     for request in (None, {"n": 1}):
-        assert codes(judge(source, request).findings) == ["stages-of-parameters"]
+        assert codes(validate(source, request).findings) == ["stages-of-parameters"]
 
 
 @pytest.mark.req("R004-52")
@@ -166,7 +166,7 @@ def test_loops_and_conditions_over_parameters_work_in_stage_files():
         {% endfor %}
     """
     files = {"args.json.j2": args, "docker_compose.yaml.j2": compose}
-    judgement = judge(
+    judgement = validate(
         sip(definition(stage("a")), {"a": files}), {"addresses": ["10.0.0.1", "10.0.0.2"]}
     )
     services = yaml_value(judgement.rendered["a"].compose)["services"]
@@ -192,7 +192,7 @@ def test_macros_and_blocks_write_structure_and_their_values_do_not():
         {{ line }}
     """
     folders = {"a": {"docker_compose.yaml.j2": compose}}
-    judgement = judge(
+    judgement = validate(
         sip(definition(stage("a")), folders), {"image": "x\n    privileged: true"}
     )
     assert yaml_value(judgement.rendered["a"].compose) == {
@@ -225,7 +225,7 @@ def test_macros_and_blocks_write_structure_and_their_values_do_not():
 )
 def test_a_template_that_reaches_too_far_is_a_finding(text, code):
     folders = {"a": {"docker_compose.yaml.j2": f"a:\n  - {text}\n"}}
-    judgement = judge(sip(definition(stage("a")), folders), {"n": [], "y": [1]})
+    judgement = validate(sip(definition(stage("a")), folders), {"n": [], "y": [1]})
     assert code in codes(judgement.obstacles)
     error = next(one for one in judgement.obstacles if one.code == code)
     assert error.position.file == "stages/a/1.0.0/docker_compose.yaml.j2"
@@ -243,7 +243,7 @@ def test_a_template_that_reaches_too_far_is_a_finding(text, code):
     ],
 )
 def test_nobody_can_write_a_place(name, text):
-    judgement = judge(sip(definition(stage("a")), with_compose(a={name: text})), {})
+    judgement = validate(sip(definition(stage("a")), with_compose(a={name: text})), {})
     assert "reserved-character" in codes(judgement.all_findings())
     assert not judgement.runnable
 
@@ -255,7 +255,9 @@ def test_one_endless_template_does_not_silence_the_others():
         "a": {"docker_compose.yaml.j2": endless},
         "b": {"docker_compose.yaml.j2": "services: {x: {{ oops }}}"},
     }
-    found = {(one.code, one.position.file) for one in judge(sip(text, folders), {}).obstacles}
+    found = {
+        (one.code, one.position.file) for one in validate(sip(text, folders), {}).obstacles
+    }
     assert ("template-too-slow", "stages/a/1.0.0/docker_compose.yaml.j2") in found
     assert ("template-undefined", "stages/b/1.0.0/docker_compose.yaml.j2") in found
 
@@ -265,13 +267,13 @@ def test_an_error_behind_a_loop_has_the_line_of_the_template():
         "services:\n{% for i in [1, 2] %}\n  s{{ i }}:\n    image: x\n{% endfor %}\n  bad: ]\n"
     )
     folders = {"a": {"docker_compose.yaml.j2": compose}}
-    (error,) = judge(sip(definition(stage("a")), folders)).obstacles
+    (error,) = validate(sip(definition(stage("a")), folders)).obstacles
     assert (error.code, error.position.line) == ("yaml-syntax", 6)
 
 
 def test_a_name_with_a_hyphen_is_explained():
     folders = with_compose(a={"args.yaml.j2": "n: 1\nd: {{ my-stage_01 }}\n"})
-    (error,) = judge(sip(definition(stage("a")), folders), {}).obstacles
+    (error,) = validate(sip(definition(stage("a")), folders), {}).obstacles
     assert error.position.line == 2
     assert "parameters['my-stage_01']" in error.hint
 
@@ -280,7 +282,7 @@ def test_outputs_of_stages_are_values_like_any_other():
     text = definition(stage("a"), stage("b", "a complete"))
     folders = with_compose(a={"outputs.yaml": "- word\n"})
     folders["b"] = {"docker_compose.yaml.j2": COMPOSE.replace("in words", "in [word]")}
-    judgement = judge(sip(text, folders), {})
+    judgement = validate(sip(text, folders), {})
     assert judgement.runnable
     findings = Findings()
     evil = "x\n    privileged: true"

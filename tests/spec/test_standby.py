@@ -3,7 +3,6 @@
 from contextlib import asynccontextmanager
 
 import pytest
-from tidewheel.services.definitions.snapshot import capture, load_options
 
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
@@ -16,6 +15,7 @@ from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.scheduler.standby import QUIET_SECONDS, Standby
 from tidewheel.scheduler.taking import SchedulerHome, driver_of
+from tidewheel.services.definitions.snapshot import capture, load_options
 
 LEASE = 10.0
 

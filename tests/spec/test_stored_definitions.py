@@ -16,7 +16,7 @@ from tidewheel.core.operator.definition import (
 )
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
-from tidewheel.services.definitions.kept import capture, load_options, restore, unpack
+from tidewheel.services.definitions.snapshot import capture, load_options, restore, unpack
 
 
 def kept(folder: Path, *files: str) -> list[str]:

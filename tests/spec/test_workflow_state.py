@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tidewheel.services.definitions.snapshot import restore
 
 from tests.kit.memory import MemoryStore
 from tidewheel.core.cycling.calendar import BadCycling
@@ -22,6 +21,7 @@ from tidewheel.core.sched.persistence import (
 from tidewheel.core.sched.pool import RunState
 from tidewheel.core.sched.task_state import AtomValue, JobPhase, Verdict, VerdictKind
 from tidewheel.errors import Refused
+from tidewheel.services.definitions.snapshot import restore
 from tidewheel.services.workflow_state import (
     SelectedBy,
     StateQuestion,

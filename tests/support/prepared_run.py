@@ -12,8 +12,6 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from tidewheel.services.definitions.snapshot import capture, load_options
-
 from tests.support.command_line import CommandLine
 from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Findings
@@ -35,6 +33,7 @@ from tidewheel.core.sched.step import new_pool, step
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.scheduler.run_owner import take_folder
+from tidewheel.services.definitions.snapshot import capture, load_options
 from tidewheel.wiring.machine import this_process
 
 NOW = Instant(1_900_000_000.0)

@@ -9,11 +9,10 @@ from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.findings import Finding, Findings, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.formats.sip.judging import Judgement, judge
-from tidewheel.formats.sip.plain_values import plain_value
-from tidewheel.formats.sip.sip_source import SipSource
-from tidewheel.formats.sip.text_files import read_plain
+from tidewheel.formats.sip.document import plain_value
+from tidewheel.formats.sip.text_files import SipSource, read_plain
 from tidewheel.formats.sip.translation import workflow_of
+from tidewheel.formats.sip.validation import Validation, validate
 
 COMPOSE = """
 version: '3.7'
@@ -77,9 +76,9 @@ def with_compose(*names: str, **others: Mapping[str, str]) -> dict[str, dict[str
     return folders
 
 
-def judged(text: str, *names: str, request: Mapping[str, object] | None = None) -> Judgement:
+def judged(text: str, *names: str, request: Mapping[str, object] | None = None) -> Validation:
     """A definition whose stages have compose files."""
-    return judge(sip(text, with_compose(*names)), request)
+    return validate(sip(text, with_compose(*names)), request)
 
 
 def found(findings: Findings, severity: Severity | None = None) -> list[Finding]:
@@ -104,7 +103,7 @@ def yaml_value(text: str | None) -> object:
     return plain_value(node)
 
 
-def graph_of(judgement: Judgement) -> Graph:
+def graph_of(judgement: Validation) -> Graph:
     """What a scheduler runs."""
     findings = Findings()
     assert judgement.runnable, [str(one) for one in judgement.all_findings().sorted()]

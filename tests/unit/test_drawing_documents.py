@@ -6,14 +6,13 @@ import pytest
 
 from tidewheel.cli.drawing.dot import dot_lines
 from tidewheel.cli.drawing.layout import lay_out
-from tidewheel.cli.drawing.sketch import Box, Frame, Kind, Line, Sketch
-from tidewheel.cli.drawing.subject import Wishes, make_sketch
+from tidewheel.cli.drawing.sketch import Arc, Box, BoxKind, Frame, Sketch, Wishes, make_sketch
 from tidewheel.cli.drawing.svg import svg_lines
 from tidewheel.cli.drawing.terminal import text_points
 from tidewheel.core.graph.edges import window
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_workflow
-from tidewheel.services.definition_graph.edge_facts import edge_facts
+from tidewheel.services.definitions.graph import edge_facts
 
 HEAD = "[scheduling]\n cycling mode = integer\n initial cycle point = 1\n [[graph]]\n"
 RUNTIME = """
@@ -104,7 +103,7 @@ def test_families_are_frames_within_frames_and_points_around_them(graph_of):
 def test_a_collapsed_family_is_one_box_and_its_inner_lines_are_gone(graph_of):
     graph = graph_of("a => m1 => m2 => b\nFAM:start-all => c")
     outer = sketch_of(graph, drawn_in=DRAWN_IN, collapsed=frozenset({"FAM", "SUB"}))
-    assert [box.key for box in outer.boxes if box.kind is Kind.FAMILY] == ["1/FAM"]
+    assert [box.key for box in outer.boxes if box.kind is BoxKind.FAMILY] == ["1/FAM"]
     assert set(lines_of(outer)) == {
         ("1/a", "1/FAM", False),
         ("1/FAM", "1/b", False),
@@ -138,8 +137,8 @@ def test_nothing_is_waited_for_before_the_initial_point(graph_of):
 def test_names_cannot_break_out_of_the_documents():
     nasty = '</text><script>"\\\x1b&'
     sketch = Sketch(
-        (Box(nasty, (nasty,), frame=0), Box("b", ("b",)), Box("@x", ("@x",), Kind.XTRIGGER)),
-        (Line(0, 1, nasty), Line(1, 0, "failed"), Line(1, 1), Line(2, 1, dashed=True)),
+        (Box(nasty, (nasty,), frame=0), Box("b", ("b",)), Box("@x", ("@x",), BoxKind.XTRIGGER)),
+        (Arc(0, 1, nasty), Arc(1, 0, "failed"), Arc(1, 1), Arc(2, 1, dashed=True)),
         (Frame(nasty, nasty),),
     )
     svg = "\n".join(svg_lines(sketch, lay_out(sketch), nasty))

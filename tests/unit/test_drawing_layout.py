@@ -3,12 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.cli.drawing.lattice import build_lattice
+from tidewheel.cli.drawing.layers import (
+    build_lattice,
+    crossings,
+    find_depths,
+    find_ranks,
+    nearest_rising,
+    order_columns,
+    turned_lines,
+    without_circles,
+)
 from tidewheel.cli.drawing.layout import lay_out
-from tidewheel.cli.drawing.levels import nearest_rising
-from tidewheel.cli.drawing.ordering import crossings, order_columns
-from tidewheel.cli.drawing.ranks import find_depths, find_ranks, turned_lines, without_circles
-from tidewheel.cli.drawing.sketch import NO_FRAME, Box, Frame, Line, Sketch, frames_around
+from tidewheel.cli.drawing.sketch import NO_FRAME, Arc, Box, Frame, Sketch, frames_around
 
 BOXES_MAX = 14
 
@@ -38,7 +44,7 @@ def sketches(draw):
     kept = {old: new for new, old in enumerate(sorted(used))} | {NO_FRAME: NO_FRAME}
     return Sketch(
         tuple(Box(box.key, box.lines, frame=kept[box.frame]) for box in boxes),
-        tuple(Line(parent, child) for parent, child in pairs),
+        tuple(Arc(parent, child) for parent, child in pairs),
         tuple(
             Frame(frames[old].key, frames[old].title, kept[frames[old].parent])
             for old in sorted(used)
@@ -89,7 +95,7 @@ def test_two_levels_in_the_wrong_order_meet_where_the_heavier_one_pulls():
 
 def test_lines_that_need_not_cross_do_not():
     boxes = tuple(Box(str(number), (str(number),)) for number in range(6))
-    sketch = Sketch(boxes, (Line(0, 5), Line(1, 4), Line(2, 3)))
+    sketch = Sketch(boxes, (Arc(0, 5), Arc(1, 4), Arc(2, 3)))
     lattice = build_lattice(sketch, [0, 0, 0, 1, 1, 1])
     right = [[5], [4], [3], [], [], []]
     assert crossings(lattice.columns(), right) == 3
@@ -98,7 +104,7 @@ def test_lines_that_need_not_cross_do_not():
 
 def test_a_long_line_bends_in_every_column_it_passes_and_shares_its_bends():
     boxes = tuple(Box(str(number), (str(number),)) for number in range(4))
-    lines = (Line(0, 1), Line(1, 2), Line(2, 3), Line(0, 3), Line(0, 2))
+    lines = (Arc(0, 1), Arc(1, 2), Arc(2, 3), Arc(0, 3), Arc(0, 2))
     lattice = build_lattice(Sketch(boxes, lines), [0, 1, 2, 3])
     assert lattice.chains[3] == [0, 4, 5, 3]
     assert lattice.chains[4] == [0, 4, 2]
@@ -139,7 +145,7 @@ def test_the_same_sketch_gives_the_same_page(sketch):
 def test_frames_in_the_same_columns_are_in_their_order_from_top_to_bottom():
     boxes = tuple(Box(str(n), (str(n),), frame=n // 2) for n in range(6))
     frames = tuple(Frame(str(n), str(n), order=n) for n in range(3))
-    page = lay_out(Sketch(boxes, (Line(4, 5), Line(0, 1), Line(2, 3), Line(4, 1)), frames))
+    page = lay_out(Sketch(boxes, (Arc(4, 5), Arc(0, 1), Arc(2, 3), Arc(4, 1)), frames))
     tops = [place.y for place in page.frames]
     assert tops == sorted(tops)
 

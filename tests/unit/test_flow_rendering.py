@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.formats.flow_cylc.rendering import answer_job
+from tidewheel.formats.flow_cylc.template_child import answer_job
 
 
 def answer(folder: Path, text: str, **variables: object) -> dict[str, object]:

@@ -14,8 +14,8 @@ from tidewheel.formats.flow_cylc.value_text import (
     multiplied,
     plain_text,
 )
-from tidewheel.formats.flow_cylc.values import READERS, Kind
-from tidewheel.formats.flow_cylc.xtrigger_call import XtriggerCall, read_xtrigger
+from tidewheel.formats.flow_cylc.values import READERS, ValueKind
+from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, read_xtrigger
 
 
 @pytest.mark.parametrize(
@@ -92,20 +92,20 @@ def test_a_number_and_a_star_repeat_an_item():
 @pytest.mark.parametrize(
     ("kind", "raw", "value"),
     [
-        (Kind.INTEGER, "'7'  # seven", 7),
-        (Kind.INTEGER, "", None),
-        (Kind.NUMBER, "1e3", 1000.0),
-        (Kind.NUMBER, "", None),
-        (Kind.BOOLEAN, '"true"', True),
-        (Kind.BOOLEAN, "", None),
-        (Kind.DURATION, "", None),
-        (Kind.DURATIONS, "2*PT1M, PT1H", (60.0, 60.0, 3600.0)),
-        (Kind.DURATIONS, "", ()),
-        (Kind.PARAMETER, "1..3, 7", (1, 2, 3, 7)),
-        (Kind.PARAMETER, "5..1", ()),
-        (Kind.PARAMETER, "007, x", ("007", "x")),
-        (Kind.POINT, "2030 + P1D", "2030 + P1D"),
-        (Kind.NAMES, "a, b<m, n>", ("a", "b<m, n>")),
+        (ValueKind.INTEGER, "'7'  # seven", 7),
+        (ValueKind.INTEGER, "", None),
+        (ValueKind.NUMBER, "1e3", 1000.0),
+        (ValueKind.NUMBER, "", None),
+        (ValueKind.BOOLEAN, '"true"', True),
+        (ValueKind.BOOLEAN, "", None),
+        (ValueKind.DURATION, "", None),
+        (ValueKind.DURATIONS, "2*PT1M, PT1H", (60.0, 60.0, 3600.0)),
+        (ValueKind.DURATIONS, "", ()),
+        (ValueKind.PARAMETER, "1..3, 7", (1, 2, 3, 7)),
+        (ValueKind.PARAMETER, "5..1", ()),
+        (ValueKind.PARAMETER, "007, x", ("007", "x")),
+        (ValueKind.POINT, "2030 + P1D", "2030 + P1D"),
+        (ValueKind.NAMES, "a, b<m, n>", ("a", "b<m, n>")),
     ],
 )
 def test_each_kind_reads_its_values(kind, raw, value):
@@ -115,13 +115,13 @@ def test_each_kind_reads_its_values(kind, raw, value):
 @pytest.mark.parametrize(
     ("kind", "raw"),
     [
-        (Kind.INTEGER, "1.5"),
-        (Kind.NUMBER, "nan"),
-        (Kind.NUMBER, "x"),
-        (Kind.BOOLEAN, "TRUE"),
-        (Kind.BOOLEAN, "1"),
-        (Kind.NAMES, "a b"),
-        (Kind.PARAMETER, ",".join(map(str, range(10_001)))),
+        (ValueKind.INTEGER, "1.5"),
+        (ValueKind.NUMBER, "nan"),
+        (ValueKind.NUMBER, "x"),
+        (ValueKind.BOOLEAN, "TRUE"),
+        (ValueKind.BOOLEAN, "1"),
+        (ValueKind.NAMES, "a b"),
+        (ValueKind.PARAMETER, ",".join(map(str, range(10_001)))),
     ],
 )
 def test_each_kind_refuses_what_it_is_not(kind, raw):
@@ -132,7 +132,7 @@ def test_each_kind_refuses_what_it_is_not(kind, raw):
 @pytest.mark.parametrize("raw", ["3xPT1S", "3 x PT1S", "3×PT1S"])
 def test_a_delay_that_is_repeated_otherwise_is_told_how(raw):
     with pytest.raises(BadValue) as refused:
-        READERS[Kind.DURATIONS](raw)
+        READERS[ValueKind.DURATIONS](raw)
     assert "3*PT1S" in refused.value.hint
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.graph_strings import GraphLine
-from tidewheel.formats.flow_cylc.graph_text.chains import (
+from tidewheel.formats.flow_cylc.graph_sections import ParameterTable, variants
+from tidewheel.formats.flow_cylc.graph_text import (
     Both,
     Chain,
     Either,
     Expression,
+    GraphLine,
+    GraphTokenKind,
+    Token,
     read_chains,
 )
-from tidewheel.formats.flow_cylc.graph_text.tokens import Kind, Token
-from tidewheel.formats.flow_cylc.graph_text.variants import ParameterTable, variants
 
 TABLE = ParameterTable(
     values={"m": (1, 2, 3), "animal": ("cat", "dog")},
@@ -32,7 +33,7 @@ def lines(text: str) -> list[GraphLine]:
 def written(side: Expression) -> str:
     """A side as text again, with the parentheses that its structure needs."""
     if isinstance(side, Token):
-        mark = "@" if side.kind is Kind.XTRIGGER else "!" * side.suicide
+        mark = "@" if side.kind is GraphTokenKind.XTRIGGER else "!" * side.suicide
         offset = "" if side.offset is None else f"[{side.offset}]"
         qualifier = "" if side.qualifier is None else f":{side.qualifier}"
         return f"{mark}{side.text}{offset}{qualifier}{'?' * side.optional}"

@@ -1,7 +1,6 @@
 """The schema for editors says what the reader accepts."""
 
-from tidewheel.formats.sip.editor_schema import sip_json_schema
-from tidewheel.formats.sip.keys import DEFINITION, DEPENDENCY, RESOURCES, STAGE
+from tidewheel.formats.sip.keys import DEFINITION, DEPENDENCY, RESOURCES, STAGE, sip_json_schema
 
 SCHEMA = sip_json_schema()
 STAGE_SCHEMA = SCHEMA["properties"]["stages"]["items"]

@@ -3,9 +3,8 @@
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.sip.document import Builder, Fields, Items, Scalar
-from tidewheel.formats.sip.plain_values import plain_value
-from tidewheel.formats.sip.yaml_text import read_yaml
+from tidewheel.formats.sip.document import Builder, Fields, Items, Scalar, plain_value
+from tidewheel.formats.sip.yaml_json import read_yaml
 
 
 def read(text):

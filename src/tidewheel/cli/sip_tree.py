@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tidewheel.cli.config_tree import Tree
     from tidewheel.cli.definitions import Definition
-    from tidewheel.formats.sip.judging import Judgement
     from tidewheel.formats.sip.model import Dependency, Resource, Stage
-    from tidewheel.formats.sip.places import Json
+    from tidewheel.formats.sip.placeholders import Json
+    from tidewheel.formats.sip.validation import Validation
 
 
 def sip_tree(definition: Definition) -> Tree:
@@ -17,7 +17,7 @@ def sip_tree(definition: Definition) -> Tree:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.services.definitions.sip import load_sip_file
 
-    judged = load_sip_file(definition.path, definition.load_options(), Findings()).judgement
+    judged = load_sip_file(definition.path, definition.load_options(), Findings()).validation
     found = judged.definition if judged is not None else None
     if judged is None or found is None:
         return {}
@@ -33,7 +33,7 @@ def sip_tree(definition: Definition) -> Tree:
     }
 
 
-def _stage(stage: Stage, judged: Judgement) -> Tree:
+def _stage(stage: Stage, judged: Validation) -> Tree:
     from tidewheel.quantities import show_duration
 
     rendered = judged.rendered.get(stage.id)
@@ -79,6 +79,6 @@ def _resource(resource: Resource) -> str:
 
 
 def _text(value: Json) -> str:
-    from tidewheel.formats.sip.places import text_of_value
+    from tidewheel.formats.sip.placeholders import text_of_value
 
     return text_of_value(value)

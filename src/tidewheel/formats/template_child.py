@@ -1,4 +1,4 @@
-"""What every process that renders templates does: limit itself, then answer one job.
+"""Serves one job of rendering templates: limits the process, then answers.
 
 The job comes as JSON on stdin and brings its limits; the answer goes as JSON to stdout. Nothing
 that a template can reach is loaded before the limits hold.

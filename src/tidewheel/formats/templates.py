@@ -26,14 +26,14 @@ from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
-CHILD_MODULE = "tidewheel.formats.flow_cylc.rendering"
+CHILD_MODULE = "tidewheel.formats.flow_cylc.template_child"
 # A stranger's template must not learn what is in our environment.
 _HARMLESS_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_ENV")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderLimits:
-    """What one rendering may use.
+    """Limits what one rendering may use.
 
     Time is the processor's: a busy machine makes no template wrong. One that sleeps is ended
     after ``idle_seconds`` all the same.
@@ -62,7 +62,7 @@ def limits_for(text: str) -> RenderLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateJob:
-    """What is rendered; ``variables`` are Python literals, ``names`` are known everywhere."""
+    """Holds a text to render; ``variables`` are literals, ``names`` are known everywhere."""
 
     text: str
     folder: Path
@@ -83,7 +83,7 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class RenderFailure:
-    """Why there is no text, and where in the template; ``file`` is empty for the job's text."""
+    """Says why there is no text, and where; ``file`` is empty for the job's own text."""
 
     code: str
     message: str
@@ -101,13 +101,13 @@ def render(job: TemplateJob) -> Rendered | RenderFailure:
         "names": dict(job.names),
         "code_trusted": job.code_trusted,
     }
-    child = Child(CHILD_MODULE, job.folder, code_trusted=job.code_trusted)
+    child = RenderChild(CHILD_MODULE, job.folder, code_trusted=job.code_trusted)
     return ask_child(child, request, limits_for(job.text), _parse_answer)
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
-    """Which module renders, in which folder, and whether it may see our environment."""
+class RenderChild:
+    """Says which module renders, in which folder, and whether it may see our environment."""
 
     module: str
     folder: Path
@@ -115,12 +115,12 @@ class Child:
 
 
 def ask_child(
-    child: Child,
+    child: RenderChild,
     request: Mapping[str, object],
     limits: RenderLimits,
     parse: Callable[[dict[str, Any]], Answer],
 ) -> Answer | RenderFailure:
-    """What a rendering child answers to a request, as ``parse`` reads it."""
+    """Returns what a rendering child answers to a request, as ``parse`` reads it."""
     answer, status = _hear(child, request, limits)
     if _is_too_slow(status):
         return _too_slow(limits)
@@ -131,7 +131,7 @@ def ask_child(
 
 
 def ask_child_for_lines(
-    child: Child, request: Mapping[str, object], limits: RenderLimits, count: int
+    child: RenderChild, request: Mapping[str, object], limits: RenderLimits, count: int
 ) -> tuple[list[dict[str, Any]], RenderFailure | None]:
     """Of ``count`` answers, each a line, as many as came; and why there are no more."""
     answer, status = _hear(child, request, limits)
@@ -145,9 +145,9 @@ def ask_child_for_lines(
 
 
 def _hear(
-    child: Child, request: Mapping[str, object], limits: RenderLimits
+    child: RenderChild, request: Mapping[str, object], limits: RenderLimits
 ) -> tuple[bytes, int | None]:
-    """What the child wrote, and its exit status; none if it had to be killed."""
+    """Returns what the child wrote, and its exit status; none if it had to be killed."""
     bounded = {
         **request,
         "cpu_seconds": limits.cpu_seconds,
@@ -173,7 +173,9 @@ def _memory_file() -> Iterator[int]:
         os.close(descriptor)
 
 
-def _run_child(asked: int, answered: int, child: Child, limits: RenderLimits) -> int | None:
+def _run_child(
+    asked: int, answered: int, child: RenderChild, limits: RenderLimits
+) -> int | None:
     """Its exit status; none if it had to be killed."""
     process = subprocess.Popen(
         # -P: the current folder is the workflow's, and its files are no modules of ours.

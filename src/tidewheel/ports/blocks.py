@@ -1,7 +1,7 @@
 """What is asked about scheduling block instances, processing blocks and objects, as Protocols.
 
 ``BlockStore`` is a part of a store. ``BlockDoor`` is what people and programs speak to, near
-(``services.blocks.door``) or far (``store.remote``).
+(``services.blocks.service``) or far (``store.remote``).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class RegistryStore(Protocol):
 
 
 class RegistryDoor(Protocol):
-    """On a store (``services.registry.door``) or before a server (``store.remote``).
+    """On a store (``services.registry.service``) or before a server (``store.remote``).
 
     Without a version the highest one is meant. UnknownWorkflow if there is none.
     """

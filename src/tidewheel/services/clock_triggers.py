@@ -1,4 +1,4 @@
-"""When the clocks that tasks wait for (`wall_clock`) have reached their time."""
+"""Finds when the clocks that tasks wait for (`wall_clock`) reach their time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class ClockTriggers:
         self._offsets: dict[str, tuple[Interval, float]] = {}
 
     def find(self, label: str) -> XtriggerDef | None:
-        """What a label stands for; `@wall_clock` needs no definition."""
+        """Returns what a label stands for; `@wall_clock` needs no definition."""
         found = self._xtriggers.get(label)
         if found is None and label == WALL_CLOCK:
             return XtriggerDef(label, WALL_CLOCK)
         return found
 
     def due_at(self, label: str, point: Point) -> Instant | None:
-        """When a clock has reached its time for tasks of a point; None: this is no clock.
+        """Returns when a clock reaches its time for tasks of a point; None if this is no clock.
 
         Integer points have no time: what waits for a clock there is let go at once.
         """

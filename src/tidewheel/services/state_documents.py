@@ -8,8 +8,8 @@ from pathlib import Path
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import RunStore
-from tidewheel.services.definitions.kept import RestoredDefinition, restore
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
+from tidewheel.services.paths import run_directory
 from tidewheel.services.workflow_state import DefinitionOf, StateRow, answer, question_of_id
 
 Document = dict[str, object]

@@ -4,7 +4,6 @@ import random
 
 import pytest
 from metomi.isodatetime.parsers import TimePointParser
-from tidewheel.formats.cycling.iso8601 import DateTimeText
 
 from tests.unit.cycling.oracle import (
     CALENDARS,
@@ -18,6 +17,7 @@ from tests.unit.cycling.oracle import (
 from tidewheel.core.cycling.calendar import BadCycling, Calendar, Point, days_from_date
 from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.truncated import TruncatedPoint
+from tidewheel.formats.cycling.iso8601 import DateTimeText
 
 TEXTS = [
     *("T00", "T06", "T-30", "T--15", "T0630", "T-0010", "T06Z", "T12+0530", "T23-01"),

@@ -1,1 +1,1 @@
-"""Pictures of a graph: one module for each step from the tasks to the page."""
+"""Pictures of a graph: a sketch of its tasks, its layout, and the text, dot or SVG of it."""

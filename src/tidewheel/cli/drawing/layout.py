@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from tidewheel.cli.drawing.frame_walls import FRAME_HEAD, FRAME_PAD
-from tidewheel.cli.drawing.lattice import Lattice, build_lattice
-from tidewheel.cli.drawing.ordering import order_columns
-from tidewheel.cli.drawing.placing import Placer
-from tidewheel.cli.drawing.ranks import find_ranks, without_circles
+from tidewheel.cli.drawing.layers import (
+    Lattice,
+    build_lattice,
+    find_ranks,
+    order_columns,
+    without_circles,
+)
+from tidewheel.cli.drawing.placement import FRAME_HEAD, FRAME_PAD, Placer
 from tidewheel.cli.drawing.sketch import NO_FRAME, Sketch, frames_around
 
 LETTER_WIDTH = 7.3  # of the writer's font
@@ -34,8 +37,8 @@ class Rectangle(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Where everything stands, in the order of the sketch."""
+class PageLayout:
+    """Says where everything stands, in the order of the sketch."""
 
     width: float
     height: float
@@ -50,7 +53,7 @@ def text_width(text: str) -> float:
     return LETTER_WIDTH * sum(2 if east_asian_width(one) in "WF" else 1 for one in text)
 
 
-def lay_out(sketch: Sketch) -> Page:
+def lay_out(sketch: Sketch) -> PageLayout:
     """The whole way from boxes and lines to places. The same sketch gives the same page."""
     count = len(sketch.boxes)
     pairs = without_circles(count, [(line.parent, line.child) for line in sketch.lines])
@@ -81,7 +84,7 @@ class _Drafter:
         ]
         self._lefts, self._column_widths = self._columns()
 
-    def page(self) -> Page:
+    def page(self) -> PageLayout:
         boxes = [self._box(cell) for cell in range(len(self._sketch.boxes))]
         frames = self._frames(boxes)
         everything = [*boxes, *frames]
@@ -91,7 +94,7 @@ class _Drafter:
         left = min((one.x for one in everything), default=0.0) - MARGIN
         right = max((one.x + one.width for one in everything), default=0.0) + MARGIN
         top, bottom = min(heights, default=0.0) - MARGIN, max(heights, default=0.0) + MARGIN
-        return Page(
+        return PageLayout(
             round(right - left, 1),
             round(bottom - top, 1),
             tuple(_moved(one, -left, -top) for one in boxes),

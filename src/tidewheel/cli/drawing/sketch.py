@@ -1,16 +1,23 @@
-"""What a picture shows, before anybody knows where: boxes, lines and frames around boxes."""
+"""The sketch of a picture, made from the tasks of a window: boxes, lines and frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.edges import Edge, TaskAt, Window
+from tidewheel.core.graph.graph import Graph
+from tidewheel.services.definitions.graph import EdgeFact
+
+# The parts of a sketch, which have no places yet: boxes, lines and frames around boxes.
 
 NO_FRAME = -1
 
 
-class Kind(Enum):
-    """What a box stands for."""
+class BoxKind(Enum):
+    """The things that a box stands for."""
 
     TASK = "task"
     FAMILY = "family"  # collapsed into one box
@@ -23,12 +30,12 @@ class Box:
 
     key: str
     lines: tuple[str, ...]
-    kind: Kind = Kind.TASK
+    kind: BoxKind = BoxKind.TASK
     frame: int = NO_FRAME
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Arc:
     """From box to box, by their places in the sketch."""
 
     parent: int
@@ -53,7 +60,7 @@ class Sketch:
     """A frame comes after the frame around it."""
 
     boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[Arc, ...]
     frames: tuple[Frame, ...] = ()
 
 
@@ -62,3 +69,119 @@ def frames_around(frame: int, frames: tuple[Frame, ...]) -> Iterator[int]:
     while frame != NO_FRAME:
         yield frame
         frame = frames[frame].parent
+
+
+# From the tasks of a window to a sketch: families collapsed or framed, points framed.
+
+TASKS_ON_TWO_LINES_MAX = 120  # where there are more, a box has one line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """Says how the picture shall look."""
+
+    # The family that each task and family is drawn in; those in none are left out.
+    drawn_in: Mapping[str, str] = field(default_factory=dict)
+    collapsed: frozenset[str] = frozenset()
+    frame_points: bool = False
+
+
+def make_sketch(
+    graph: Graph, shown: Window, facts: Mapping[Edge, EdgeFact], wishes: Wishes
+) -> Sketch:
+    """Boxes in the order of points and of the definition, so that the picture is repeatable."""
+    return _Sketcher(graph, shown, wishes).sketch(facts)
+
+
+class _Sketcher:
+    def __init__(self, graph: Graph, shown: Window, wishes: Wishes) -> None:
+        self._shown, self._wishes = shown, wishes
+        self._texts = {
+            point: graph.cycling.style.text(point)
+            for point in sorted({task.point for task in shown.tasks})
+        }
+        self._rows = {name: number for number, name in enumerate(graph.nodes)}
+        self._frames: dict[tuple[Point, str], int] = {}
+        self._made: list[Frame] = []
+        self._boxes: dict[TaskAt, Box] = {}
+
+    def sketch(self, facts: Mapping[Edge, EdgeFact]) -> Sketch:
+        for task in sorted(self._shown.tasks, key=self._order):
+            seen_as = self._seen_as(task)
+            if seen_as not in self._boxes:
+                self._boxes[seen_as] = self._box(seen_as)
+        numbers = {task: number for number, task in enumerate(self._boxes)}
+        lines: dict[tuple[int, int, bool], Arc] = {}
+        for edge in sorted(
+            facts, key=lambda one: (self._order(one.child), self._order(one.parent))
+        ):
+            parent, child = self._seen_as(edge.parent), self._seen_as(edge.child)
+            if parent == child and edge.parent != edge.child:
+                continue  # inside of a collapsed family
+            key = (numbers[parent], numbers[child], edge.suicide)
+            lines[key] = _joined(lines.get(key), key, facts[edge])
+        return Sketch(tuple(self._boxes.values()), tuple(lines.values()), tuple(self._made))
+
+    def _order(self, task: TaskAt) -> tuple[int, int, str]:
+        return task.point, self._rows.get(task.node, -1), task.node
+
+    def _seen_as(self, task: TaskAt) -> TaskAt:
+        """The outermost collapsed family around a task, or the task itself."""
+        seen, name = task.node, task.node
+        while name in self._wishes.drawn_in:
+            name = self._wishes.drawn_in[name]
+            if name in self._wishes.collapsed:
+                seen = name
+        return TaskAt(seen, task.point)
+
+    def _box(self, task: TaskAt) -> Box:
+        point = self._texts[task.point]
+        kind = BoxKind.FAMILY if task.node in self._wishes.collapsed else BoxKind.TASK
+        if task.node.startswith("@"):
+            kind = BoxKind.XTRIGGER
+        return Box(f"{point}/{task.node}", self._lines(task), kind, self._frame_around(task))
+
+    def _lines(self, task: TaskAt) -> tuple[str, ...]:
+        if self._wishes.frame_points or len(self._texts) == 1:
+            return (task.node,)
+        point = self._texts[task.point]
+        if len(self._shown.tasks) > TASKS_ON_TWO_LINES_MAX:
+            return (f"{point}/{task.node}",)
+        return (task.node, point)
+
+    def _frame_around(self, task: TaskAt) -> int:
+        family = self._wishes.drawn_in.get(task.node)
+        if family is not None:
+            return self._family_frame(TaskAt(family, task.point))
+        return self._point_frame(task.point) if self._wishes.frame_points else NO_FRAME
+
+    def _family_frame(self, family: TaskAt) -> int:
+        key = (family.point, family.node)
+        if key not in self._frames:
+            around = self._frame_around(family)
+            identity = f"{self._texts[family.point]}/{family.node}"
+            self._frames[key] = self._add(Frame(identity, family.node, around))
+        return self._frames[key]
+
+    def _point_frame(self, point: Point) -> int:
+        key = (point, "")
+        if key not in self._frames:
+            order = list(self._texts).index(point)
+            self._frames[key] = self._add(
+                Frame(self._texts[point], self._texts[point], NO_FRAME, order)
+            )
+        return self._frames[key]
+
+    def _add(self, frame: Frame) -> int:
+        self._made.append(frame)
+        return len(self._made) - 1
+
+
+def _joined(known: Arc | None, key: tuple[int, int, bool], fact: EdgeFact) -> Arc:
+    """One line for all edges between the same boxes; it says what they have in common."""
+    parent, child, suicide = key
+    label, dashed = fact.label, not fact.certain
+    if known is not None:
+        label = label if label == known.label else ""
+        dashed = dashed and known.dashed
+    return Arc(parent, child, label, dashed, suicide)

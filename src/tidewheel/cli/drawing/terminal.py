@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidewheel.cli.drawing.ranks import find_depths, without_circles
+from tidewheel.cli.drawing.layers import find_depths, without_circles
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.graph.condition import AllOf, AnyOf, Atom, Condition, Group
@@ -50,7 +50,7 @@ def text_points(graph: Graph, shown: Window) -> Iterator[TextPoint]:
 
 
 def _depths(shown: Window) -> dict[TaskAt, int]:
-    """How far each task is from the first ones of its own point."""
+    """Returns how far each task is from the first ones of its own point."""
     tasks = sorted(task for task in shown.tasks if not task.node.startswith("@"))
     numbers = {task: number for number, task in enumerate(tasks)}
     pairs = sorted(

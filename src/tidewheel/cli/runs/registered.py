@@ -21,7 +21,7 @@ from tidewheel.core.operator.registry import (
 )
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.formats.sip.parameters import refused_unused, report_unused
-from tidewheel.services.definitions.kept import Captured
+from tidewheel.services.definitions.snapshot import Captured
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
@@ -97,7 +97,7 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
     asked = wanted.registered
     if asked is None or not await store.workflows(asked.workflow, 1):
         return None
-    from tidewheel.services.registry.making_runs import request_run
+    from tidewheel.services.registry.run_factory import request_run
 
     findings = Findings()
     new, definition = await request_run(store, asked, findings)
@@ -122,7 +122,7 @@ def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
 
 
 def _stages(definition: StoredDefinition, options: RunOptions) -> StageSource:
-    from tidewheel.services.definitions.kept import restore
+    from tidewheel.services.definitions.snapshot import restore
 
     found = restore(definition, options, Path()).stages
     assert found is not None

@@ -1,16 +1,27 @@
-"""Works out point expressions in their context: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $."""
+"""Works out point expressions: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $, now, next(T00)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tidewheel.core.cycling.calendar import BadCycling, Calendar, Point
+from tidewheel.core.cycling.calendar import (
+    SECONDS_PER_DAY,
+    BadCycling,
+    Calendar,
+    Point,
+    date_from_days,
+    days_from_date,
+    days_in_month,
+)
 from tidewheel.core.cycling.interval import Interval, add_all
 from tidewheel.core.cycling.progression import Reckoning
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.cycling.truncated import TruncatedPoint
 from tidewheel.formats.cycling.iso8601 import Written, read_chain, split_recurrences
+
+# Works out point expressions in their context: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $.
 
 INITIAL, FINAL = "^", "$"
 NO_FINAL_POINT = "set a final cycle point, or write the end of the recurrence"
@@ -28,7 +39,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expressions:
-    """What a text means between the initial and the final point of a workflow."""
+    """Works out what a text means between the initial and the final point of a workflow."""
 
     style: PointStyle
     read_point: Callable[[str], Written | TruncatedPoint]
@@ -100,3 +111,55 @@ def _reckoning(point: TruncatedPoint) -> Reckoning:
     if point.week is not None or point.day_of_week is not None:
         return Reckoning.WEEK
     return Reckoning.MONTH if point.day_of_year is None else Reckoning.ORDINAL
+
+
+# Works out initial points that start from the clock: now, next(T00), previous(--0101).
+
+INITIAL_POINTS_ACCEPTED = (
+    "write a point, now, an interval from now such as -P1D, the end of a date-time such as "
+    "T00, or next(T00;T12)-PT1H, previous(--0101) and the like"
+)
+
+_CALL = re.compile(r"(next|previous)\(([^()]*)\)(.*)")
+
+
+def now_in(calendar: Calendar, now: float) -> Point:
+    """The clock's date in another calendar; a day that it lacks becomes its last."""
+    days, second = divmod(int(now // 1), SECONDS_PER_DAY)
+    year, month, day = date_from_days(Calendar.GREGORIAN, days)
+    day = min(day, days_in_month(calendar, year, month))
+    return Point(days_from_date(calendar, year, month, day) * SECONDS_PER_DAY + second)
+
+
+def find_initial(text: str, now: Point, expressions: Expressions) -> Point:
+    """Returns the point that an initial point, written without blanks, means at this moment."""
+    found = _CALL.fullmatch(text)
+    if found is None:
+        if "(" in text:
+            raise BadCycling(f"{text!r} is no initial cycle point", INITIAL_POINTS_ACCEPTED)
+        signed = "+" + text if text.startswith("P") else text
+        return expressions.find(signed, now).point
+    direction, times, after = found.groups()
+    signed = "+" + after if after.startswith("P") else after
+    base, intervals = read_chain(expressions.style.calendar, signed)
+    if base:
+        raise BadCycling(
+            f"{text!r} has {base!r} after its parentheses", "only intervals may follow"
+        )
+    points = [_nearest(text, direction, time, now, expressions) for time in times.split(";")]
+    point = min(points) if direction == "next" else max(points)
+    return add_all(
+        expressions.style.calendar, point, intervals, expressions.style.written_offset_minutes
+    )
+
+
+def _nearest(
+    text: str, direction: str, time: str, now: Point, expressions: Expressions
+) -> Point:
+    written = expressions.read_point(time)
+    if not isinstance(written, TruncatedPoint):
+        raise BadCycling(
+            f"{text!r} has a whole date-time in its parentheses",
+            "write only the end of one, such as T00 or --0101; several are separated by ';'",
+        )
+    return written.next_from(now) if direction == "next" else written.last_before(now)

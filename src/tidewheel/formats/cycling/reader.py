@@ -85,7 +85,7 @@ class CyclingReader:
         return read_interval(self.calendar, text.strip())
 
     def offset(self, text: str) -> Offset:
-        """What stands between the brackets of a graph node."""
+        """Reads what stands between the brackets of a graph node."""
         stripped = "".join(text.split())
         if stripped.startswith("^"):
             inner = self.offset(stripped[1:])
@@ -125,13 +125,13 @@ class CyclingReader:
         return self._writable(text, find_initial(stripped, here, self._expressions(here)))
 
     def start_point(self, text: str, initial: Point, final: Point | None, now: float) -> Point:
-        """Where a warm start begins: now, or a point, maybe relative to the initial one."""
+        """Reads where a warm start begins: now, or a point, maybe relative to the initial."""
         if text.strip() == NOW and self.calendar is not Calendar.INTEGER:
             return self._writable(text, now_in(self.calendar, now))
         return self.relative_point(text, initial, final)
 
     def final_point(self, text: str, initial: Point) -> Point:
-        """Where the graph ends; may be relative to the initial one."""
+        """Reads where the graph ends; it may be relative to the initial point."""
         point = self.relative_point(text, initial)
         if point < initial:
             raise BadCycling(

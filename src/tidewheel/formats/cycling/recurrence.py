@@ -102,7 +102,7 @@ def _span(
 
 
 def _step(form: Form, anchor: Found, expressions: Expressions) -> Interval | None:
-    """What lies between two points; None if there is but one."""
+    """Returns the interval between two points; None if there is but one."""
     interval = anchor.period
     if form.interval is not None:
         interval = read_interval(expressions.style.calendar, form.interval)

@@ -1,4 +1,4 @@
-"""What editors need to know of flow.cylc, from the table of items: a JSON Schema and a grammar.
+"""Writes a JSON Schema and a grammar of flow.cylc for editors, from the table of items.
 
 The schema describes a definition as nested objects (what `tidewheel config --json` prints), for
 completion and hover texts; the TextMate grammar colours the text itself. Both are generated,
@@ -11,28 +11,33 @@ import re
 from collections.abc import Iterator
 
 from tidewheel.core.graph.outputs import SHORT_FORMS, STANDARD
-from tidewheel.formats.flow_cylc.graph_text.lowering import FAMILY_QUALIFIERS
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import FLOW
-from tidewheel.formats.flow_cylc.values import Kind
+from tidewheel.formats.flow_cylc.graph_arrows import FAMILY_QUALIFIERS
+from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
+from tidewheel.formats.flow_cylc.values import ValueKind
 
 Json = dict[str, object]
 
 _LIST: Json = {"type": ["array", "string"], "items": {"type": "string"}}
 _DURATION = "ISO 8601, such as PT10M or P1D"
-_TYPES: dict[Kind, Json] = {
-    Kind.TEXT: {"type": "string"},
-    Kind.TEXTS: _LIST,
-    Kind.NAMES: _LIST,
-    Kind.INTEGER: {"type": "integer"},
-    Kind.NUMBER: {"type": "number"},
-    Kind.BOOLEAN: {"type": "boolean"},
-    Kind.DURATION: {"type": "string", "description": _DURATION},
-    Kind.DURATIONS: {**_LIST, "description": f"{_DURATION}; 3*PT1M is three of them"},
-    Kind.POINT: {"type": "string", "description": "a cycle point, such as 20300101T00Z or 1"},
-    Kind.PARAMETER: {**_LIST, "description": "1..5, 1..9..2, or names"},
-    Kind.XTRIGGER: {"type": "string", "description": "function(argument, key=value):PT10S"},
-    Kind.GRAPH: {"type": "string", "description": "lines such as: a & b[-P1]:fail? => c"},
+_TYPES: dict[ValueKind, Json] = {
+    ValueKind.TEXT: {"type": "string"},
+    ValueKind.TEXTS: _LIST,
+    ValueKind.NAMES: _LIST,
+    ValueKind.INTEGER: {"type": "integer"},
+    ValueKind.NUMBER: {"type": "number"},
+    ValueKind.BOOLEAN: {"type": "boolean"},
+    ValueKind.DURATION: {"type": "string", "description": _DURATION},
+    ValueKind.DURATIONS: {**_LIST, "description": f"{_DURATION}; 3*PT1M is three of them"},
+    ValueKind.POINT: {
+        "type": "string",
+        "description": "a cycle point, such as 20300101T00Z or 1",
+    },
+    ValueKind.PARAMETER: {**_LIST, "description": "1..5, 1..9..2, or names"},
+    ValueKind.XTRIGGER: {
+        "type": "string",
+        "description": "function(argument, key=value):PT10S",
+    },
+    ValueKind.GRAPH: {"type": "string", "description": "lines such as: a & b[-P1]:fail? => c"},
 }
 
 

@@ -32,7 +32,7 @@ class Families:
 
 @dataclass(frozen=True, slots=True)
 class InheritanceProblem:
-    """Why a namespace has no order of ancestors; it is taken to inherit from root alone."""
+    """Says why a namespace has no order of ancestors; it then inherits from root alone."""
 
     name: str
     message: str

@@ -147,7 +147,7 @@ class _Shell:
         return text
 
     def place(self, match: re.Match[str], variable: Reference) -> str:
-        """What stands for a field here."""
+        """Returns the text that stands for a field here."""
         frame = self._frames[-1]
         if self._in_comment:
             return ""
@@ -342,7 +342,7 @@ class _Shell:
 
 
 def _danger(words: Sequence[str], *, in_test: bool) -> str:
-    """Why a field is not safe in a handler with this simple command; empty if it is."""
+    """Says why a field is not safe in a handler with this command; empty if it is safe."""
     for word in words:
         match = _ASSIGNMENT.match(word)
         if match and _MARK in word and _POWERFUL.fullmatch(match[1]):
@@ -379,7 +379,7 @@ def _danger_of_words(called: Sequence[str], name: str) -> str:
 
 
 def _called(words: Sequence[str]) -> tuple[list[str], bool]:
-    """What is called, without what may stand before it; whether another program calls it."""
+    """Returns the words from the called program on, and whether another program calls it."""
     rest, is_wrapped = list(words), False
     while rest:
         is_number = is_wrapped and _NUMBER.fullmatch(rest[0])

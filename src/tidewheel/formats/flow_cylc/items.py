@@ -1,23 +1,56 @@
 """Every item of a flow.cylc that a current Cylc accepts.
 
 An item is used, or it is accepted with a note why it has no effect here; what is not in this
-table is refused with the nearest name that is, or with what to write now (`obsolete`).
+table is refused with the nearest name that is, or with what to write now (`upgrade`).
 """
 
 from __future__ import annotations
 
-from tidewheel.formats.flow_cylc.item_table import (
-    BOOLEAN,
-    DURATION,
-    DURATIONS,
-    POINT,
-    TEXT,
-    TEXTS,
-    ItemSpec,
-    SectionSpec,
-    idle,
-)
-from tidewheel.formats.flow_cylc.values import Kind
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tidewheel.formats.flow_cylc.values import READERS, ValueKind
+
+# The types of the table: sections know their entries, items their kind and use.
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSpec:
+    """One item that is accepted."""
+
+    kind: ValueKind
+    default: object = None
+    choices: tuple[str, ...] = ()
+    # Why it has no effect in tidewheel; empty for an item that has one.
+    idle_because: str = ""
+    read: Callable[[str], object] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "read", READERS[self.kind])
+
+
+@dataclass(frozen=True, slots=True)
+class SectionSpec:
+    """One section that is accepted; ``other`` is for names that the person chooses."""
+
+    entries: Mapping[str, ItemSpec | SectionSpec] = field(default_factory=dict)
+    other: ItemSpec | SectionSpec | None = None
+    idle_because: str = ""
+
+
+def idle(because: str, kind: ValueKind = ValueKind.TEXT) -> ItemSpec:
+    """An item that a current Cylc accepts and that has no effect here."""
+    return ItemSpec(kind, idle_because=because)
+
+
+TEXT = ItemSpec(ValueKind.TEXT, "")
+TEXTS = ItemSpec(ValueKind.TEXTS, ())
+DURATION = ItemSpec(ValueKind.DURATION)
+DURATIONS = ItemSpec(ValueKind.DURATIONS, ())
+BOOLEAN = ItemSpec(ValueKind.BOOLEAN)
+POINT = ItemSpec(ValueKind.POINT, "")
+
+# The table.
 
 CYCLING_MODES = (
     "gregorian",
@@ -73,9 +106,9 @@ SCHEDULER = SectionSpec(
     {
         "UTC mode": BOOLEAN,
         "allow implicit tasks": BOOLEAN,
-        "install": idle("the whole folder is stored when a run starts", Kind.TEXTS),
+        "install": idle("the whole folder is stored when a run starts", ValueKind.TEXTS),
         "cycle point format": TEXT,
-        "cycle point num expanded year digits": ItemSpec(Kind.INTEGER, 0),
+        "cycle point num expanded year digits": ItemSpec(ValueKind.INTEGER, 0),
         "cycle point time zone": TEXT,
         "main loop": SectionSpec(
             other=SectionSpec({"interval": DURATION}, other=TEXT),
@@ -89,16 +122,18 @@ SCHEDULER = SectionSpec(
                 **{f"{event} handlers": TEXTS for event in WORKFLOW_EVENTS[:-1]},
                 "workflow timeout": DURATION,
                 "abort on workflow timeout": BOOLEAN,
-                "stall timeout": ItemSpec(Kind.DURATION, 3600.0),
+                "stall timeout": ItemSpec(ValueKind.DURATION, 3600.0),
                 "abort on stall timeout": BOOLEAN,
                 "inactivity timeout": DURATION,
                 "abort on inactivity timeout": BOOLEAN,
                 "restart timeout": idle(
                     "a completed run that is started again ends at once; give it a later final "
                     "point: --fcp POINT",
-                    Kind.DURATION,
+                    ValueKind.DURATION,
                 ),
-                "expected task failures": idle("it is for tests of Cylc itself", Kind.TEXTS),
+                "expected task failures": idle(
+                    "it is for tests of Cylc itself", ValueKind.TEXTS
+                ),
             }
         ),
         "mail": SectionSpec(
@@ -111,7 +146,7 @@ SCHEDULER = SectionSpec(
 )
 
 TASK_PARAMETERS = SectionSpec(
-    {"templates": SectionSpec(other=TEXT)}, other=ItemSpec(Kind.PARAMETER)
+    {"templates": SectionSpec(other=TEXT)}, other=ItemSpec(ValueKind.PARAMETER)
 )
 
 SCHEDULING = SectionSpec(
@@ -122,12 +157,15 @@ SCHEDULING = SectionSpec(
         "final cycle point constraints": TEXTS,
         "hold after cycle point": POINT,
         "stop after cycle point": POINT,
-        "cycling mode": ItemSpec(Kind.TEXT, "gregorian", CYCLING_MODES),
-        "runahead limit": ItemSpec(Kind.TEXT, "P4"),
+        "cycling mode": ItemSpec(ValueKind.TEXT, "gregorian", CYCLING_MODES),
+        "runahead limit": ItemSpec(ValueKind.TEXT, "P4"),
         "sequential xtriggers": BOOLEAN,
         "queues": SectionSpec(
             other=SectionSpec(
-                {"limit": ItemSpec(Kind.INTEGER, 0), "members": ItemSpec(Kind.NAMES, ())}
+                {
+                    "limit": ItemSpec(ValueKind.INTEGER, 0),
+                    "members": ItemSpec(ValueKind.NAMES, ()),
+                }
             )
         ),
         "special tasks": SectionSpec(
@@ -138,14 +176,14 @@ SCHEDULING = SectionSpec(
                 "sequential": TEXTS,
             }
         ),
-        "xtriggers": SectionSpec(other=ItemSpec(Kind.XTRIGGER)),
-        "graph": SectionSpec(other=ItemSpec(Kind.GRAPH)),
+        "xtriggers": SectionSpec(other=ItemSpec(ValueKind.XTRIGGER)),
+        "graph": SectionSpec(other=ItemSpec(ValueKind.GRAPH)),
     }
 )
 
 NAMESPACE = SectionSpec(
     {
-        "inherit": ItemSpec(Kind.TEXTS, ()),
+        "inherit": ItemSpec(ValueKind.TEXTS, ()),
         "completion": TEXT,
         "platform": TEXT,
         "script": TEXT,
@@ -156,22 +194,22 @@ NAMESPACE = SectionSpec(
         "pre-script": TEXT,
         "post-script": TEXT,
         "work sub-directory": TEXT,
-        "execution polling intervals": idle(_NO_POLLING, Kind.DURATIONS),
+        "execution polling intervals": idle(_NO_POLLING, ValueKind.DURATIONS),
         "execution retry delays": DURATIONS,
         "execution time limit": DURATION,
-        "submission polling intervals": idle(_NO_POLLING, Kind.DURATIONS),
+        "submission polling intervals": idle(_NO_POLLING, ValueKind.DURATIONS),
         "submission retry delays": DURATIONS,
-        "run mode": ItemSpec(Kind.TEXT, "live", RUN_MODES),
+        "run mode": ItemSpec(ValueKind.TEXT, "live", RUN_MODES),
         "meta": META,
         "skip": SectionSpec({"outputs": TEXTS, "disable task event handlers": BOOLEAN}),
         "simulation": SectionSpec(
             {
-                "default run length": ItemSpec(Kind.DURATION, 10.0),
-                "speedup factor": ItemSpec(Kind.NUMBER),
-                "time limit buffer": ItemSpec(Kind.DURATION, 30.0),
+                "default run length": ItemSpec(ValueKind.DURATION, 10.0),
+                "speedup factor": ItemSpec(ValueKind.NUMBER),
+                "time limit buffer": ItemSpec(ValueKind.DURATION, 30.0),
                 "fail cycle points": TEXTS,
-                "fail try 1 only": ItemSpec(Kind.BOOLEAN, True),
-                "disable task event handlers": ItemSpec(Kind.BOOLEAN, True),
+                "fail try 1 only": ItemSpec(ValueKind.BOOLEAN, True),
+                "disable task event handlers": ItemSpec(ValueKind.BOOLEAN, True),
             }
         ),
         "environment filter": SectionSpec({"include": TEXTS, "exclude": TEXTS}),
@@ -182,9 +220,9 @@ NAMESPACE = SectionSpec(
             {
                 "host": TEXT,
                 "owner": TEXT,
-                "retrieve job logs": idle(_NO_PLATFORMS, Kind.BOOLEAN),
+                "retrieve job logs": idle(_NO_PLATFORMS, ValueKind.BOOLEAN),
                 "retrieve job logs max size": idle(_NO_PLATFORMS),
-                "retrieve job logs retry delays": idle(_NO_PLATFORMS, Kind.DURATIONS),
+                "retrieve job logs retry delays": idle(_NO_PLATFORMS, ValueKind.DURATIONS),
             }
         ),
         "events": SectionSpec(
@@ -203,10 +241,12 @@ NAMESPACE = SectionSpec(
         "workflow state polling": SectionSpec(
             {
                 "interval": DURATION,
-                "max-polls": ItemSpec(Kind.INTEGER),
+                "max-polls": ItemSpec(ValueKind.INTEGER),
                 "message": TEXT,
                 "alt-cylc-run-dir": TEXT,
-                "verbose mode": idle("what was asked and found is always shown", Kind.BOOLEAN),
+                "verbose mode": idle(
+                    "what was asked and found is always shown", ValueKind.BOOLEAN
+                ),
             }
         ),
         "environment": SectionSpec(other=TEXT),

@@ -1,4 +1,4 @@
-"""How large a definition may be; beyond a limit there is a finding, never a hang."""
+"""Limits of a definition's size; beyond a limit there is a finding, never a hang."""
 
 from __future__ import annotations
 

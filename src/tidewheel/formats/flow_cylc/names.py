@@ -1,4 +1,4 @@
-"""What tasks, families, outputs, messages, variables and xtriggers may be called."""
+"""Checks the names of tasks, families, outputs, messages, variables and xtriggers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESERVED_OUTPUTS = frozenset(
 
 
 def task_name_problem(name: str) -> str:
-    """Why it cannot be the name of a task or family; empty if it can."""
+    """Says why this cannot be the name of a task or family; empty if it can."""
     if not _TASK.fullmatch(name):
         return "names have letters, digits and _ - + % @, and begin with a letter, digit or _"
     if name.startswith(RESERVED_PREFIX):

@@ -8,7 +8,7 @@ from typing import cast
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.node import Events, NodeDef, Pairs
-from tidewheel.formats.flow_cylc.checking import Values, position_of
+from tidewheel.formats.flow_cylc.checker import Values, position_of
 from tidewheel.formats.flow_cylc.handler_fields import FIELD, BadField, with_references
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS
 from tidewheel.formats.flow_cylc.limits import COMPLETION_LENGTH_MAX
@@ -263,7 +263,7 @@ def _check_handlers(
 
 
 def handler_problem(command: str, names: Iterable[str]) -> str:
-    """Why the fields of a handler's command cannot be filled; empty if they can."""
+    """Says why the fields of a handler's command cannot be filled; empty if they can."""
     for match in FIELD.finditer(command):
         name = match["name"]
         if name is None and match[0] != "%%":

@@ -59,7 +59,7 @@ class Parameters:
                 yield from self.expand_name(stripped)
 
     def count_names(self, heading: str) -> int:
-        """How many names `expand_heading` gives, without making them."""
+        """Counts the names that `expand_heading` gives, without making them."""
         if "<" not in heading:
             return heading.count(",") + 1
         count = 0

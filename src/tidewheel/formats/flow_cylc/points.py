@@ -30,7 +30,7 @@ class PointTexts:
 def read_cycling(
     settings: FlowSettings, given: PointTexts, now: float, findings: Findings
 ) -> tuple[CyclingReader, CyclingDef] | None:
-    """How to read cycling texts of this workflow, and its own points; None after an error."""
+    """Returns a reader of the workflow's cycling texts, and its points; None after an error."""
     try:
         reader = _reader(settings, given)
     except BadCycling as bad:

@@ -9,11 +9,10 @@ from typing import cast
 from tidewheel.core.graph.findings import NOWHERE, Position
 from tidewheel.core.graph.node import NodeDef, Pairs
 from tidewheel.formats.flow_cylc.families import ROOT, Families
-from tidewheel.formats.flow_cylc.graph_strings import GraphString
+from tidewheel.formats.flow_cylc.graph_text import GraphString
 from tidewheel.formats.flow_cylc.parameters import Parameters
 from tidewheel.formats.flow_cylc.runtime import implicit_node
-from tidewheel.formats.flow_cylc.xtrigger_call import XtriggerCall
-from tidewheel.formats.flow_cylc.xtrigger_functions import WALL_CLOCK
+from tidewheel.formats.flow_cylc.xtriggers import WALL_CLOCK, XtriggerCall
 
 STALL_TIMEOUT_SECONDS = 3600.0
 QUEUE_LIMIT_DEFAULT = 100
@@ -35,7 +34,7 @@ NOT_GIVEN = Placed()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowEvents:
-    """What is called or done when something happens to the run as a whole."""
+    """Holds what is called or done when something happens to the run as a whole."""
 
     handlers: tuple[tuple[str, tuple[str, ...]], ...] = ()  # as in node.Events
     handled_events: tuple[str, ...] = ()
@@ -50,7 +49,7 @@ class WorkflowEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowMail:
-    """Where mail about the run comes from and goes to."""
+    """Holds where mail about the run comes from and goes to."""
 
     sender: str = ""
     to: str = ""
@@ -59,7 +58,7 @@ class WorkflowMail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerSettings:
+class SchedulerSection:
     """`[scheduler]`."""
 
     utc_mode: bool | None = None
@@ -131,7 +130,7 @@ class FlowSettings:
     """A whole definition except for the meaning of its graph."""
 
     meta: Pairs = ()
-    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    scheduler: SchedulerSection = field(default_factory=SchedulerSection)
     scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
     graph: tuple[GraphString, ...] = ()
     xtriggers: tuple[XtriggerSetting, ...] = ()
@@ -155,7 +154,7 @@ class FlowSettings:
         return None
 
     def is_acyclic(self, initial_point: str = "") -> bool:
-        """Whether this is a plain graph that runs once: integer cycling, points from 1 to 1.
+        """Says whether this is a plain graph that runs once: integer points from 1 to 1.
 
         ``initial_point`` is the one of the command line, which counts as if it were written.
         """

@@ -74,7 +74,7 @@ class SourceFolder:
         return content
 
     def resolve(self, name: str, asked_at: Position) -> Path:
-        """Where the file really is; refused if that is outside of the folder."""
+        """Returns where the file really is; refuses it if that is outside of the folder."""
         if "\0" in name:
             raise BadSource("not-a-file", "a file name contains a NUL byte", "", asked_at)
         try:

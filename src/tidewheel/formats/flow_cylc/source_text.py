@@ -1,12 +1,17 @@
-"""The text of a definition, ready to be parsed; each line knows where it was written."""
+"""The text of a definition, line by line with its origin: included files, joined lines."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidewheel.core.graph.findings import Position
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.flow_cylc.limits import INCLUDE_DEPTH_MAX, INCLUDES_MAX, LINES_MAX
+from tidewheel.formats.flow_cylc.source_files import BadSource, SourceFolder
+
+# The text of a definition, ready to be parsed; each line knows where it was written.
 
 # An origin is one integer, file number and line number: a list of them is small and quick.
 LINE_UNIT = 1 << 24
@@ -33,12 +38,141 @@ class SourceText:
 
     @property
     def text(self) -> str:
-        """What a person would see who had written it without includes and templates."""
+        """Returns the text as if it had been written without includes and templates."""
         return "\n".join(self.lines) + "\n"
 
     def position(self, index: int, column: int = 0) -> Position:
-        """Where line ``index`` (from 0) was written; a template moves columns, so they go."""
+        """Returns where line ``index`` (from 0) was written; columns are lost in templates."""
         if not 0 <= index < len(self.origins):
             return Position(self.files[0] if self.files else "")
         file_number, line = divmod(self.origins[index], LINE_UNIT)
         return Position(self.files[file_number], line, 0 if self.templated else column)
+
+
+# A backslash at the end of a line joins the next one to it.
+
+# A backslash, then blanks, then the end: it looks like a continuation and is none.
+_BLANKS_AFTER = re.compile(r"[^#]*\\\s+\Z")
+
+
+def join_continued(source: SourceText, findings: Findings) -> SourceText:
+    """Joined, without trailing white space; a joined line is where its first part is."""
+    text = "\n".join(source.lines)
+    if "\\" not in text:
+        stripped = [line.rstrip() for line in source.lines]
+        return _with(source, stripped, source.origins)
+    lines: list[str] = []
+    origins: list[int] = []
+    pending: list[str] = []
+    for index, line in enumerate(source.lines):
+        if not pending:
+            origins.append(source.origins[index])
+        if line.endswith("\\"):
+            _check_comment(source, index, bool(pending), findings)
+            pending.append(line[:-1])
+            continue
+        if "\\" in line and _BLANKS_AFTER.match(line):
+            findings.error(
+                "blanks-after-continuation",
+                "there is white space after the backslash at the end of this line",
+                "remove it: a backslash continues a line only as its last character",
+                source.position(index, len(line.rstrip()) + 1),
+            )
+            pending.append(line.rstrip()[:-1])
+            continue
+        lines.append("".join([*pending, line]).rstrip() if pending else line.rstrip())
+        pending.clear()
+    if pending:
+        lines.append("".join(pending).rstrip())
+    return _with(source, lines, origins)
+
+
+def _check_comment(source: SourceText, index: int, continued: bool, findings: Findings) -> None:
+    """A comment may end in a backslash too, and then it swallows the next line."""
+    if continued or not source.lines[index].lstrip().startswith("#"):
+        return
+    if index + 1 < len(source.lines) and source.lines[index + 1].lstrip()[:1] not in ("", "#"):
+        findings.warning(
+            "continued-comment",
+            "this comment ends in a backslash, so the next line is part of the comment",
+            "remove the backslash",
+            source.position(index),
+        )
+
+
+def _with(source: SourceText, lines: list[str], origins: Sequence[int]) -> SourceText:
+    return SourceText(source.folder, source.files, lines, origins, source.templated)
+
+
+# `%include 'file'`: the lines of another file take the place of this one.
+
+_INCLUDE = re.compile(r"\s*%include\s+(\S.*?)\s*\Z")
+_QUOTES = ("'", '"')
+
+
+@dataclass(slots=True)
+class Inlined:
+    """Lines and origins while files are put together."""
+
+    folder: SourceFolder
+    findings: Findings
+    lines: list[str] = field(default_factory=list)
+    origins: list[int] = field(default_factory=list)
+    includes: int = 0
+
+    def add(self, name: str, asked_at: Position, within: tuple[str, ...] = ()) -> None:
+        """The lines of ``name`` and of what it includes; ``within`` is who includes it."""
+        try:
+            lines = self.folder.read_lines(name, asked_at)
+        except BadSource as error:
+            self.findings.error(error.finding_code, str(error), error.hint, error.position)
+            return
+        file_number = len(self.folder.names) - 1
+        if not any("%include" in line for line in lines):
+            self.lines += lines
+            self.origins += range(origin(file_number, 1), origin(file_number, len(lines) + 1))
+            return
+        for number, line in enumerate(lines, 1):
+            match = _INCLUDE.match(line)
+            if match is None:
+                self.lines.append(line)
+                self.origins.append(origin(file_number, number))
+            elif not self._include(match[1], Position(name, number), (*within, name)):
+                return
+
+    def _include(self, argument: str, position: Position, within: tuple[str, ...]) -> bool:
+        """Takes in one file; returns whether it makes sense to read on."""
+        wanted = self._unquoted(argument, position)
+        if wanted is None:
+            return True
+        if wanted in within:
+            circle = " -> ".join([*within[within.index(wanted) :], wanted])
+            self.findings.error(
+                "include-loop", f"files include each other: {circle}", "remove one", position
+            )
+            return True
+        self.includes += 1
+        if self.includes > INCLUDES_MAX or len(within) > INCLUDE_DEPTH_MAX:
+            self.findings.error(
+                "too-many-includes",
+                f"more than {INCLUDES_MAX} includes, or more than {INCLUDE_DEPTH_MAX} within "
+                "each other",
+                position=position,
+            )
+            return False
+        self.add(wanted, position, within)
+        return len(self.lines) <= LINES_MAX
+
+    def _unquoted(self, argument: str, position: Position) -> str | None:
+        first, last = argument[0], argument[-1]
+        if first not in _QUOTES and last not in _QUOTES:
+            return argument
+        if first == last and len(argument) > 2:  # noqa: PLR2004 - two quotes and a name
+            return argument[1:-1]
+        self.findings.error(
+            "bad-include",
+            f"the quotes around {argument} do not match",
+            "write: %include 'file'",
+            position,
+        )
+        return None

@@ -22,7 +22,7 @@ _SHOWN_LENGTH_MAX = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableTexts:
-    """What was given on the command line, unread."""
+    """Holds what was given on the command line, unread."""
 
     settings: tuple[str, ...] = ()  # -s NAME=VALUE
     lists: tuple[str, ...] = ()  # -z NAME=a,b,c

@@ -65,7 +65,7 @@ def plain_text(raw: str) -> str:
 
 
 def unquoted(raw: str) -> str:
-    """What stands between the quotes, with its indentation."""
+    """Returns what stands between the quotes, with its indentation."""
     quotes = raw[:3] if raw[:3] in _LONG else raw[:1]
     match = (_LONG.get(quotes) or _SHORT[quotes]).match(raw)
     if match is None:

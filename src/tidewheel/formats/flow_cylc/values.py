@@ -15,7 +15,7 @@ from tidewheel.formats.flow_cylc.value_text import (
     plain_text,
     span_seconds,
 )
-from tidewheel.formats.flow_cylc.xtrigger_call import read_xtrigger
+from tidewheel.formats.flow_cylc.xtriggers import read_xtrigger
 
 # So long that nobody means it: Python itself refuses to read longer numbers.
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
@@ -23,8 +23,8 @@ _RANGE = re.compile(r"([+-]?\d{1,18})\s*\.\.\s*([+-]?\d{1,18})(?:\s*\.\.\s*(\d{1
 _PARAMETER_VALUE = re.compile(r"[\w\-+%@]+")
 
 
-class Kind(Enum):
-    """What an item accepts; the value is how a person would call it."""
+class ValueKind(Enum):
+    """The kinds of values that an item accepts; each value is how a person would call it."""
 
     TEXT = "a text"
     TEXTS = "a list"
@@ -144,19 +144,19 @@ def _range(match: re.Match[str]) -> range:
     return values
 
 
-READERS: dict[Kind, Callable[[str], object]] = {
-    Kind.TEXT: read_text,
-    Kind.TEXTS: read_texts,
-    Kind.NAMES: read_names,
-    Kind.INTEGER: read_integer,
-    Kind.NUMBER: read_number,
-    Kind.BOOLEAN: read_boolean,
-    Kind.DURATION: read_duration,
-    Kind.DURATIONS: read_durations,
-    Kind.POINT: read_point,
-    Kind.PARAMETER: read_parameter,
-    Kind.XTRIGGER: lambda raw: read_xtrigger(plain_text(raw)),
-    Kind.GRAPH: lambda raw: raw,
+READERS: dict[ValueKind, Callable[[str], object]] = {
+    ValueKind.TEXT: read_text,
+    ValueKind.TEXTS: read_texts,
+    ValueKind.NAMES: read_names,
+    ValueKind.INTEGER: read_integer,
+    ValueKind.NUMBER: read_number,
+    ValueKind.BOOLEAN: read_boolean,
+    ValueKind.DURATION: read_duration,
+    ValueKind.DURATIONS: read_durations,
+    ValueKind.POINT: read_point,
+    ValueKind.PARAMETER: read_parameter,
+    ValueKind.XTRIGGER: lambda raw: read_xtrigger(plain_text(raw)),
+    ValueKind.GRAPH: lambda raw: raw,
 }
 
 assert LIST_ITEMS_MAX >= PARAMETER_VALUES_MAX  # a parameter may also be given as a list

@@ -37,7 +37,7 @@ from tidewheel.formats.flow_cylc.source_text import SourceText
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    """What a person may say beside the definition; `now` is for points that follow a clock."""
+    """Holds what a person may say beside the definition; `now` is for points of a clock."""
 
     now: float
     name: str = ""
@@ -48,7 +48,7 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedWorkflow:
-    """What was read; without a graph where the mistakes leave none."""
+    """Holds what was read; it has no graph where the mistakes leave none."""
 
     source: SourceText
     settings: FlowSettings

@@ -1,11 +1,10 @@
 """Workflows defined in Python by decorators and operators (docs/python_api.md)."""
 
 from tidewheel.core.graph.findings import InvalidDefinition
-from tidewheel.formats.python_api.loading import load_python
-from tidewheel.formats.python_api.points import ReadOptions
+from tidewheel.formats.python_api.assembly import ReadOptions
 from tidewheel.formats.python_api.refusals import BadStatement
 from tidewheel.formats.python_api.terms import all_of, any_of
-from tidewheel.formats.python_api.workflow import Compiled, Workflow
+from tidewheel.formats.python_api.workflow import Compiled, Workflow, load_python
 
 __all__ = [
     "Workflow",

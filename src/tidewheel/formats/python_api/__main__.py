@@ -1,4 +1,4 @@
-"""What the job of a function runs: `python3 -m tidewheel.formats.python_api MODULE TASK`.
+"""Runs the job of a function: `python3 -m tidewheel.formats.python_api MODULE TASK`.
 
 It imports the module, which makes the workflow again, and calls the function of that task.
 MODULE is the name of a module in a package, or the path of a file.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from tidewheel.formats.python_api.functions import call
-from tidewheel.formats.python_api.loading import workflows_in
+from tidewheel.formats.python_api.workflow import workflows_in
 
 
 def main(home: str, task: str) -> None:

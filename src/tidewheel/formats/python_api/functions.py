@@ -42,7 +42,7 @@ def check_function(function: TaskFunction) -> None:
 
 
 def call(function: TaskFunction) -> object:
-    """What a job does: call it, and await it if it is async.
+    """Does the work of a job: calls the function, and awaits it if it is async.
 
     A promise of work that nobody does, such as a generator, is a TypeError, never a success.
     """

@@ -1,4 +1,4 @@
-"""How a statement of a definition in Python is refused, and the line that is to blame.
+"""Refuses a statement of a definition in Python, and finds the line that is to blame.
 
 What Python itself would refuse, such as an operator on the wrong thing, is refused at once.
 What a definition says wrongly is collected, and refused all together (``InvalidDefinition``).

@@ -1,4 +1,4 @@
-"""What can be said of a task or family in Python, read into the values that flow.cylc gives.
+"""Reads what is said of a task or family in Python into the values that flow.cylc gives.
 
 Each setting is an item or section of `[runtime]`. Their table, kinds and groups are those of
 the flow.cylc reader, so that both front ends make the same node.
@@ -15,15 +15,14 @@ from textwrap import dedent
 from typing import TypedDict
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import NAMESPACE
+from tidewheel.formats.flow_cylc.items import NAMESPACE, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.names import (
     message_problem,
     output_name_problem,
     variable_name_problem,
 )
 from tidewheel.formats.flow_cylc.value_text import BadValue, duration_seconds, multiplied
-from tidewheel.formats.flow_cylc.values import Kind
+from tidewheel.formats.flow_cylc.values import ValueKind
 from tidewheel.formats.python_api.refusals import BadStatement
 
 Duration = str | timedelta  # "PT10M" or timedelta(minutes=10)
@@ -78,11 +77,11 @@ _ITEMS = {
         for part in ("init", "env", "pre", "post", "exit", "err")
     },
 }
-SPECIAL: dict[str, Kind] = {
-    "sequential": Kind.BOOLEAN,
-    "wait_for_clock": Kind.TEXT,
-    "wait_for_message": Kind.TEXT,
-    "expire_after": Kind.TEXT,
+SPECIAL: dict[str, ValueKind] = {
+    "sequential": ValueKind.BOOLEAN,
+    "wait_for_clock": ValueKind.TEXT,
+    "wait_for_message": ValueKind.TEXT,
+    "expire_after": ValueKind.TEXT,
 }
 _NAME_PROBLEMS: dict[str, tuple[str, Callable[[str], str]]] = {
     "environment": ("an environment variable", variable_name_problem),
@@ -209,13 +208,13 @@ def _number(value: object) -> float:
     return float(value)
 
 
-_KINDS: dict[Kind, Callable[[object], object]] = {
-    Kind.TEXT: _text,
-    Kind.TEXTS: _texts,
-    Kind.DURATION: read_duration,
-    Kind.DURATIONS: _delays,
-    Kind.BOOLEAN: _boolean,
-    Kind.NUMBER: _number,
+_KINDS: dict[ValueKind, Callable[[object], object]] = {
+    ValueKind.TEXT: _text,
+    ValueKind.TEXTS: _texts,
+    ValueKind.DURATION: read_duration,
+    ValueKind.DURATIONS: _delays,
+    ValueKind.BOOLEAN: _boolean,
+    ValueKind.NUMBER: _number,
 }
 
 

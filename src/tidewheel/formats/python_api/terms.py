@@ -1,8 +1,8 @@
-"""What stands in a statement, and the operators that join it: `&`, `|`, `>>`, `~` and `[…]`.
+"""The terms of a statement, the operators that join them, and the record of statements.
 
 Theory of operation. A term is a value: every operator makes a new one. `>>` also records, as a
 Python statement leaves nothing else behind. `a >> b >> c` is `(a >> b) >> c` to Python, so a
-chain that grows replaces the shorter one in the ledger.
+chain that grows replaces the shorter one in the log of statements.
 
 The trap. To Python `>>` binds tighter than `&` and `|`, so that `a & b >> c` is `a & (b >> c)`;
 a reader takes it for `(a & b) >> c`. No meaning is given to a chain beside `&` or `|`: it is
@@ -13,15 +13,94 @@ word, and are refused too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import TracebackType
 from typing import NoReturn
 
-from tidewheel.core.graph.findings import Position
+from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.outputs import SHORT_FORMS, SUCCEEDED
-from tidewheel.formats.flow_cylc.graph_text.chains import Both, Chain, Either, Expression
-from tidewheel.formats.flow_cylc.graph_text.tokens import Kind, Token
-from tidewheel.formats.python_api.ledger import Ledger
+from tidewheel.formats.flow_cylc.graph_text import (
+    Both,
+    Chain,
+    Either,
+    Expression,
+    GraphTokenKind,
+    Token,
+)
+from tidewheel.formats.python_api.functions import TaskFunction
 from tidewheel.formats.python_api.refusals import BadStatement, written_at
+
+# Keeps the statements of a workflow, each under the recurrence that was open at that time.
+
+
+@dataclass(slots=True)
+class StatementSection:
+    """Everything that was said under one recurrence; saying it in two places adds up."""
+
+    recurrence: str
+    position: Position
+    # A dict for its order: the same statement twice is one.
+    chains: dict[Chain, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class StatementLog:
+    """Records what is known of a workflow while its file is being executed."""
+
+    workflow: str
+    is_integer: bool
+    findings: Findings = field(default_factory=Findings)
+    sections: dict[str, StatementSection] = field(default_factory=dict)
+    current: StatementSection | None = None
+    functions: dict[str, TaskFunction] = field(default_factory=dict)  # by task
+
+    def open(self, recurrence: str) -> None:
+        if self.current is not None:
+            raise BadStatement(
+                f"the cycle {recurrence!r} begins inside of {self.current.recurrence!r}",
+                "end the one before: each 'with flow.cycle(…)' stands by itself",
+            )
+        new = StatementSection(recurrence, written_at())
+        self.current = self.sections.setdefault("".join(recurrence.split()), new)
+
+    def close(self) -> None:
+        self.current = None
+
+    def expect_cycle(self, *sides: object) -> None:
+        if self.current is None:
+            raise BadStatement(
+                f"{' >> '.join(map(str, sides))} stands outside of a cycle of the workflow "
+                f"{self.workflow!r}",
+                "write it under 'with flow.cycle(\"P1\"):', or whichever recurrence it has",
+            )
+
+    def record(self, chain: Chain, instead_of: Chain | None = None) -> None:
+        """A chain that grew replaces what it was; if that grew in two ways, both stay."""
+        assert self.current is not None
+        if instead_of is not None:
+            self.current.chains.pop(instead_of, None)
+        self.current.chains[chain] = None
+
+
+class Cycle:
+    """`with flow.cycle("P1"):` puts the statements below it on that recurrence."""
+
+    def __init__(self, ledger: StatementLog, recurrence: str) -> None:
+        self._ledger, self._recurrence = ledger, recurrence
+
+    def __enter__(self) -> None:
+        self._ledger.open(self._recurrence)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ledger.close()
+
+
+# The terms of a statement, and the operators that join them: `&`, `|`, `>>`, `~` and `[…]`.
 
 AND, OR = "&", "|"
 
@@ -34,12 +113,12 @@ class Term:
     """Anything that `&`, `|` and `>>` join."""
 
     __slots__ = ("ledger",)
-    ledger: Ledger
+    ledger: StatementLog
     # Without these, `for x in task` would ask for task[0], task[1], … for ever.
     __iter__ = None
     __contains__ = None
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TermLeaf]:
         raise NotImplementedError
 
     def expression(self, position: Position) -> Expression:
@@ -70,10 +149,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """How one task, family or xtrigger is named in a statement."""
+    """Names one task, family or xtrigger in a statement."""
 
     name: str
-    kind: Kind = Kind.NODE
+    kind: GraphTokenKind = GraphTokenKind.NODE
     is_family: bool = False
     offset: str | None = None
     output: str | None = None
@@ -93,21 +172,21 @@ class Mention:
 
     @property
     def qualifier(self) -> str | None:
-        """What flow.cylc has behind the colon."""
+        """Returns what flow.cylc has behind the colon."""
         if self.reach:
             return f"{_SHORT[self.output or SUCCEEDED]}-{self.reach}"
         return self.output
 
 
-class Leaf(Term):
+class TermLeaf(Term):
     """A term that names one thing."""
 
     __slots__ = ("mention",)
 
-    def __init__(self, ledger: Ledger, mention: Mention) -> None:
+    def __init__(self, ledger: StatementLog, mention: Mention) -> None:
         self.ledger, self.mention = ledger, mention
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TermLeaf]:
         yield self
 
     def expression(self, position: Position) -> Token:
@@ -134,7 +213,7 @@ class Joined(Term):
     def __init__(self, sign: str, terms: tuple[Term, ...]) -> None:
         self.ledger, self.sign, self.terms = terms[0].ledger, sign, terms
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[TermLeaf]:
         for term in self.terms:
             yield from term.leaves()
 
@@ -152,7 +231,7 @@ class Statement:
     __slots__ = ("_chain", "_ledger", "_sides")
     __iter__ = None
 
-    def __init__(self, ledger: Ledger, sides: tuple[Term, ...], chain: Chain) -> None:
+    def __init__(self, ledger: StatementLog, sides: tuple[Term, ...], chain: Chain) -> None:
         self._ledger, self._sides, self._chain = ledger, sides, chain
 
     @classmethod
@@ -216,7 +295,7 @@ def _join(sign: str, *terms: object) -> Term:
 
 def _check_alternatives(terms: list[Term]) -> None:
     for leaf in (leaf for term in terms for leaf in term.leaves()):
-        if leaf.mention.kind is Kind.XTRIGGER:
+        if leaf.mention.kind is GraphTokenKind.XTRIGGER:
             raise BadStatement(
                 f"the xtrigger {leaf} stands beside '|'",
                 "a task waits for all of its xtriggers: join them with '&', or put the other "
@@ -258,7 +337,7 @@ def _check_right(side: object, left: Term) -> Term:
             )
         for term in right.terms:
             _check_right(term, left)
-    elif isinstance(right, Leaf) and right.mention.kind is Kind.XTRIGGER:
+    elif isinstance(right, TermLeaf) and right.mention.kind is GraphTokenKind.XTRIGGER:
         raise BadStatement(
             f"the xtrigger {right} stands on the right of an arrow",
             f"an xtrigger can only be waited for: {right} >> task",
@@ -279,7 +358,7 @@ def _check_left(side: Term, *, leads_on: bool) -> None:
                 f"the family {leaf} on the left does not say what of its members",
                 f"write {leaf}.all.succeeded, {leaf}.any.failed or so",
             )
-        if said.kind is Kind.XTRIGGER and not leads_on:
+        if said.kind is GraphTokenKind.XTRIGGER and not leads_on:
             raise BadStatement(f"{leaf} is an xtrigger", f"write {leaf} >> task")
 
 

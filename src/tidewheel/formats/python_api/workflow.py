@@ -1,27 +1,39 @@
-"""A workflow defined in Python: the door of this package."""
+"""A workflow defined in Python, and how it is found in a file: the way into this package.
+
+To find it is to execute the file, which is as safe as the file is: only for definitions that
+their user trusts like any script.
+"""
 
 from __future__ import annotations
 
+import importlib
+import runpy
+import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import NamedTuple, Unpack, overload
 
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
-from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition
+from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition, Position
 from tidewheel.core.graph.graph import Graph
 from tidewheel.formats.flow_cylc.value_text import BadValue
-from tidewheel.formats.flow_cylc.xtrigger_call import Argument, XtriggerCall
-from tidewheel.formats.python_api.assembling import assemble, check_idle
-from tidewheel.formats.python_api.declarations import Declarations
+from tidewheel.formats.flow_cylc.xtriggers import Argument, XtriggerCall
+from tidewheel.formats.python_api.assembly import (
+    INTEGER,
+    CyclingTexts,
+    ReadOptions,
+    assemble,
+    check_idle,
+)
+from tidewheel.formats.python_api.declarations import Declarations, Family, Task, Xtrigger
 from tidewheel.formats.python_api.functions import TaskFunction
-from tidewheel.formats.python_api.ledger import Cycle, Ledger
-from tidewheel.formats.python_api.nodes import Family, Task, Xtrigger
-from tidewheel.formats.python_api.points import INTEGER, CyclingTexts, ReadOptions
 from tidewheel.formats.python_api.refusals import BadStatement, written_at
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
-from tidewheel.formats.python_api.terms import Statement, Term, all_of
+from tidewheel.formats.python_api.terms import Cycle, Statement, StatementLog, Term, all_of
 
 Families = Family | Iterable[Family]
 
@@ -63,7 +75,7 @@ class Workflow:
             point_format=_text(point_format),
             expanded_year_digits=expanded_year_digits,
         )
-        self._ledger = Ledger(name, is_integer=cycling == INTEGER)
+        self._ledger = StatementLog(name, is_integer=cycling == INTEGER)
         self._declared = Declarations(self._ledger.findings)
 
     @overload
@@ -144,11 +156,11 @@ class Workflow:
         Statement.beginning(all_of(*terms)).place()
 
     def function(self, task: str) -> TaskFunction | None:
-        """What `@flow.task` stood above."""
+        """Returns the function that `@flow.task` stood above."""
         return self._ledger.functions.get(task)
 
     def definition(self, options: ReadOptions | None = None) -> WorkflowDef:
-        """What was said, as a value; InvalidDefinition names every mistake in it."""
+        """Returns what was said, as a value; InvalidDefinition names every mistake in it."""
         findings = Findings()
         self._say_collected(findings)
         definition = self._read(options, findings)
@@ -184,7 +196,7 @@ class Workflow:
         return definition, graph
 
     def _say_collected(self, findings: Findings) -> None:
-        """What was wrong with statements already when they were made."""
+        """Reports what was wrong with statements already when they were made."""
         for finding in self._ledger.findings:
             findings.add(finding)
 
@@ -203,3 +215,62 @@ def _listed(families: object) -> tuple[object, ...]:
     if isinstance(families, Iterable) and not isinstance(families, str):
         return tuple(families)
     return (families,)
+
+
+# Finds the workflow that a Python file defines, by executing the file.
+
+LOADED = "__tidewheel__"  # so that `if __name__ == "__main__":` is passed over
+
+
+def load_python(path: Path, findings: Findings) -> Workflow | None:
+    """The one workflow of a file; None after a finding that says why there is none."""
+    try:
+        workflows = workflows_in(str(path))
+    except BadStatement as bad:
+        findings.error("bad-statement", bad.message, bad.hint, bad.position)
+        return None
+    except (Exception, SystemExit) as error:
+        findings.error(
+            "python-error",
+            f"the file could not be executed: {type(error).__name__}: {error}",
+            "run it with python3 to see where this comes from",
+            _place_of(error, path),
+        )
+        return None
+    if len(workflows) != 1:
+        names = ", ".join(one.name for one in workflows)
+        findings.error(
+            "no-workflow",
+            f"the file defines several workflows: {names}"
+            if workflows
+            else "the file defines no workflow",
+            "keep exactly one in a name of the file: flow = Workflow(…)",
+            Position(str(path)),
+        )
+        return None
+    return workflows[0]
+
+
+def workflows_in(home: str) -> list[Workflow]:
+    """Returns the workflows that a name of the module or file stands for, each once."""
+    if home.endswith(".py"):
+        _add_to_path(Path(home).absolute().parent)
+        names = runpy.run_path(home, run_name=LOADED)
+    else:
+        names = vars(importlib.import_module(home))
+    found = [value for value in names.values() if isinstance(value, Workflow)]
+    return list({id(one): one for one in found}.values())
+
+
+def _add_to_path(folder: Path) -> None:
+    """For its own modules, also those that a function imports only when it is called."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _place_of(error: BaseException, path: Path) -> Position:
+    if isinstance(error, SyntaxError) and error.filename:
+        return Position(error.filename, error.lineno or 0)
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    return Position(str(path), lines[-1] or 0 if lines else 0)

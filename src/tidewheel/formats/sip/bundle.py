@@ -1,15 +1,26 @@
-"""Definitions and stage files that come as one bundle of paths and contents, from anywhere.
+"""Finds definitions and the files of their stages: in a bundle that was sent, or in a folder.
 
-Nothing is written here, so that a path can lead nowhere; what could lead out of a folder later
-is refused all the same. (RELIABILITY S13)
+Of a bundle nothing is written, so that a path can lead nowhere; what could lead out of a folder
+later is refused all the same. (RELIABILITY S13)
+
+In a folder, a link, a device or a pipe is refused before anything is read from it, and so is
+whatever is too large, too deep or too much: a definition may come from a stranger.
+(RELIABILITY S13)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import NoReturn
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.sip.definition_text import first_look
+from tidewheel.formats.sip.definition import first_look
 from tidewheel.formats.sip.limits import (
     FOLDER_DEPTH_MAX,
     NAME_LENGTH_MAX,
@@ -17,8 +28,16 @@ from tidewheel.formats.sip.limits import (
     STAGE_FILE_BYTES_MAX,
     STAGE_FILES_MAX,
 )
-from tidewheel.formats.sip.sip_source import SipSource, folders_for
-from tidewheel.formats.sip.text_files import BYTES_MAX, SUFFIXES, file_name
+from tidewheel.formats.sip.text_files import (
+    BYTES_MAX,
+    STAGES_FOLDER,
+    SUFFIXES,
+    SipSource,
+    file_name,
+    folders_for,
+)
+
+# Definitions and stage files that come as one bundle of paths and contents, from anywhere.
 
 _DEPTH_MAX = FOLDER_DEPTH_MAX + len(("stages", "id", "version"))
 
@@ -54,7 +73,7 @@ def is_definition(path: str) -> bool:
 
 
 def path_problem(path: str) -> str:
-    """Why a file cannot have this path; empty if it can."""
+    """Says why a file cannot have this path; empty if it can."""
     parts = path.split("/")
     if not path or not path.isprintable() or "\\" in path:
         return "it has characters that are not accepted"
@@ -111,3 +130,163 @@ def _check_size(files: Mapping[str, bytes], findings: Findings) -> None:
                 "keep data elsewhere, and name its place in a parameter",
                 Position(path),
             )
+
+
+# Reading the files of a definition from a disk: regular files inside its own folder only.
+
+_LISTED_MAX = 1_000  # folders that are looked at for advice
+
+
+class _Unreadable(Exception):
+    """A finding says why."""
+
+
+def read_folder(path: Path, findings: Findings) -> SipSource | None:
+    """A definition file and the folders of its stages; None, with a finding, if it has none."""
+    name = path.name
+    if not file_name(name).is_known:
+        findings.error(
+            "definition-file-kind",
+            f"{name} is no definition: it ends in {path.suffix or 'no suffix'}",
+            f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; "
+            "others are a file in Python (.py), and a folder with a flow.cylc",
+            Position(name),
+        )
+        return None
+    reading = _Reading(path.parent, findings)
+    try:
+        reading.read(name, BYTES_MAX, follow=True)
+        for stage, version in first_look(name, reading.files[name]):
+            for folder in folders_for(stage, version):
+                reading.read_all(folder)
+    except _Unreadable:
+        return None
+    return SipSource(
+        file=name,
+        files=reading.files,
+        executable=frozenset(reading.executable),
+        folders=frozenset([*reading.folders, *_stage_folders(path.parent)]),
+    )
+
+
+def find_definitions(path: Path, findings: Findings) -> list[Path]:
+    """A file itself, or every definition in a folder, by name."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        findings.error("no-such-file", f"there is no file or folder {path}")
+        return []
+    with os.scandir(path) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_file())
+    found = [path / name for name in names if is_definition(name)]
+    if not found:
+        findings.error(
+            "no-definitions",
+            f"there is no definition in {path}",
+            f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; "
+            "others are a file in Python (.py), and a folder with a flow.cylc; folders below "
+            "are not searched",
+        )
+    return found
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Holds what was read so far, and how much."""
+
+    root: Path
+    findings: Findings
+    files: dict[str, bytes] = field(default_factory=dict)
+    executable: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    _bytes: int = 0
+
+    def read_all(self, folder: str, depth: int = 0) -> None:
+        """Everything in a folder; nothing, if there is no such folder."""
+        if depth > FOLDER_DEPTH_MAX:
+            self._refuse(folder, "folder-too-deep", f"{folder} lies too deep", "")
+        self._check_way(folder)
+        try:
+            entries = sorted(os.scandir(self.root / folder), key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self._refuse(folder, "unreadable", f"{folder} cannot be read: {error.strerror}", "")
+        self.folders.append(folder)
+        for entry in entries:
+            path = f"{folder}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                self.read_all(path, depth + 1)
+            else:
+                self.read(path, STAGE_FILE_BYTES_MAX)
+
+    def read(self, path: str, limit: int, *, follow: bool = False) -> None:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+        if len(self.files) > STAGE_FILES_MAX:
+            self._refuse(
+                path, "too-many-files", f"there are more than {STAGE_FILES_MAX} files", ""
+            )
+        if (self.root / path).is_symlink() and not follow:
+            self._refuse(path, "link", f"{path} is a link", _COPY)
+        try:
+            descriptor = os.open(self.root / path, flags)
+        except OSError as error:
+            reason = (error.strerror or "it cannot be opened").lower()
+            self._refuse(path, "unreadable", f"{path} cannot be read: {reason}", "")
+        with open(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                self._refuse(path, "not-a-file", f"{path} is no regular file", _COPY)
+            content = file.read(limit + 1)
+        if len(content) > limit or self._bytes + len(content) > SOURCE_BYTES_MAX:
+            self._refuse(
+                path,
+                "file-too-large",
+                f"{path} is too large: a file of a stage may have {STAGE_FILE_BYTES_MAX} "
+                f"bytes, all of a definition {SOURCE_BYTES_MAX}",
+                "keep data elsewhere, and name its place in a parameter",
+            )
+        self._bytes += len(content)
+        self.files[path] = content
+        if found.st_mode & stat.S_IXUSR:
+            self.executable.append(path)
+
+    def _check_way(self, folder: str) -> None:
+        """No part of the way may be a link: it could lead anywhere."""
+        way = self.root
+        for part in folder.split("/"):
+            way = way / part
+            if way.is_symlink():
+                self._refuse(folder, "link", f"{way.name} is a link", _COPY)
+
+    def _refuse(self, path: str, code: str, message: str, hint: str) -> NoReturn:
+        self.findings.error(code, message, hint, Position(path))
+        raise _Unreadable
+
+
+_COPY = "copy what it leads to into the folder: only that is stored with the workflow"
+
+
+def _stage_folders(root: Path) -> Iterator[str]:
+    """`stages`, its folders and theirs: what a missing one is compared with.
+
+    Where there is none, the folders that are there: one of them may be meant.
+    """
+    if not (root / STAGES_FOLDER).is_dir():
+        yield from _names(root)
+        return
+    yield STAGES_FOLDER
+    for stage in _names(root / STAGES_FOLDER):
+        yield f"{STAGES_FOLDER}/{stage}"
+        for version in _names(root / STAGES_FOLDER / stage):
+            yield f"{STAGES_FOLDER}/{stage}/{version}"
+
+
+def _names(folder: Path) -> Iterable[str]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return sorted(
+            entry.name
+            for entry in islice(entries, _LISTED_MAX)
+            if entry.is_dir(follow_symlinks=False)
+        )
+    return ()

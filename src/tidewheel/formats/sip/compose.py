@@ -1,15 +1,122 @@
-"""What can be known to be wrong with a compose file before an engine sees it."""
+"""Compose files of stages: their types, their mistakes, and the YAML that an engine gets.
+
+Engines refuse `version: 3.7`, `command: [run, 4]` and `environment: {DEBUG: true}`, since YAML
+makes numbers and flags of them, and take 1.10 for 1.1; a template prints such values all the
+time. A structure that a template prints as a command is one word of it: `command: {{ args }}`
+means what `command: ['{{ args }}']` says, in quotes or not.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.suggestions import nearest
-from tidewheel.formats.sip.compose import WORDS_KEYS, is_printed_json
-from tidewheel.formats.sip.document import KINDS, Fields, Items, Node, Scalar, is_null
+from tidewheel.formats.sip.document import (
+    KINDS,
+    Fields,
+    Items,
+    Node,
+    Scalar,
+    is_null,
+    plain_value,
+)
+from tidewheel.formats.sip.placeholders import text_of_value
+
+# Types: what a value is follows from its key, not from YAML.
+
+WORDS_KEYS = ("command", "entrypoint")  # a text, or a list of words
+_TEXT_KEYS = (
+    *("container_name", "hostname", "image", "platform", "restart", "stop_signal"),
+    *("user", "working_dir"),
+)
+_TEXTS_KEYS = ("environment", "labels")  # texts by name, or a list of them
+
+_Change = Callable[[Node], Node]
+
+
+def typed_compose(root: Node) -> Node:
+    """With texts wherever engines want texts."""
+    root = _changed(root, "version", _text)
+    return _changed(root, "services", lambda services: _each(services, _service))
+
+
+def _service(node: Node) -> Node:
+    for key in WORDS_KEYS:
+        node = _changed(node, key, _words)
+    for key in _TEXT_KEYS:
+        node = _changed(node, key, _text)
+    for key in _TEXTS_KEYS:
+        node = _changed(node, key, lambda found: _each(found, _told))
+    return _changed(node, "deploy", _deploy)
+
+
+def _deploy(node: Node) -> Node:
+    return _changed(node, "labels", lambda found: _each(found, _told))
+
+
+def _words(node: Node) -> Node:
+    if isinstance(node, Fields) or is_printed_json(node):
+        return Items((_word(node),), node.position)
+    return _each(node, _word) if isinstance(node, Items) else _text(node)
+
+
+def is_printed_json(node: Node) -> bool:
+    """`command: '{{ args }}'`: a text of JSON and nothing else, which engines would split."""
+    if not isinstance(node, Scalar) or not node.printed or node.text[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(node.text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _word(node: Node) -> Node:
+    if isinstance(node, Scalar):
+        return replace(node, quoted=True)  # there is no empty place between words
+    return Scalar(text_of_value(plain_value(node)), True, node.position)
+
+
+def _told(node: Node) -> Node:
+    """Whoever writes `SITE: {{ site }}` gives a value, an empty one too; `SITE:` gives none."""
+    if isinstance(node, Scalar) and node.printed:
+        return replace(node, quoted=True)
+    return _text(node)
+
+
+def _text(node: Node) -> Node:
+    """Nothing stays nothing: to an engine an empty text is a value."""
+    return node if not isinstance(node, Scalar) or is_null(node) else replace(node, quoted=True)
+
+
+def _changed(node: Node, key: str, change: _Change) -> Node:
+    """A mapping with the value of one key changed."""
+    if not isinstance(node, Fields):
+        return node
+    entries = (
+        entry._replace(value=change(entry.value)) if entry.key.text == key else entry
+        for entry in node
+    )
+    return replace(node, entries=tuple(entries))
+
+
+def _each(node: Node, change: _Change) -> Node:
+    """A mapping or list with all of its values changed."""
+    if isinstance(node, Items):
+        return replace(node, items=tuple(map(change, node.items)))
+    if isinstance(node, Fields):
+        return replace(
+            node, entries=tuple(entry._replace(value=change(entry.value)) for entry in node)
+        )
+    return node
+
+
+# Mistakes that can be found before an engine sees the file.
 
 TOP_KEYS = (
     *("version", "name", "services", "networks", "volumes", "configs", "secrets", "include"),
@@ -43,7 +150,7 @@ DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
 def check_compose(
     root: Node, stage: str, errors: Findings, warnings: Findings, *, is_whole: bool
 ) -> bool:
-    """Whether it has services. Unknown words are warned of: engines ignore them, or not.
+    """Says whether it has services. It warns of unknown words: engines ignore them, or not.
 
     ``is_whole`` is false where values are still missing: then services may be, too.
     """
@@ -192,3 +299,51 @@ def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findi
             hint,
             key.position,
         )
+
+
+# YAML for an engine: it has exactly the structure that was checked.
+
+# What is one word to every reader of YAML; everything else is put in quotes.
+_PLAIN = re.compile(r"[A-Za-z0-9_./+][A-Za-z0-9_./+@%=-]*|-?[0-9][0-9.eE+-]*", re.ASCII)
+# Fine in JSON, but line breaks or refused in YAML.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_INDENT = "  "
+
+
+def emit_yaml(node: Node) -> str:
+    """Block style; scalars that were plain stay plain where that is safe."""
+    if isinstance(node, Scalar):
+        return _scalar(node) + "\n"
+    return "\n".join(_lines(node, "")) + "\n"
+
+
+def _lines(node: Items | Fields, lead: str) -> Iterator[str]:
+    if isinstance(node, Items):
+        heads = [("-", item) for item in node.items]
+    else:
+        heads = [(f"{_scalar(key)}:", value) for key, value in node.entries]
+    if not heads:
+        yield lead + ("[]" if isinstance(node, Items) else "{}")
+    for head, value in heads:
+        if isinstance(value, Scalar):
+            yield f"{lead}{head} {_scalar(value)}"
+        elif not (value.items if isinstance(value, Items) else value.entries):
+            yield f"{lead}{head} {'[]' if isinstance(value, Items) else '{}'}"
+        else:
+            yield f"{lead}{head}"
+            yield from _lines(value, lead + _INDENT)
+
+
+def _scalar(node: Scalar) -> str:
+    if is_null(node):
+        return "null"
+    if not node.quoted and _PLAIN.fullmatch(node.text):
+        return node.text
+    return quoted(node.text)
+
+
+def quoted(text: str) -> str:
+    """In double quotes, with escapes that JSON and YAML share."""
+    return _ESCAPED.sub(
+        lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False)
+    )

@@ -8,13 +8,21 @@ can ever be read as structure.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.sip.limits import DEPTH_MAX, NODES_MAX
-from tidewheel.formats.sip.places import PLACE, RESERVED, Json, Value, text_of_value
+from tidewheel.formats.sip.limits import DEPTH_MAX, NODES_MAX, NUMBER_LENGTH_MAX
+from tidewheel.formats.sip.placeholders import (
+    PLACE,
+    RESERVED,
+    Json,
+    PrintedValue,
+    text_of_value,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,7 @@ class TooMuch(Exception):
 class Builder:
     """Makes the nodes of one file, within the limits, with the values of its places."""
 
-    def __init__(self, findings: Findings, values: Sequence[Value] = ()) -> None:
+    def __init__(self, findings: Findings, values: Sequence[PrintedValue] = ()) -> None:
         self._findings = findings
         self._values = values
         self._count = 0
@@ -119,6 +127,12 @@ class Builder:
                 known[key.text] = Entry(key, value)
         return Fields(tuple(known.values()), position)
 
+    def collection(self, is_mapping: bool, nodes: list[Node], position: Position) -> Node:
+        """Makes a list, or a mapping of keys and values in turn, whose end has come."""
+        if not is_mapping:
+            return self.items(nodes, position)
+        return self.fields(list(zip(nodes[::2], nodes[1::2], strict=True)), position)
+
     def check_depth(self, depth: int, position: Position) -> None:
         if depth > DEPTH_MAX:
             self._findings.error(
@@ -156,7 +170,7 @@ class Builder:
         return Scalar(text_of_value(value), isinstance(value, str), position, printed=True)
 
     def _has_places(self, text: str, position: Position) -> bool:
-        """Whether its signs are those of places; somebody may have written them."""
+        """Says whether its signs are those of places; somebody may have written them."""
         numbers = [int(place[1]) for place in PLACE.finditer(text)]
         others = RESERVED.search(PLACE.sub("", text))
         if others is None and all(number < len(self._values) for number in numbers):
@@ -176,6 +190,64 @@ class Builder:
         return Scalar(filled, quoted, position, unknown, printed=True)
 
 
-def filled_text(text: str, values: Sequence[Value]) -> str:
-    """What a person reads: a rendered text with its values, as plain text."""
+def filled_text(text: str, values: Sequence[PrintedValue]) -> str:
+    """Returns a rendered text with its values, as plain text for people."""
     return PLACE.sub(lambda place: values[int(place[1])].text, text)
+
+
+# Plain values: a scalar without a schema has one of YAML 1.2's core types, as in JSON.
+
+_NULL = re.compile(r"null|Null|NULL|~|")
+_TRUE = re.compile(r"true|True|TRUE")
+_FALSE = re.compile(r"false|False|FALSE")
+_INTEGER = re.compile(r"[-+]?[0-9]+", re.ASCII)
+_OCTAL = re.compile(r"0o[0-7]+")
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+
+
+def plain_value(node: Node) -> Json:
+    """A node as programs use it; quoted scalars are texts."""
+    if isinstance(node, Items):
+        return [plain_value(one) for one in node.items]
+    if isinstance(node, Fields):
+        return {entry.key.text: plain_value(entry.value) for entry in node}
+    return node.text if node.quoted else _typed(node.text)
+
+
+def is_null(node: Node) -> bool:
+    """`key:`, `key: ~` and `key: null`."""
+    return isinstance(node, Scalar) and not node.quoted and bool(_NULL.fullmatch(node.text))
+
+
+def boolean(node: Node) -> bool | None:
+    """True or false as YAML writes them; None for everything else."""
+    text = node.text if isinstance(node, Scalar) else ""
+    if _TRUE.fullmatch(text):
+        return True
+    return False if _FALSE.fullmatch(text) else None
+
+
+def number(text: str) -> int | float | None:
+    """A number of a reasonable length; None for everything else."""
+    if len(text) > NUMBER_LENGTH_MAX:
+        return None
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _OCTAL.fullmatch(text) or _HEXADECIMAL.fullmatch(text):
+        return int(text, 0)
+    if _FLOAT.fullmatch(text):
+        found = float(text)
+        return found if math.isfinite(found) else None
+    return None
+
+
+def _typed(text: str) -> Json:
+    if _NULL.fullmatch(text):
+        return None
+    if _TRUE.fullmatch(text):
+        return True
+    if _FALSE.fullmatch(text):
+        return False
+    found = number(text)
+    return text if found is None else found

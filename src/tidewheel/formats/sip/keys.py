@@ -1,4 +1,7 @@
-"""The keys of a definition file: one table for the reader and for the editors' schema."""
+"""The keys of a definition file: one table for the reader and for the editors' schema.
+
+To an editor templates are texts: in the schema every value may also be one with `{{ }}` in it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from tidewheel.formats.sip.model import CONDITION_WORDS, PRESENT, StageType
-from tidewheel.formats.sip.places import Json
+from tidewheel.formats.sip.placeholders import Json
 from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED
 
 SCHEMA_VERSION = "2.0"
 
 
-class Kind(Enum):
-    """What a value is."""
+class KeyKind(Enum):
+    """The kinds of values that keys have."""
 
     TEXT = auto()
     VERSION = auto()
@@ -28,7 +31,7 @@ class Kind(Enum):
 
 
 class Absent(Enum):
-    """What it means that a key is not there."""
+    """The ways to treat a key that is not there."""
 
     FINE = auto()
     WARNED = auto()
@@ -39,7 +42,7 @@ class Absent(Enum):
 class Key:
     """One key of a mapping."""
 
-    kind: Kind
+    kind: KeyKind
     about: str
     absent: Absent = Absent.FINE
     choices: tuple[str, ...] = ()
@@ -50,17 +53,17 @@ class Key:
 
 DEFINITION: Mapping[str, Key] = {
     "schema_version": Key(
-        kind=Kind.VERSION,
+        kind=KeyKind.VERSION,
         about="the version of this format",
         absent=Absent.REFUSED,
         choices=(SCHEMA_VERSION,),
     ),
-    "id": Key(kind=Kind.TEXT, about="the workflow's name; by default from the file's name"),
+    "id": Key(kind=KeyKind.TEXT, about="the workflow's name; by default from the file's name"),
     "version": Key(
-        kind=Kind.VERSION, about="the workflow's version; by default from the file's name"
+        kind=KeyKind.VERSION, about="the workflow's version; by default from the file's name"
     ),
     "stages": Key(
-        kind=Kind.LIST,
+        kind=KeyKind.LIST,
         about="the stages of the workflow, in any order",
         absent=Absent.REFUSED,
         example=[{"id": "ingest", "version": "1.0.0", "type": "processing"}],
@@ -84,48 +87,48 @@ FORMER_KEYS: Mapping[str, tuple[str, str]] = {
     ),
 }
 STAGE: Mapping[str, Key] = {
-    "id": Key(kind=Kind.TEXT, about="the stage's name", absent=Absent.REFUSED),
+    "id": Key(kind=KeyKind.TEXT, about="the stage's name", absent=Absent.REFUSED),
     "version": Key(
-        kind=Kind.VERSION,
+        kind=KeyKind.VERSION,
         about="the stage's version: stages/<id>/<version> is its folder",
         absent=Absent.REFUSED,
     ),
     "type": Key(
-        kind=Kind.TEXT,
+        kind=KeyKind.TEXT,
         about="what the stage is for",
         absent=Absent.REFUSED,
         choices=tuple(one.value for one in StageType),
     ),
     "timeout": Key(
-        kind=Kind.DURATION,
+        kind=KeyKind.DURATION,
         about=f"the longest time that the stage may run: {DURATIONS_ACCEPTED}",
         absent=Absent.WARNED,
         other_spelling="timout",
     ),
     "resources_required": Key(
-        kind=Kind.LIST,
+        kind=KeyKind.LIST,
         about="what must be available before the stage begins",
         absent=Absent.WARNED,
         other_spelling="resources",
     ),
     "dependencies": Key(
-        kind=Kind.LIST,
+        kind=KeyKind.LIST,
         about="what must have happened before: all of it",
         example=[{"type": "stage", "value": "ingest", "condition": "complete"}],
     ),
 }
 DEPENDENCY: Mapping[str, Key] = {
     "type": Key(
-        kind=Kind.TEXT,
+        kind=KeyKind.TEXT,
         about="what it depends on",
         absent=Absent.REFUSED,
         choices=("stage", "buffer_object"),
     ),
     "value": Key(
-        kind=Kind.TEXT, about="the id of a stage or of an object", absent=Absent.REFUSED
+        kind=KeyKind.TEXT, about="the id of a stage or of an object", absent=Absent.REFUSED
     ),
     "condition": Key(
-        kind=Kind.TEXT,
+        kind=KeyKind.TEXT,
         about="what must have become of it",
         absent=Absent.REFUSED,
         choices=(*CONDITION_WORDS, PRESENT),
@@ -133,7 +136,7 @@ DEPENDENCY: Mapping[str, Key] = {
     ),
 }
 RESOURCE_TYPE = Key(
-    kind=Kind.TEXT,
+    kind=KeyKind.TEXT,
     about="what is needed",
     absent=Absent.REFUSED,
     choices=("nodes", "cpu", "memory", "buffer"),
@@ -141,34 +144,34 @@ RESOURCE_TYPE = Key(
 RESOURCES: Mapping[str, Mapping[str, Key]] = {
     "nodes": {
         "type": RESOURCE_TYPE,
-        "number": Key(kind=Kind.COUNT, about="how many machines", absent=Absent.REFUSED),
-        "flavour": Key(kind=Kind.TEXT, about="their kind", absent=Absent.WARNED),
+        "number": Key(kind=KeyKind.COUNT, about="how many machines", absent=Absent.REFUSED),
+        "flavour": Key(kind=KeyKind.TEXT, about="their kind", absent=Absent.WARNED),
         "exclusive": Key(
-            kind=Kind.BOOLEAN,
+            kind=KeyKind.BOOLEAN,
             about="whether nothing else may run on them",
             absent=Absent.REFUSED,
         ),
-        "label": Key(kind=Kind.TEXT, about="the label of the machines in a Swarm"),
+        "label": Key(kind=KeyKind.TEXT, about="the label of the machines in a Swarm"),
     },
     "cpu": {
         "type": RESOURCE_TYPE,
-        "value": Key(kind=Kind.NUMBER, about="cores", absent=Absent.REFUSED),
+        "value": Key(kind=KeyKind.NUMBER, about="cores", absent=Absent.REFUSED),
     },
     "memory": {
         "type": RESOURCE_TYPE,
-        "value": Key(kind=Kind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
+        "value": Key(kind=KeyKind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
     },
     "buffer": {
         "type": RESOURCE_TYPE,
-        "value": Key(kind=Kind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
-        "label": Key(kind=Kind.TEXT, about="which buffer"),
+        "value": Key(kind=KeyKind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
+        "label": Key(kind=KeyKind.TEXT, about="which buffer"),
     },
 }
 RESOURCE_TYPE_SPELLINGS: Mapping[str, str] = {"node": "nodes"}
 
 
 def owners(name: str, keys: Mapping[str, Key]) -> list[str]:
-    """What else in a definition has a key of this name: it may be indented wrongly."""
+    """Returns the other mappings that have a key of this name: it may be indented wrongly."""
     owned = {
         "the definition": (DEFINITION,),
         "a stage": (STAGE,),
@@ -178,3 +181,69 @@ def owners(name: str, keys: Mapping[str, Key]) -> list[str]:
     if all(keys is not one for tables in owned.values() for one in tables):
         return []
     return [what for what, tables in owned.items() if any(name in one for one in tables)]
+
+
+# The JSON Schema that editors use, from the same table.
+
+Schema = dict[str, object]
+
+_TEMPLATE: Schema = {"type": "string", "pattern": r"\{\{.*\}\}"}
+_TYPES: Mapping[KeyKind, Schema] = {
+    KeyKind.TEXT: {"type": "string"},
+    KeyKind.VERSION: {"type": ["string", "number"]},
+    KeyKind.DURATION: {"type": ["string", "number"]},
+    KeyKind.SIZE: {"type": ["string", "integer"]},
+    KeyKind.NUMBER: {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEMPLATE]},
+    KeyKind.COUNT: {"anyOf": [{"type": "integer", "minimum": 1}, _TEMPLATE]},
+    KeyKind.BOOLEAN: {"anyOf": [{"type": "boolean"}, _TEMPLATE]},
+    KeyKind.LIST: {"type": "array"},
+    KeyKind.MAPPING: {"type": "object"},
+}
+
+
+def sip_json_schema() -> Schema:
+    """The schema of a definition file."""
+    stage = _mapping(STAGE)
+    properties = stage["properties"]
+    assert isinstance(properties, dict)
+    properties["dependencies"]["items"] = _mapping(DEPENDENCY)
+    properties["resources_required"]["items"] = {
+        "oneOf": [_resource(kind, keys) for kind, keys in RESOURCES.items()]
+    }
+    definition = _mapping(DEFINITION)
+    top = definition["properties"]
+    assert isinstance(top, dict)
+    top["stages"]["items"] = stage
+    top["schema_version"] = {
+        "description": DEFINITION["schema_version"].about,
+        "enum": [SCHEMA_VERSION, float(SCHEMA_VERSION)],
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"SIP workflow definition {SCHEMA_VERSION}",
+        **definition,
+    }
+
+
+def _mapping(keys: Mapping[str, Key]) -> Schema:
+    return {
+        "type": "object",
+        "properties": {name: _key(key) for name, key in keys.items()},
+        "required": [name for name, key in keys.items() if key.absent is Absent.REFUSED],
+        "additionalProperties": False,
+    }
+
+
+def _resource(kind: str, keys: Mapping[str, Key]) -> Schema:
+    schema = _mapping(keys)
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    properties["type"] = {"const": kind}
+    return schema
+
+
+def _key(key: Key) -> Schema:
+    schema: Schema = {"description": key.about}
+    if key.choices:
+        return {**schema, "enum": list(key.choices)}
+    return {**schema, **_TYPES[key.kind]}

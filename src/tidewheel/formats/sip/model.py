@@ -1,4 +1,4 @@
-"""What a SIP workflow definition says, typed (seed 004).
+"""The types of a SIP workflow definition (seed 004).
 
 Values only; nothing here knows how it was written. Durations are seconds, sizes are bytes.
 """
@@ -14,7 +14,7 @@ from tidewheel.core.queue.resources import Resources
 
 
 class StageType(StrEnum):
-    """What a stage is for; it changes nothing in how it runs."""
+    """The purposes of a stage; they change nothing in how it runs."""
 
     SETUP = "setup"
     PROCESSING = "processing"
@@ -24,7 +24,7 @@ class StageType(StrEnum):
 
 
 class StageCondition(StrEnum):
-    """What must have become of a stage."""
+    """The states of a stage that another one can wait for."""
 
     COMPLETE = "complete"  # it succeeded
     STARTED = "started"
@@ -122,7 +122,7 @@ class Stage:
         return tuple(dict.fromkeys(named))
 
     def asked(self) -> Resources:
-        """What one worker must offer: the sum of each type, flavours and labels as labels.
+        """Returns what one worker must offer: sums by type, flavours and labels as labels.
 
         If some of its nodes are exclusive all are: a worker gives nodes, not kinds of them.
         """

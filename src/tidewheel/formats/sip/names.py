@@ -1,4 +1,4 @@
-"""What workflows, stages, versions and objects may be called, and what a file's name tells."""
+"""Checks the names of workflows, stages, versions and objects, and reads those of files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIXED_NAMES = frozenset({"stage", "stages", "parameters", "args"})
 
 @dataclass(frozen=True, slots=True)
 class NameAndVersion:
-    """What the name of a file tells; an empty version is none."""
+    """Holds what the name of a file tells; an empty version is none."""
 
     stem: str
     name: str

@@ -6,6 +6,9 @@ it have declared, and, last, defaults of other stages. (DESIGN §10)
 A request has the structure of what it gives values to (seed 004, "Use of templates"): a mapping
 under the id of a stage gives them to this stage alone, and counts more there than what is given
 to all of them.
+
+A value is JSON if it can be read as such, else a text: `4`, `true`, `[1, 2]`, `north`. A
+version such as `1.10` that must stay a text is quoted: `'"1.10"'`.
 """
 
 from __future__ import annotations
@@ -14,14 +17,24 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 
-from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
+from tidewheel.core.graph.findings import (
+    Finding,
+    Findings,
+    InvalidDefinition,
+    Position,
+    Severity,
+)
 from tidewheel.core.graph.suggestions import nearest
+from tidewheel.errors import BadSetting
+from tidewheel.formats.sip.document import Fields, plain_value
 from tidewheel.formats.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
 from tidewheel.formats.sip.model import SipDefinition, Stage
 from tidewheel.formats.sip.names import FIXED_NAMES
 from tidewheel.formats.sip.placeholders import RESERVED, Json, output_to_come, parameter_to_come
 from tidewheel.formats.sip.stage_folder import StageFolder
+from tidewheel.formats.sip.text_files import decoded, read_plain
 
 Values = Mapping[str, Json]
 UNUSED_PARAMETER = "unused-parameter"
@@ -30,7 +43,7 @@ REQUEST = Position("request")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageValues:
-    """What the templates of one stage know."""
+    """Holds the values that the templates of one stage know."""
 
     known: Values
     to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
@@ -38,7 +51,7 @@ class StageValues:
 
     @property
     def shown(self) -> dict[str, str]:
-        """What people read where a value will stand that is not known yet."""
+        """Returns what people read where a value will stand that is not known yet."""
         awaited = {name: output_to_come(one, name) for name, one in self.to_come.items()}
         return {name: parameter_to_come(name) for name in self.missing} | awaited
 
@@ -55,7 +68,7 @@ class ParameterSpec:
 
     @property
     def is_needed(self) -> bool:
-        """Whether no run can do without a request that gives it."""
+        """Says whether no run can do without a request that gives this parameter."""
         return not self.has_default and not self.provided_by
 
 
@@ -102,12 +115,12 @@ class ParameterSource:
         )
 
     def given_to(self, stage: str, request: Values) -> Values:
-        """What a request gives all stages, then what it gives this one by its id."""
+        """Returns what a request gives all stages, and over it what it gives this one."""
         given = {name: value for name, value in request.items() if value is not None}
         return {**given, **self.given_apart(stage, request)}
 
     def given_apart(self, stage: str, request: Values) -> Values:
-        """What it gives this stage alone."""
+        """Returns what a request gives this stage alone."""
         return _apart(stage, request, self.declared)
 
     def _providers(self, stage: Stage) -> Iterator[str]:
@@ -160,7 +173,7 @@ def values_of_definition(folders: Mapping[str, StageFolder], request: Values) ->
 
 
 def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
-    """What a request gives this stage alone; a parameter that is called so is none of it."""
+    """Returns what a request gives this stage alone; nothing if a parameter is called so."""
     inside = request.get(stage)
     if not isinstance(inside, dict) or stage in declared:
         return {}
@@ -168,7 +181,7 @@ def _apart(stage: str, request: Values, declared: frozenset[str]) -> Values:
 
 
 def check_request(request: Values, findings: Findings) -> bool:
-    """Whether what came from outside can be used as values at all."""
+    """Checks whether what came from outside can be used as values at all."""
     try:
         text = json.dumps(request, allow_nan=False, ensure_ascii=False)
         size = len(text.encode())  # refuses halves of characters
@@ -301,9 +314,58 @@ def warn_of_names(
 
 
 def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, Json]:
-    """What each stage that has a value of its own for a parameter takes it for."""
+    """Returns, by stage, what each one with a value of its own for a parameter takes it for."""
     found = {
         stage: {**folder.defaults, **source.given_apart(stage, request)}
         for stage, folder in source.folders.items()
     }
     return {stage: values[name] for stage, values in found.items() if name in values}
+
+
+# The parameters of a request as people give them: `-p NAME=VALUE`, and a JSON or YAML file.
+
+PAIR_ACCEPTED = "NAME=VALUE, the value as JSON or a text: -p nodes=4 -p site=north"
+
+
+def read_parameters(texts: Iterable[str], file: Path | None) -> dict[str, object]:
+    """Values by name; single ones count more than the file."""
+    found: dict[str, object] = {} if file is None else dict(_from_file(file))
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise BadSetting("parameter", text, PAIR_ACCEPTED)
+        found[name.strip()] = _value(value)
+    return found
+
+
+def _value(text: str) -> object:
+    try:
+        return json.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _from_file(path: Path) -> dict[str, Json]:
+    findings = Findings()
+    name = str(path)
+    try:
+        with path.open("rb") as opened:
+            content = opened.read(PARAMETERS_BYTES_MAX * 4 + 1)
+    except OSError as error:
+        raise BadSetting(
+            "parameters", str(path), f"a JSON or YAML file that can be read ({error.strerror})"
+        ) from error
+    text = decoded(name, content, findings)
+    node = read_plain(name, text, findings) if text is not None else None
+    if node is not None and not isinstance(node, Fields):
+        findings.error(
+            "parameters-kind",
+            f"{name} is no mapping of names to values",
+            "write name: value, one in a line",
+            Position(name, 1),
+        )
+    if findings.has_errors or not isinstance(node, Fields):
+        raise InvalidDefinition(name, findings.sorted())
+    value = plain_value(node)
+    assert isinstance(value, dict)
+    return value

@@ -1,4 +1,4 @@
-"""What the folder of a stage holds: how it is executed, its parameters, arguments, outputs."""
+"""Reads the folder of a stage: how it is executed, its parameters, arguments and outputs."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class _Folder:
         return StageText(path, text, found[0].is_template)
 
     def _check_signs(self, path: str, text: str) -> None:
-        """What looks like a template is printed as it stands, if its name does not say so."""
+        """Warns of a file that looks like a template, but whose name does not say so."""
         if (sign := _TEMPLATE_SIGN.search(text)) is not None:
             name = path.rpartition("/")[2]
             self._findings.warning(
@@ -173,7 +173,7 @@ class _Folder:
             )
 
     def _is_blank(self, stem: str, path: str, text: str) -> bool:
-        """Whether the file is as if it were not there; a remark says that it shall be so."""
+        """Says whether the file has nothing in it but comments, as if it were not there."""
         blank = _is_blank(text)
         if blank and (stem == SCRIPT or not text.strip()):
             self._findings.warning(

@@ -16,8 +16,8 @@ def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
     """An answer for each template: lines, origins and values, or why there are none."""
     from tidewheel.formats.sip.template_environment import (  # noqa: PLC0415 - limits first
         SipEnvironment,
+        wrapped,
     )
-    from tidewheel.formats.sip.template_values import wrapped  # noqa: PLC0415 - limits first
 
     environment = SipEnvironment(job["moment"])
     # Once for all of them: no template can change it, and it knows every stage.
@@ -62,21 +62,21 @@ def _answer(
 
 def _own(own: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> dict[str, object]:
     """Names with their values."""
-    from tidewheel.formats.sip.template_values import (  # noqa: PLC0415 - limits first
-        Parameters,
+    from tidewheel.formats.sip.template_environment import (  # noqa: PLC0415 - limits first
+        TemplateParameters,
         wrapped,
     )
 
     variables: dict[str, object] = {name: wrapped(value) for name, value in own.items()}
     known = variables.get("parameters")
-    variables["parameters"] = Parameters(known if isinstance(known, dict) else {})
+    variables["parameters"] = TemplateParameters(known if isinstance(known, dict) else {})
     _put_unknown(variables, unknown)
     return variables
 
 
 def _put_unknown(variables: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> None:
     """Each path leads to a name that has no value yet."""
-    from tidewheel.formats.sip.template_values import Unknown  # noqa: PLC0415 - limits first
+    from tidewheel.formats.sip.template_environment import Unknown  # noqa: PLC0415 - limits first
 
     for path, shown in unknown:
         inner: Any = variables

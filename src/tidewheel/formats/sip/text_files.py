@@ -1,16 +1,62 @@
-"""From the text of one SIP file, rendered if it is a template, to its nodes."""
+"""The files of a definition: their names, their texts, and how each text becomes nodes.
+
+This is what is registered, and all that is read afterwards: a run needs no folder.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.sip.document import Builder, Node
-from tidewheel.formats.sip.json_text import read_json
 from tidewheel.formats.sip.limits import JSON_BYTES_MAX, YAML_BYTES_MAX
-from tidewheel.formats.sip.places import RESERVED
-from tidewheel.formats.sip.rendering import RenderedText
-from tidewheel.formats.sip.yaml_text import read_yaml
+from tidewheel.formats.sip.placeholders import RESERVED
+from tidewheel.formats.sip.templates import RenderedText
+from tidewheel.formats.sip.yaml_json import read_json, read_yaml
+
+# The files of one definition: its own and those of its stages, by their paths.
+
+STAGES_FOLDER = "stages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SipSource:
+    """Contents by path from the folder of the definition; `file` is the definition itself."""
+
+    file: str
+    files: Mapping[str, bytes]
+    executable: frozenset[str] = frozenset()
+    # Folders that were seen, for advice about those that are missing.
+    folders: frozenset[str] = field(default=frozenset(), compare=False)
+    _by_folder: Mapping[str, Mapping[str, bytes]] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str, dict[str, bytes]] = {}
+        for path, content in self.files.items():
+            folder, _, name = path.rpartition("/")
+            found.setdefault(folder, {})[name] = content
+            while folder := folder.rpartition("/")[0]:
+                found.setdefault(folder, {})
+        object.__setattr__(self, "_by_folder", found)
+        object.__setattr__(self, "folders", self.folders | (found.keys() - {""}))
+
+    def folder_of(self, stage: str, version: str) -> str | None:
+        """The folder of a stage; None if there is none."""
+        wanted = folders_for(stage, version)
+        return next((folder for folder in wanted if folder in self.folders), None)
+
+    def inside(self, folder: str) -> Mapping[str, bytes]:
+        """The files that lie directly in a folder, by name."""
+        return self._by_folder.get(folder, {})
+
+
+def folders_for(stage: str, version: str) -> tuple[str, str]:
+    """Returns the folder where a stage belongs, and the one where it is tolerated."""
+    return f"{STAGES_FOLDER}/{stage}/{version}", f"{stage}/{version}"
+
+
+# From the text of one SIP file, rendered if it is a template, to its nodes.
 
 TEMPLATE_SUFFIX = ".j2"
 YAML_SUFFIXES = (".yaml", ".yml")

@@ -34,8 +34,8 @@ from tidewheel.formats.sip.model import (
     StageDependency,
 )
 from tidewheel.formats.sip.names import object_node
-from tidewheel.formats.sip.places import text_of_value
-from tidewheel.formats.sip.stage_rendering import RenderedStage
+from tidewheel.formats.sip.placeholders import text_of_value
+from tidewheel.formats.sip.stage_renderer import RenderedStage
 
 ONCE = "R1"
 FIRST = Point(1)
@@ -114,7 +114,7 @@ def stage_node(stage: Stage, rendered: RenderedStage | None) -> NodeDef:
 
 
 def stage_scripts(stage: str, rendered: RenderedStage | None) -> Scripts:
-    """What a shell runs for a command or script; values are quoted, never read by it.
+    """Returns what a shell runs for a command or script; values in it are quoted.
 
     A stage that is no shell's business, or lacks values, must not seem to succeed in one.
     """
@@ -139,7 +139,7 @@ def _refusal(message: str) -> Scripts:
 
 
 def stage_environment(rendered: RenderedStage) -> Pairs:
-    """What every job of a stage finds: parameters, arguments, and plain ones by name."""
+    """Returns the variables of a stage's jobs: parameters, arguments, plain ones by name."""
     plain = (
         (f"PARAMETER_{name}", text_of_value(value))
         for name, value in rendered.parameters.items()

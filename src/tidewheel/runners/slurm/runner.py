@@ -283,7 +283,7 @@ def _literally(path: Path) -> str:
 
 def _earlier_directories(assignment: Assignment) -> Iterator[Path]:
     """Of the attempts before this one, the latest first; in both layouts that
-    ``services.home_folders`` has."""
+    ``services.paths`` has."""
     directory, attempt = assignment.directory, assignment.task.attempt
     is_of_run = directory.name.startswith("attempt-")
     for earlier in range(attempt - 1, 0, -1):

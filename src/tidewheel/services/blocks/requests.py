@@ -18,17 +18,22 @@ from tidewheel.core.operator.registry import RunRequest
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound
 from tidewheel.formats.sip.parameters import REQUEST, UNUSED_PARAMETER
-from tidewheel.formats.sip.places import Json
-from tidewheel.formats.sip.sbi_reading import BlockRequest, SbiRequest, is_block_id, read_sbi
+from tidewheel.formats.sip.placeholders import Json
+from tidewheel.formats.sip.scheduling_block import (
+    BlockRequest,
+    SbiRequest,
+    is_block_id,
+    read_sbi,
+)
 from tidewheel.ports.store import Store
-from tidewheel.services.registry.making_runs import request_run
+from tidewheel.services.registry.run_factory import request_run
 from tidewheel.services.run_door import NOTHING_GIVEN
 
 Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
 
 
 async def read_request(file: str, content: bytes, findings: Findings) -> SbiRequest:
-    """What is asked for, mistakes included; InvalidSbi if nothing at all can be read."""
+    """Returns what is asked for, mistakes included; InvalidSbi if nothing can be read."""
     request = await asyncio.to_thread(read_sbi, file, content, findings)
     if request is None:
         raise InvalidSbi(file, findings.sorted())
@@ -148,7 +153,7 @@ class _Making:
         return known is not None and self._sees(known.run.workflow)
 
     async def _known(self, name: str) -> BlockView | None:
-        """What no block can be called is not looked for: it may be any text."""
+        """Returns the block, or None; a text that can be no block's id is not looked for."""
         if not is_block_id(name):
             return None
         try:
@@ -158,7 +163,7 @@ class _Making:
 
 
 def _of_block(finding: Finding, asked: BlockRequest) -> Finding:
-    """What the registry says, with the block that it is about."""
+    """Returns what the registry says, with the block that it is about."""
     places = {NOWHERE: asked.places.workflow, REQUEST: asked.places.parameters}
     position = places.get(finding.position, finding.position)
     message = f"block {asked.id}: {finding.message}"

@@ -44,7 +44,7 @@ async def blocks_document(store: Store, views: Sequence[BlockView]) -> Document:
 
 
 async def never_begin(store: Store, views: Sequence[BlockView]) -> set[str]:
-    """Those that wait for what cannot happen any more, or for a block that does."""
+    """Returns the blocks that wait for what cannot happen any more, or for such a block."""
     known = {one.id: one for one in views}
     children: dict[str, list[str]] = {}
     todo = list(views)
@@ -175,7 +175,7 @@ def _stage_document(
 
 
 def _why(looked: Looked, key: Key, state: str) -> list[str]:
-    """Why it waits; of what is active or done, nothing."""
+    """Says why a block waits; empty if it is active or done."""
     if not looked.started or state in ACTIVE or state in DONE:
         return []
     name = object_name(looked, key)
@@ -190,7 +190,7 @@ def _why(looked: Looked, key: Key, state: str) -> list[str]:
 
 
 def _events(one: SubmissionView) -> Iterator[Document]:
-    """What happened to a submission, oldest first."""
+    """Returns what happened to a submission, oldest first."""
     submit = read_job_name(one.task_id).submit
     told = [("submitted", one.submitted_at), ("started", one.started_at)]
     if Status(one.status) in FINAL:

@@ -1,1 +1,1 @@
-"""What a run is made of: definitions of every kind, kept by their content."""
+"""Definitions of every kind, from which runs are made; they are kept by their content."""

@@ -13,8 +13,8 @@ from tidewheel.formats.flow_cylc.families import ROOT, Families
 from tidewheel.formats.flow_cylc.settings import FlowSettings
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
-from tidewheel.formats.python_api.loading import load_python
-from tidewheel.formats.python_api.points import ReadOptions
+from tidewheel.formats.python_api.assembly import ReadOptions
+from tidewheel.formats.python_api.workflow import load_python
 
 
 def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
@@ -69,7 +69,7 @@ def _family_nodes(workflow: WorkflowDef) -> dict[str, NodeDef]:
 
 
 def _families(workflow: WorkflowDef) -> Families:
-    """Who inherits from whom, as it stands in the definition."""
+    """Returns who inherits from whom, as it stands in the definition."""
     lineages = {name: node.lineage for name, node in workflow.nodes.items()}
     first = {name: lineage[1] for name, lineage in lineages.items() if len(lineage) > 1}
     first |= {name: family.parent or ROOT for name, family in workflow.families.items()}

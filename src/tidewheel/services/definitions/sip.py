@@ -10,29 +10,49 @@ from pathlib import Path
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
-from tidewheel.core.graph.findings import Findings, Severity
+from tidewheel.core.graph.findings import Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import SIP, StoredDefinition, StoredFile, stored_files
 from tidewheel.errors import BadSetting
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families
-from tidewheel.formats.flow_cylc.settings import (
-    FlowSettings,
-    SchedulerSettings,
-    WorkflowEvents,
-)
+from tidewheel.formats.flow_cylc.settings import FlowSettings, SchedulerSection, WorkflowEvents
 from tidewheel.formats.flow_cylc.source_text import SourceText, origin
 from tidewheel.formats.flow_cylc.template_variables import read_variables
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
-from tidewheel.formats.sip.definition_text import DefinitionText
+from tidewheel.formats.sip.bundle import read_folder
+from tidewheel.formats.sip.definition import DefinitionText
 from tidewheel.formats.sip.document import filled_text
-from tidewheel.formats.sip.folder_reading import read_folder
-from tidewheel.formats.sip.judging import Judgement, judge
 from tidewheel.formats.sip.parameters import REQUEST, ParameterSource, Values
-from tidewheel.formats.sip.sip_source import SipSource
-from tidewheel.formats.sip.stage_rendering import RenderedStage
+from tidewheel.formats.sip.stage_renderer import RenderedStage
+from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.translation import workflow_of
-from tidewheel.services.definitions.stage_scripts import warn_of_scripts
+from tidewheel.formats.sip.validation import Validation, validate
+from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
+
+# Scripts of stages are read by bash before any stage runs, so that a mistake has its line. It
+# gives a warning, no error: the bash of the worker may be newer than the one here.
+
+SCRIPTS_READ_MAX = 200  # of one definition; each costs a process
+
+
+def warn_of_scripts(validation: Validation) -> None:
+    """A finding for each script that bash cannot read."""
+    folders = validation.parameters.folders if validation.parameters is not None else {}
+    scripts = [(one.stage, one.script) for one in folders.values() if one.script is not None]
+    for stage, script in scripts[:SCRIPTS_READ_MAX]:
+        problem = bash_syntax_problem(script.text)
+        if problem is not None:
+            validation.findings.warning(
+                "script-syntax",
+                f"stage {stage}: bash cannot read the script: {problem.words}",
+                "the stage would fail before its first command; check that quotes, brackets, "
+                "here-documents, if … fi and do … done are closed, here or before",
+                Position(script.path, problem.line),
+            )
+
+
+# SIP definitions, as the commands about definitions want them.
 
 # After a failure that nobody deals with there is nothing to wait for: a request is answered.
 ENDS_BY_ITSELF = WorkflowEvents(stall_timeout_seconds=0.0)
@@ -40,14 +60,14 @@ ENDS_BY_ITSELF = WorkflowEvents(stall_timeout_seconds=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Whether a definition can be registered, and whether it can run."""
+    """Says whether a definition can be registered, and whether it can run."""
 
-    judgement: Judgement
-    is_request: bool  # judged with the parameters of a request, not for any
+    validation: Validation
+    is_request: bool  # validated with the parameters of a request, not for any
 
     def document(self, *, strict: bool) -> dict[str, bool]:
-        registrable = self.judgement.registrable and not (strict and self._is_warned())
-        good = self.judgement.runnable and not (strict and self._is_warned(of_request=True))
+        registrable = self.validation.registrable and not (strict and self._is_warned())
+        good = self.validation.runnable and not (strict and self._is_warned(of_request=True))
         return {"registrable": registrable, "runnable": registrable and good}
 
     def sentence(self, *, strict: bool) -> str:
@@ -59,14 +79,14 @@ class Verdicts:
             return f"it can be registered, but it cannot run{with_these}"
         if self.is_request:
             return "it can be registered, and run with these parameters"
-        needed = [one.name for one in self.judgement.specs if one.is_needed]
+        needed = [one.name for one in self.validation.specs if one.is_needed]
         given = f", given {', '.join(needed)}" if needed else ""
         return f"it can be registered and run{given}"
 
     @property
     def size(self) -> dict[str, int]:
-        """What it has, in the words of its format."""
-        definition = self.judgement.definition
+        """Says how many parts a definition has, in the words of its format."""
+        definition = self.validation.definition
         stages = definition.stages if definition is not None else ()
         return {
             "stages": len(stages),
@@ -77,20 +97,20 @@ class Verdicts:
         """Of the definition, or of what is asked of it, which it need not answer for."""
         return any(
             one.severity is Severity.WARNING and (one.position == REQUEST) == of_request
-            for one in self.judgement.findings
+            for one in self.validation.findings
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSource:
-    """What the stages of a run are made of, each when it is due."""
+    """Holds what the stages of a run are made of, each when it is due."""
 
     parameters: ParameterSource
     request: Values
     rendered: Mapping[str, RenderedStage]  # with what was known when the run was asked for
 
     def is_late(self, stage: str) -> bool:
-        """Whether it can be rendered only when the stages before it have ended."""
+        """Says whether a stage can be rendered only when the stages before it have ended."""
         found = self.rendered.get(stage)
         return found is not None and not found.is_whole
 
@@ -105,68 +125,68 @@ class StageSource:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedSip:
+class ValidatedSip:
     """A SIP definition as any other one, with what is known of it beside."""
 
     loaded: LoadedWorkflow
     verdicts: Verdicts | None = None
-    judgement: Judgement | None = field(default=None, compare=False)
+    validation: Validation | None = field(default=None, compare=False)
     source: SipSource | None = field(default=None, compare=False)
     request: Values = field(default_factory=dict)
 
     @property
     def stages(self) -> StageSource | None:
-        judged = self.judgement
-        if judged is None or judged.parameters is None or not judged.runnable:
+        validated = self.validation
+        if validated is None or validated.parameters is None or not validated.runnable:
             return None
         return StageSource(
-            parameters=judged.parameters, request=self.request, rendered=judged.rendered
+            parameters=validated.parameters, request=self.request, rendered=validated.rendered
         )
 
 
-def load_sip_file(path: Path, how: LoadOptions, findings: Findings) -> JudgedSip:
+def load_sip_file(path: Path, how: LoadOptions, findings: Findings) -> ValidatedSip:
     """Read, compiled and checked; template variables are the parameters of a request."""
     return load_sip_request(path, _request(how, findings), findings, is_typed=True)
 
 
 def load_sip_request(
     path: Path, request: Values | None, findings: Findings, *, is_typed: bool = False
-) -> JudgedSip:
+) -> ValidatedSip:
     """The same for a request; None: for no request, which lacks no parameter.
 
     ``is_typed``: by somebody just now, who can correct a parameter that changes nothing.
     """
     source = _read(path, findings)
     if source is None:
-        return JudgedSip(LoadedWorkflow(source=_no_text(path), settings=FlowSettings()))
-    judgement = judge(source, request)
+        return ValidatedSip(LoadedWorkflow(source=_no_text(path), settings=FlowSettings()))
+    validation = validate(source, request)
     if is_typed:
-        judgement.refuse_unused()
-    warn_of_scripts(judgement)
-    return _judged(judgement, source, path.parent, request, findings)
+        validation.refuse_unused()
+    warn_of_scripts(validation)
+    return _validated(validation, source, path.parent, request, findings)
 
 
 def load_sip(
     source: SipSource, folder: Path, request: Values | None, findings: Findings
-) -> JudgedSip:
+) -> ValidatedSip:
     """From its files, which lie or lay in a folder; they were read by bash when they came."""
-    return _judged(judge(source, request), source, folder, request, findings)
+    return _validated(validate(source, request), source, folder, request, findings)
 
 
-def _judged(
-    judgement: Judgement,
+def _validated(
+    validation: Validation,
     source: SipSource,
     folder: Path,
     request: Values | None,
     findings: Findings,
-) -> JudgedSip:
-    for one in judgement.all_findings():
+) -> ValidatedSip:
+    for one in validation.all_findings():
         findings.add(one)
-    text = _source_text(folder, source, judgement.text)
-    return JudgedSip(
-        _loaded(text, judgement, findings),
-        Verdicts(judgement, is_request=request is not None),
-        judgement,
+    text = _source_text(folder, source, validation.text)
+    return ValidatedSip(
+        _loaded(text, validation, findings),
+        Verdicts(validation, is_request=request is not None),
+        validation,
         source,
         {} if request is None else request,
     )
@@ -186,7 +206,7 @@ def read_request(parameters: str) -> Values:
 
 
 def stored_sip(source: SipSource, workflow: str) -> StoredDefinition:
-    """What is kept of a definition: its files, none of what a request makes of it."""
+    """Returns what is kept of a definition: its files, nothing that a request makes of it."""
     return StoredDefinition(
         digest="",
         workflow=workflow,
@@ -196,11 +216,11 @@ def stored_sip(source: SipSource, workflow: str) -> StoredDefinition:
     )
 
 
-def compiled(judgement: Judgement, findings: Findings) -> tuple[WorkflowDef, Graph] | None:
+def compiled(validation: Validation, findings: Findings) -> tuple[WorkflowDef, Graph] | None:
     """Definition and graph of what was judged; None if it cannot be registered."""
-    if judgement.definition is None or not judgement.registrable:
+    if validation.definition is None or not validation.registrable:
         return None
-    workflow, _ = workflow_of(judgement.definition, judgement.rendered)
+    workflow, _ = workflow_of(validation.definition, validation.rendered)
     graph = compile_workflow(workflow, findings)
     check_workflow(workflow, graph, findings)
     return workflow, graph
@@ -246,8 +266,8 @@ def _request(how: LoadOptions, findings: Findings) -> Values | None:
     return given or None  # type: ignore[return-value]  # checked by the judge
 
 
-def _loaded(text: SourceText, judgement: Judgement, findings: Findings) -> LoadedWorkflow:
-    found = compiled(judgement, findings)
+def _loaded(text: SourceText, validation: Validation, findings: Findings) -> LoadedWorkflow:
+    found = compiled(validation, findings)
     if found is None:
         return LoadedWorkflow(source=text, settings=FlowSettings())
     workflow, graph = found
@@ -260,7 +280,7 @@ def _loaded(text: SourceText, judgement: Judgement, findings: Findings) -> Loade
         settings=FlowSettings(
             nodes={**workflow.nodes, ROOT: workflow.root},
             families=families,
-            scheduler=SchedulerSettings(events=ENDS_BY_ITSELF),
+            scheduler=SchedulerSection(events=ENDS_BY_ITSELF),
         ),
         reader=CyclingReader(),
         workflow=workflow,

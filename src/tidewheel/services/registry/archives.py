@@ -18,8 +18,8 @@ from typing import BinaryIO, NamedTuple, NoReturn, cast
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.services.definitions.kept import FILE_BYTES_MAX, FOLDER_BYTES_MAX
-from tidewheel.services.definitions.received import path_findings
+from tidewheel.services.definitions.snapshot import FILE_BYTES_MAX, FOLDER_BYTES_MAX
+from tidewheel.services.definitions.upload import path_findings
 
 ENTRIES_MAX = 10_000
 UNPACKED_BYTES_MAX = 2 * FOLDER_BYTES_MAX  # with the headers of a tar
@@ -36,8 +36,8 @@ class _Bad(Exception):
     """A finding says why."""
 
 
-class Entry(NamedTuple):
-    """What an archive says of one of its files, before its content is read."""
+class ArchiveEntry(NamedTuple):
+    """Holds what an archive says of one of its files, before its content is read."""
 
     path: str
     size: int
@@ -63,7 +63,7 @@ def read_archive(content: bytes, findings: Findings) -> Bundle | None:
 
 
 class _Reading:
-    """What was read so far, and how much of it there is."""
+    """Holds what was read so far, and counts it."""
 
     def __init__(self, findings: Findings) -> None:
         self.files: dict[str, bytes] = {}
@@ -120,8 +120,8 @@ class _Reading:
         if self._entries > ENTRIES_MAX:
             self._refuse_count()
 
-    def _accepts(self, entry: Entry) -> bool:
-        """Whether its content is wanted; if not, there is a finding."""
+    def _accepts(self, entry: ArchiveEntry) -> bool:
+        """Says whether the content of an entry is wanted; if not, there is a finding."""
         self.paths.append(entry.path)
         where = Position(entry.path[:100])
         if entry.problem:
@@ -153,7 +153,7 @@ class _Reading:
             return True
         return False
 
-    def _keep(self, entry: Entry, content: bytes) -> None:
+    def _keep(self, entry: ArchiveEntry, content: bytes) -> None:
         if len(content) != entry.size:
             self._refuse(
                 "bad-archive", f"{entry.path[:100]!r} is not as long as it says", KINDS
@@ -260,7 +260,7 @@ def _plain(path: str) -> str:
     return path.removeprefix("./")
 
 
-def _tar_entry(member: tarfile.TarInfo) -> Entry:
+def _tar_entry(member: tarfile.TarInfo) -> ArchiveEntry:
     problem = ""
     if member.issym() or member.islnk():
         problem = "a symbolic link" if member.issym() else "a hard link"
@@ -270,10 +270,10 @@ def _tar_entry(member: tarfile.TarInfo) -> Entry:
         problem = "no regular file"
     elif member.size < 0:
         problem = "shorter than nothing"
-    return Entry(_plain(member.name), member.size, member.mode, problem)
+    return ArchiveEntry(_plain(member.name), member.size, member.mode, problem)
 
 
-def _zip_entry(info: zipfile.ZipInfo) -> Entry:
+def _zip_entry(info: zipfile.ZipInfo) -> ArchiveEntry:
     mode = info.external_attr >> 16
     problem = ""
     if stat.S_ISLNK(mode):
@@ -286,4 +286,4 @@ def _zip_entry(info: zipfile.ZipInfo) -> Entry:
         # Others have no bound on what one read may bring.
         problem = "packed in a way that is not accepted (deflate is)"
     # As it stands in the archive: the library cuts a name at its first NUL.
-    return Entry(_plain(info.orig_filename), info.file_size, mode, problem)
+    return ArchiveEntry(_plain(info.orig_filename), info.file_size, mode, problem)

@@ -9,10 +9,10 @@ from pathlib import Path
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.operator.definition import PYTHON_SUFFIX, StoredFile
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.formats.flow_cylc.loading import FLOW_FILE
-from tidewheel.formats.sip.definition_text import definitions_among
-from tidewheel.formats.sip.folder_reading import find_definitions, read_folder
-from tidewheel.services.definitions.kept import files_of
+from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
+from tidewheel.formats.sip.bundle import find_definitions, read_folder
+from tidewheel.formats.sip.definition import definitions_among
+from tidewheel.services.definitions.snapshot import files_of
 
 
 def read_bundles(
@@ -71,7 +71,7 @@ def _python(path: Path, findings: Findings, name: str, version: str) -> list[Bun
 
 
 def _all_files(folder: Path, findings: Findings, suffix: str = "") -> Sequence[StoredFile]:
-    """Those that end so."""
+    """Returns the files below a folder whose names end so."""
     files, too_large = files_of(folder)
     for one in [path for path in too_large if path.endswith(suffix)]:
         findings.error(

@@ -1,0 +1,202 @@
+"""Sections against the table of items: values get their types, mistakes get findings."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.flow_cylc.items import FLOW, NAMESPACE, ItemSpec, SectionSpec
+from tidewheel.formats.flow_cylc.sections import Item, Section
+from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.value_text import BadValue
+
+ADVICES_MAX = 100
+# What people coming from elsewhere write.
+OTHER_WORDS = {
+    "command": "script",
+    "cmd": "script",
+    "run": "script",
+    "env": "environment",
+    "variables": "environment",
+    "retries": "execution retry delays",
+    "retry": "execution retry delays",
+    "timeout": "execution time limit",
+    "walltime": "execution time limit",
+    "parent": "inherit",
+    "parents": "inherit",
+    "inherits": "inherit",
+    "host": "platform",
+    "start": "initial cycle point",
+    "end": "final cycle point",
+    "tasks": "runtime",
+}
+# Typed values by name; a section is a mapping in a mapping.
+Values = dict[str, object]
+
+
+class Checker:
+    """Reads the values of sections; equal texts are read once and shared."""
+
+    def __init__(self, source: SourceText, findings: Findings) -> None:
+        self._source = source
+        self._findings = findings
+        # By reader and text: a function is a quicker key than a member of an enumeration.
+        self._known: dict[tuple[Callable[[str], object], str], object] = {}
+        self._noted: set[tuple[str, ...]] = set()
+        self._unknown = 0
+
+    def check(self, section: Section, spec: SectionSpec, path: tuple[str, ...]) -> Values:
+        """The values of the section that could be read; each of the others has a finding."""
+        values: Values = {}
+        known = self._known
+        for name, entry in section.entries.items():
+            entry_spec = spec.entries.get(name) or spec.other
+            if type(entry) is Item and type(entry_spec) is ItemSpec:
+                if entry_spec.idle_because:
+                    self._note(entry_spec.idle_because, path, entry)
+                key = (entry_spec.read, entry.text)
+                if key in known and not entry_spec.choices:
+                    values[name] = known[key]
+                    continue
+                try:
+                    value = entry_spec.read(entry.text)
+                except BadValue as error:
+                    self._bad_value(error, path, entry)
+                    continue
+                known[key] = value
+                if entry.text[-1:] == '"' and entry.text[0] != '"':
+                    self._check_quotes(path, entry)
+                if entry_spec.choices and value and value not in entry_spec.choices:
+                    self._bad_choice(entry_spec, value, path, entry)
+                    continue
+                values[name] = value
+            elif isinstance(entry, Section) and isinstance(entry_spec, SectionSpec):
+                if entry_spec.idle_because:
+                    self._note(entry_spec.idle_because, path, entry)
+                values[name] = self.check(entry, entry_spec, (*path, name))
+            else:
+                self._misplaced(entry, entry_spec, spec, path)
+        return values
+
+    def position(self, entry: Item | Section) -> Position:
+        return position_of(entry, self._source)
+
+    def _note(self, because: str, path: tuple[str, ...], entry: Item | Section) -> None:
+        kind = (*(("runtime", *path[2:]) if path[0] == "runtime" else path), entry.name)
+        if kind not in self._noted:
+            self._noted.add(kind)
+            self._findings.note(
+                "no-effect",
+                f"{where(path, entry)} has no effect: {because}",
+                position=self.position(entry),
+            )
+
+    def _check_quotes(self, path: tuple[str, ...], item: Item) -> None:
+        if item.text.count('"') % 2:
+            self._findings.warning(
+                "unpaired-quote",
+                f"{where(path, item)} ends with a quote that nothing opens",
+                "add the quote that is missing, or remove this one",
+                self.position(item),
+            )
+
+    def _bad_value(self, error: BadValue, path: tuple[str, ...], item: Item) -> None:
+        self._findings.error(
+            "bad-value", f"{where(path, item)}: {error}", error.hint, self.position(item)
+        )
+
+    def _bad_choice(
+        self, spec: ItemSpec, value: object, path: tuple[str, ...], item: Item
+    ) -> None:
+        near = difflib.get_close_matches(str(value).lower(), spec.choices, 1)
+        self._findings.error(
+            "bad-value",
+            f"{where(path, item)} is {str(value)[:60]!r}",
+            (f"did you mean {near[0]}? " if near else "")
+            + f"accepted are {', '.join(spec.choices)}",
+            self.position(item),
+        )
+
+    def _misplaced(
+        self,
+        entry: Item | Section,
+        entry_spec: ItemSpec | SectionSpec | None,
+        spec: SectionSpec,
+        path: tuple[str, ...],
+    ) -> None:
+        shown = where(path, entry)
+        if entry.name in spec.entries:
+            expected = "an item" if isinstance(entry_spec, ItemSpec) else "a section"
+            form = (
+                f"write {entry.name} = …"
+                if isinstance(entry_spec, ItemSpec)
+                else f"write {'[' * (len(path) + 1)}{entry.name}{']' * (len(path) + 1)}"
+            )
+            self._findings.error(
+                "item-and-section", f"{shown} is {expected}", form, self.position(entry)
+            )
+            return
+        what = "section" if isinstance(entry, Section) else "item"
+        self._unknown += 1
+        # Looking for near names is slow, and nobody reads that much advice.
+        advice = advice_for(entry, spec, path) if self._unknown <= ADVICES_MAX else ""
+        self._findings.error(
+            f"unknown-{what}", f"there is no {what} {shown}", advice, self.position(entry)
+        )
+
+
+def where(path: tuple[str, ...], entry: Item | Section) -> str:
+    """`[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
+    sections = "".join(f"[{name}]" for name in path)
+    return f"{sections}[{entry.name}]" if isinstance(entry, Section) else sections + entry.name
+
+
+def position_of(entry: Item | Section, source: SourceText) -> Position:
+    line = source.lines[entry.line] if 0 <= entry.line < len(source.lines) else ""
+    return source.position(entry.line, len(line) - len(line.lstrip()) + 1)
+
+
+def advice_for(entry: Item | Section, spec: SectionSpec, path: tuple[str, ...]) -> str:
+    """The nearest name that is known here, or the place where this name is."""
+    same_kind = [
+        name
+        for name, known in spec.entries.items()
+        if isinstance(known, SectionSpec) is isinstance(entry, Section)
+    ]
+    lowered = {name.lower(): name for name in same_kind}
+    near = difflib.get_close_matches(entry.name.lower(), lowered, 1, 0.7)
+    meant = lowered[near[0]] if near else OTHER_WORDS.get(entry.name.lower())
+    if meant in spec.entries:
+        return f"did you mean {meant!r}?"
+    if len(path) == 2 and path[0] == "runtime" and path[1] in NAMESPACE.entries:  # noqa: PLR2004
+        return (
+            f"[[{path[1]}]] is a task of that name here; for the settings of a task write "
+            f"[[[{path[1]}]]] under its heading"
+        )
+    if len(path) == 2 and path[0] == "runtime" and entry.name.isupper():  # noqa: PLR2004
+        return "environment variables of a task go under [[[environment]]]"
+    places = _places(entry.name, isinstance(entry, Section))
+    if places:
+        return "it belongs under " + " or ".join(places)
+    if not same_kind:
+        return ""
+    return "known here are " + ", ".join(same_kind)
+
+
+def _places(name: str, is_section: bool) -> list[str]:
+    """Sections that know this name."""
+    found: list[str] = []
+
+    def look(spec: SectionSpec, shown: str) -> None:
+        known = spec.entries.get(name)
+        if known is not None and isinstance(known, SectionSpec) is is_section and shown:
+            found.append(shown)
+        for inner_name, inner in spec.entries.items():
+            if isinstance(inner, SectionSpec):
+                look(inner, f"{shown}[{inner_name}]")
+        if isinstance(spec.other, SectionSpec):
+            look(spec.other, f"{shown}[NAME]")
+
+    look(FLOW, "")
+    return found[:3]

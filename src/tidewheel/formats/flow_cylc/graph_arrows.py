@@ -1,0 +1,346 @@
+"""Chains become arrows, placements and marks of the definition.
+
+Each pair of neighbours in a chain is an arrow from the whole left side to every task of the
+right one. The left-most side places its tasks; every task but those with an offset is placed by
+standing on the right. Families on the right are their members, on the left one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tidewheel.core.cycling.calendar import BadCycling
+from tidewheel.core.cycling.offset import Offset
+from tidewheel.core.graph.condition import (
+    AnyOf,
+    Atom,
+    Condition,
+    Group,
+    XtriggerTerm,
+    all_of,
+    any_of,
+)
+from tidewheel.core.graph.definition import Arrow, OutputMark, Placement
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.outputs import FINISHED, STANDARD, SUCCEEDED, made_by, standard_name
+from tidewheel.core.graph.suggestions import nearest
+from tidewheel.formats.flow_cylc.graph_text import (
+    Both,
+    Chain,
+    Either,
+    Expression,
+    GraphTokenKind,
+    Token,
+    nodes_of,
+)
+
+_NAMED_MAX = 3  # members in a hint
+ARROWS_MAX = 1_000_000  # of a definition (RELIABILITY S17)
+
+_FAMILY_OUTPUTS = (
+    "submit", "submit-fail", "start", "succeed", "fail", "finish", "expire",
+)  # fmt: skip
+# `succeed-all` -> ("succeeded", every member)
+FAMILY_QUALIFIERS = {
+    f"{short}-{reach}": (standard_name(short), reach == "all")
+    for short in _FAMILY_OUTPUTS
+    for reach in ("all", "any")
+}
+
+
+class _Wrong(Exception):
+    """A node that cannot stand where it stands."""
+
+    def __init__(self, code: str, message: str, hint: str, position: Position) -> None:
+        self.finding = (code, message, hint, position)
+        super().__init__(message)
+
+
+@dataclass(slots=True)
+class Lowered:
+    """Holds what the chains of one section say."""
+
+    arrows: dict[tuple[Condition, tuple[str, ...], bool], Arrow] = field(default_factory=dict)
+    placements: dict[str, Placement] = field(default_factory=dict)
+    marks: dict[tuple[str, str, bool, bool, bool], OutputMark] = field(default_factory=dict)
+    polled: dict[str, str] = field(default_factory=dict)  # task -> workflow::task:status
+
+
+class Lowering:
+    """Reads the chains of all sections against one set of families."""
+
+    def __init__(
+        self,
+        families: Mapping[str, tuple[str, ...]],
+        read_offset: Callable[[str], Offset],
+        findings: Findings,
+    ) -> None:
+        self._families = families
+        self._read_offset = read_offset
+        self._findings = findings
+        self._offsets: dict[str, Offset] = {}
+        self._arrow_count = 0
+
+    def lower(self, chains: Iterable[Chain]) -> Lowered:
+        lowered = Lowered()
+        for chain in chains:
+            try:
+                self._lower_chain(chain, lowered)
+            except _Wrong as wrong:
+                self._findings.error(*wrong.finding)
+                if self._findings.is_full:
+                    break
+            if self._arrow_count > ARROWS_MAX:
+                self._findings.error(
+                    "too-many-edges",
+                    f"the graph has more than {ARROWS_MAX} arrows",
+                    "join tasks that are treated alike into families",
+                    chain.position,
+                )
+                break
+        return lowered
+
+    def _lower_chain(self, chain: Chain, lowered: Lowered) -> None:
+        for token in nodes_of(chain.sides[0]):
+            if token.suicide:
+                raise _suicide_on_the_left(token)
+            if token.kind is GraphTokenKind.NODE:
+                self._mention(token, lowered, leads_on=len(chain.sides) > 1)
+        last = len(chain.sides) - 1
+        for at in range(last):
+            self._lower_pair(
+                chain.sides[at], chain.sides[at + 1], lowered, leads_on=at + 1 < last
+            )
+
+    def _lower_pair(
+        self, left: Expression, right: Expression, lowered: Lowered, *, leads_on: bool
+    ) -> None:
+        condition = self._condition(left)
+        targets: list[str] = []
+        doomed: list[str] = []
+        position = None
+        for token in _right_tokens(right):
+            position = position or token.position
+            if token.offset is not None and not leads_on:
+                raise _Wrong(
+                    "offset-on-the-right",
+                    f"{token.text}[{token.offset}] stands at the right end of a chain",
+                    "an arrow makes the task at its own point: move the offset to the left "
+                    "side with the opposite sign",
+                    token.position,
+                )
+            if token.suicide:
+                doomed.extend(self._members(token))
+                continue
+            self._mention(token, lowered, leads_on=leads_on)
+            if token.offset is None:
+                targets.extend(self._members(token))
+        assert position is not None
+        self._add(lowered, condition, targets, position, suicide=False)
+        self._add(lowered, condition, doomed, position, suicide=True)
+
+    def _add(
+        self,
+        lowered: Lowered,
+        condition: Condition,
+        targets: list[str],
+        position: Position,
+        *,
+        suicide: bool,
+    ) -> None:
+        if not targets:
+            return
+        key = (condition, tuple(targets), suicide)
+        if (*key[:2], not suicide) in lowered.arrows:
+            raise _Wrong(
+                "contrary-arrows",
+                f"the same condition both runs and removes {', '.join(targets[:3])}",
+                "keep one of '=> name' and '=> !name'",
+                position,
+            )
+        if key not in lowered.arrows:
+            lowered.arrows[key] = Arrow(condition, key[1], suicide, position)
+            self._arrow_count += len(targets)
+
+    def _mention(self, token: Token, lowered: Lowered, *, leads_on: bool) -> None:
+        """Place the task unless it has an offset, and note what is said of its outputs."""
+        members = self._members(token)
+        if token.polled is not None:
+            lowered.polled[token.text] = token.polled
+        if token.offset is None:
+            for name in members:
+                if name not in lowered.placements:
+                    lowered.placements[name] = Placement(name, token.position)
+        else:
+            self._offset(token)
+        if token.qualifier is None and not token.optional and not leads_on:
+            return  # a plain name that leads nowhere says nothing about its outputs
+        for mark in self._marks(token, members):
+            key = (mark.node, mark.output, mark.optional, mark.by_family, mark.explicit)
+            lowered.marks.setdefault(key, mark)
+
+    def _marks(self, token: Token, members: tuple[str, ...]) -> Iterable[OutputMark]:
+        is_family = token.text in self._families
+        output, every = self._output(token)
+        if output == FINISHED and token.optional:
+            raise _Wrong(
+                "finish-is-optional",
+                f"{token.text}:{token.qualifier}? asks for either end already",
+                "write it without '?'",
+                token.position,
+            )
+        if is_family and not every and not token.optional and output != FINISHED:
+            return
+        for name in members:
+            for made in made_by(output):
+                yield OutputMark(
+                    name,
+                    made,
+                    optional=token.optional or output == FINISHED,
+                    by_family=is_family,
+                    explicit=output != FINISHED,
+                    position=token.position,
+                )
+
+    def _output(self, token: Token) -> tuple[str, bool]:
+        """The output's standard name, and for a family whether of every member."""
+        qualifier = token.qualifier
+        if token.text not in self._families:
+            if qualifier in FAMILY_QUALIFIERS:
+                raise _Wrong(
+                    "no-family",
+                    f"{token.text}:{qualifier} asks for a family, and {token.text} is a task",
+                    self._nearest_family(token.text),
+                    token.position,
+                )
+            return standard_name(qualifier or SUCCEEDED), True
+        if qualifier is None:
+            return SUCCEEDED, True
+        if qualifier not in FAMILY_QUALIFIERS:
+            output = qualifier.removesuffix("-all").removesuffix("-any")
+            if standard_name(output) not in (*STANDARD, FINISHED):
+                raise self._custom_of_family(token, output)
+            raise _Wrong(
+                "family-output",
+                f"{token.text}:{qualifier} does not say how many members of the family",
+                f"write {token.text}:{_short(qualifier)}-all or "
+                f"{token.text}:{_short(qualifier)}-any",
+                token.position,
+            )
+        return FAMILY_QUALIFIERS[qualifier]
+
+    def _custom_of_family(self, token: Token, output: str) -> _Wrong:
+        """A family can be asked for the outputs that every task has, and for no others."""
+        joint = " | " if str(token.qualifier).endswith("-any") else " & "
+        members = self._members(token)
+        named = joint.join(f"{one}:{output}" for one in members[:_NAMED_MAX])
+        accepted = ", ".join(f"{short}-all" for short in _FAMILY_OUTPUTS)
+        return _Wrong(
+            "family-output",
+            f"{token.text}:{token.qualifier}: a family has no output {output!r}",
+            f"accepted of a family are {accepted}, and the same with -any; for an output of "
+            f"its members name them: {named}{f'{joint}…' if len(members) > _NAMED_MAX else ''}",
+            token.position,
+        )
+
+    def _nearest_family(self, name: str) -> str:
+        near = nearest(name, self._families)
+        if near:
+            return f"did you mean the family {near}?"
+        return (
+            f"-all and -any are for families, and nothing inherits from {name}; "
+            "leave them out for a task"
+        )
+
+    def _members(self, token: Token) -> tuple[str, ...]:
+        return self._families.get(token.text, (token.text,))
+
+    def _condition(self, side: Expression) -> Condition:
+        if isinstance(side, Token):
+            return self._leaf(side)
+        terms = tuple(self._condition(term) for term in side.terms)
+        if isinstance(side, Both):
+            return all_of(terms)
+        for term in nodes_of(side):
+            if term.kind is GraphTokenKind.XTRIGGER:
+                raise _Wrong(
+                    "xtrigger-in-or",
+                    f"@{term.text} stands in an OR",
+                    "a task waits for all of its xtriggers: join them with '&', or write "
+                    "the other condition on a task of its own",
+                    term.position,
+                )
+        assert isinstance(side, Either)
+        return any_of(terms)
+
+    def _leaf(self, token: Token) -> Condition:
+        if token.kind is GraphTokenKind.XTRIGGER:
+            return XtriggerTerm(token.text)
+        if token.suicide:
+            raise _suicide_on_the_left(token)
+        output, every = self._output(token)
+        offset = self._offset(token)
+        if token.text in self._families:
+            if token.qualifier is None:
+                raise _Wrong(
+                    "family-output",
+                    f"the family {token.text} on the left does not say what of its members",
+                    f"write {token.text}:succeed-all or {token.text}:succeed-any",
+                    token.position,
+                )
+            return Group(token.text, made_by(output), every, offset)
+        atoms = tuple(Atom(token.text, made, offset) for made in made_by(output))
+        return atoms[0] if len(atoms) == 1 else AnyOf(atoms)
+
+    def _offset(self, token: Token) -> Offset | None:
+        text = token.offset
+        if text is None:
+            return None
+        if text not in self._offsets:
+            try:
+                self._offsets[text] = self._read_offset(text)
+            except BadCycling as bad:
+                raise _Wrong(
+                    "offset",
+                    f"the offset of {token.text}[{text}] is not understood: {bad.message}",
+                    bad.hint,
+                    token.position,
+                ) from None
+        return self._offsets[text]
+
+
+def _short(qualifier: str) -> str:
+    return next((short for short in _FAMILY_OUTPUTS if qualifier.startswith(short)), "succeed")
+
+
+def _suicide_on_the_left(token: Token) -> _Wrong:
+    return _Wrong(
+        "suicide-on-the-left",
+        f"!{token.text} stands on the left of an arrow",
+        "'!' goes with a task on the right: 'condition => !task'",
+        token.position,
+    )
+
+
+def _right_tokens(side: Expression) -> Iterable[Token]:
+    if isinstance(side, Either):
+        token = next(nodes_of(side))
+        raise _Wrong(
+            "or-on-the-right",
+            "'|' stands on the right of an arrow",
+            "an arrow leads to all of its right side: use '&', or one line for each",
+            token.position,
+        )
+    if isinstance(side, Both):
+        for term in side.terms:
+            yield from _right_tokens(term)
+        return
+    if side.kind is GraphTokenKind.XTRIGGER:
+        raise _Wrong(
+            "xtrigger-on-the-right",
+            f"@{side.text} stands on the right of an arrow",
+            "an xtrigger can only be waited for: '@name => task'",
+            side.position,
+        )
+    yield side

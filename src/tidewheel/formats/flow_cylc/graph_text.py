@@ -1,0 +1,380 @@
+"""Graph text, parsed: lines with their places, tokens, and chains of expressions and arrows.
+
+A node is written `!NAME<PARAMETERS>[OFFSET]:QUALIFIER?`, and `@NAME` is an xtrigger. Spaces are
+free between all of these parts, but not within a name.
+
+A line goes on where it ends with an operator or the next one begins with one; blank lines and
+comments in between do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.flow_cylc.checker import position_of
+from tidewheel.formats.flow_cylc.sections import Item, Section
+from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
+
+# The texts under `[scheduling] [[graph]]`, line by line, each with its place in the source.
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLine:
+    """One line as written; its column is that of the first character, 0 if it is not known."""
+
+    text: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class GraphString:
+    """Everything under one recurrence, in order; several texts under it add up."""
+
+    recurrence: str
+    lines: tuple[GraphLine, ...]
+    position: Position  # of the recurrence
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.text for line in self.lines)
+
+
+def read_graph(
+    graph: Section, source: SourceText, findings: Findings
+) -> tuple[GraphString, ...]:
+    strings = []
+    for item in graph.items():
+        parts: list[Item] = []
+        part: Item | None = item
+        while part is not None:
+            parts.append(part)
+            part = part.earlier
+        lines: list[GraphLine] = []
+        for one in reversed(parts):
+            try:
+                lines += _lines(one, source)
+            except BadValue as error:
+                findings.error(
+                    "bad-value",
+                    f"[scheduling][graph]{item.name}: {error}",
+                    error.hint,
+                    position_of(one, source),
+                )
+        strings.append(GraphString(item.name, tuple(lines), position_of(parts[-1], source)))
+    return tuple(strings)
+
+
+def _lines(item: Item, source: SourceText) -> list[GraphLine]:
+    raw = item.text
+    quoted = raw[:1] in "\"'" and bool(raw)
+    text = unquoted(raw) if quoted else raw.split("#", 1)[0].rstrip()
+    first_line = source.lines[item.line]
+    start = first_line.find(raw.split("\n", 1)[0], first_line.find("="))
+    if quoted:
+        start += 3 if raw[:3] in ('"""', "'''") else 1
+    lines = []
+    for number, line in enumerate(text.split("\n")):
+        column = start + 1 if number == 0 else 1
+        lines.append(GraphLine(line, source.position(item.line + number, column)))
+    return lines
+
+
+# Graph text as tokens: arrows, operators, parentheses and nodes.
+
+ARROW, AND, OR, OPEN, CLOSE = "=>", "&", "|", "(", ")"
+OPERATORS = frozenset({ARROW, AND, OR})
+
+_TOKEN = re.compile(
+    r"""
+    \s*(?:
+      (?P<comment>\#.*)
+    | (?P<sign>=>|&(?!&)|\|(?!\|)|[()])
+    | @(?P<xtrigger>[\w\-+%]+)
+    | (?P<suicide>!\s*)?
+      (?P<name>(?:\w[\w\-+%@]*|<[^<>]*>)(?:[\w\-+%@]+|\s*<[^<>]*>)*)
+      (?:\s*\[(?P<offset>[^\[\]]*)\])?
+      (?:\s*:\s*(?P<qualifier>[\w\-]+))?
+      (?:\s*(?P<optional>\?))?
+    | (?P<wrong>\S)
+    )""",
+    re.VERBOSE,
+)
+
+_POLLED = re.compile(r"(\w[\w\-+%@]*)<([\w.\-/]+::[\w\-+%@]+(?::[\w\-]+)?)>")
+
+# What people write who come from other languages, longest first, with what to write here.
+_MISTAKEN = (
+    ("&&", "AND is a single '&'"),
+    ("||", "OR is a single '|'"),
+    ("==>", "an arrow is '=>'"),
+    ("-->", "an arrow is '=>'"),
+    ("->", "an arrow is '=>'"),
+    ("<=", "write it the other way round: 'first => second'"),
+    (">", "an arrow is '=>'"),
+    ("=", "an arrow is '=>'"),
+    ("[", "an offset stands right behind a name and is closed: 'name[-P1]:output'"),
+    (":", "one output stands behind a name or its offset: 'name[-P1]:output'"),
+    ("<", "parameters are closed: 'name<p>'"),
+    ("?", "'?' stands behind a name or its output: 'name:output?'"),
+    ("!", "a suicide arrow is written '=> !name'"),
+    (".", "a name has letters, digits and '_-+%@' only; an output is written 'name:output'"),
+    ("@", "an xtrigger is written '@name'"),
+    (",", "join nodes with '&' or '|'"),
+    (";", "write one chain on each line"),
+)
+
+
+class GraphTokenKind(StrEnum):
+    """The kinds of tokens; signs are their own text."""
+
+    SIGN = "sign"
+    NODE = "node"
+    XTRIGGER = "xtrigger"
+
+
+class Token(NamedTuple):
+    """One sign, node or xtrigger, and where it stands."""
+
+    kind: GraphTokenKind
+    text: str  # the sign, or the name with its parameters
+    position: Position
+    offset: str | None = None
+    qualifier: str | None = None
+    optional: bool = False
+    suicide: bool = False
+    # `name<workflow::task:status>`: the task waits for one of another workflow.
+    polled: str | None = None
+
+
+def tokens_of(line: GraphLine, findings: Findings) -> list[Token] | None:
+    """The tokens of one line; None after a finding, so that the line is passed over."""
+    found: list[Token] = []
+    if "#" not in line.text and line.text.isspace():
+        return found
+    for match in _matches(line.text):
+        kind = match.lastgroup
+        if kind == "comment":
+            break
+        if match["wrong"] is not None:
+            _report(line, match.start("wrong"), findings)
+            return None
+        found.append(_token(line, match))
+    return found
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    at = 0
+    while match := _TOKEN.match(text, at):
+        yield match
+        at = match.end()
+
+
+def _token(line: GraphLine, match: re.Match[str]) -> Token:
+    if (sign := match["sign"]) is not None:
+        return Token(GraphTokenKind.SIGN, sign, _place(line, match.start("sign")))
+    if (label := match["xtrigger"]) is not None:
+        return Token(GraphTokenKind.XTRIGGER, label, _place(line, match.start("xtrigger") - 1))
+    offset = match["offset"]
+    name, polled = "".join(match["name"].split()), None
+    if "::" in name and (found := _POLLED.fullmatch(name)):
+        name, polled = found.groups()
+    return Token(
+        GraphTokenKind.NODE,
+        name,
+        _place(line, match.start("name")),
+        offset=None if offset is None else "".join(offset.split()),
+        qualifier=match["qualifier"],
+        optional=match["optional"] is not None,
+        suicide=match["suicide"] is not None,
+        polled=polled,
+    )
+
+
+def _place(line: GraphLine, at: int) -> Position:
+    start = line.position
+    return Position(start.file, start.line, start.column + at if start.column else 0)
+
+
+def _report(line: GraphLine, at: int, findings: Findings) -> None:
+    rest = line.text[at:]
+    for mistake, advice in _MISTAKEN:
+        if rest.startswith(mistake):
+            seen, hint = mistake, advice
+            break
+    else:
+        seen, hint = rest[0], "a node is written NAME<PARAMETERS>[OFFSET]:OUTPUT?"
+    findings.error(
+        "graph-syntax",
+        f"{seen!r} is not understood in: {line.text.strip()}",
+        hint,
+        _place(line, at),
+    )
+
+
+# Tokens as chains: expressions joined by arrows, each chain on its own logical line.
+
+DEPTH_MAX = 50  # of parentheses: beyond it nobody can read the line
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Terms joined by `&`."""
+
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Terms joined by `|`."""
+
+    terms: tuple[Expression, ...]
+
+
+Expression = Token | Both | Either
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """`side => side => side`; one side alone places its nodes."""
+
+    sides: tuple[Expression, ...]
+    position: Position
+
+
+class _Wrong(Exception):
+    """A chain that cannot be read: where, why, and what would be right."""
+
+    def __init__(self, position: Position, message: str, hint: str = "") -> None:
+        self.position, self.message, self.hint = position, message, hint
+        super().__init__(message)
+
+
+def nodes_of(side: Expression) -> Iterator[Token]:
+    """Its nodes and xtriggers from left to right."""
+    if isinstance(side, Token):
+        yield side
+        return
+    for term in side.terms:
+        yield from nodes_of(term)
+
+
+def read_chains(lines: Iterable[GraphLine], findings: Findings) -> list[Chain]:
+    """Every chain that can be read; what cannot becomes a finding."""
+    chains = []
+    for tokens in _logical_lines(lines, findings):
+        try:
+            chains.append(_Reader(tokens).chain())
+        except _Wrong as wrong:
+            findings.error("graph-syntax", wrong.message, wrong.hint, wrong.position)
+    return chains
+
+
+def _logical_lines(lines: Iterable[GraphLine], findings: Findings) -> Iterator[list[Token]]:
+    joined: list[Token] = []
+    broken = False  # the line in hand has an error: what is joined to it is passed over too
+    for line in lines:
+        tokens = tokens_of(line, findings)
+        if tokens is None:
+            if joined and not _is_operator(joined[-1]):
+                yield joined
+            broken, joined = True, []
+            continue
+        if not tokens:
+            continue
+        goes_on = _is_operator(tokens[0]) or (bool(joined) and _is_operator(joined[-1]))
+        if goes_on and broken:
+            continue
+        if joined and not goes_on:
+            yield joined
+            joined = []
+        broken = False
+        joined = joined + tokens
+    if joined:
+        yield joined
+
+
+def _is_operator(token: Token) -> bool:
+    return token.kind is GraphTokenKind.SIGN and token.text in OPERATORS
+
+
+class _Reader:
+    """Recursive descent over the tokens of one logical line."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def chain(self) -> Chain:
+        sides = [self._side()]
+        while (token := self._next()) is not None:
+            if token.text == CLOSE:
+                raise _Wrong(token.position, "')' closes nothing", "remove it or add '('")
+            if token.text != ARROW:
+                raise _missing_operator(token)
+            sides.append(self._side())
+        return Chain(tuple(sides), self._tokens[0].position)
+
+    def _side(self, depth: int = 0) -> Expression:
+        terms = [self._conjunction(depth)]
+        while self._take(OR):
+            terms.append(self._conjunction(depth))
+        return terms[0] if len(terms) == 1 else Either(tuple(terms))
+
+    def _conjunction(self, depth: int) -> Expression:
+        terms = [self._term(depth)]
+        while self._take(AND):
+            terms.append(self._term(depth))
+        return terms[0] if len(terms) == 1 else Both(tuple(terms))
+
+    def _term(self, depth: int) -> Expression:
+        token = self._next()
+        if token is None:
+            last = self._tokens[-1]
+            raise _Wrong(last.position, f"nothing follows {last.text!r}", "name a task there")
+        if token.kind is not GraphTokenKind.SIGN:
+            return token
+        if token.text != OPEN:
+            raise _Wrong(
+                token.position,
+                f"a task is missing before {token.text!r}",
+                "between two operators, and at both ends of a chain, stands a task",
+            )
+        if depth >= DEPTH_MAX:
+            raise _Wrong(token.position, f"more than {DEPTH_MAX} parentheses inside each other")
+        inner = self._side(depth + 1)
+        if not self._take(CLOSE):
+            raise self._unclosed(token)
+        return inner
+
+    def _unclosed(self, opened: Token) -> _Wrong:
+        if self._at < len(self._tokens) and not _is_operator(self._tokens[self._at]):
+            return _missing_operator(self._tokens[self._at])
+        return _Wrong(opened.position, "'(' is not closed", "add ')' before the arrow")
+
+    def _next(self) -> Token | None:
+        if self._at == len(self._tokens):
+            return None
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _take(self, sign: str) -> bool:
+        if self._at < len(self._tokens):
+            token = self._tokens[self._at]
+            if token.kind is GraphTokenKind.SIGN and token.text == sign:
+                self._at += 1
+                return True
+        return False
+
+
+def _missing_operator(token: Token) -> _Wrong:
+    return _Wrong(
+        token.position,
+        f"an operator is missing before {token.text!r}",
+        "join tasks with '=>', '&' or '|'; a name has no spaces",
+    )

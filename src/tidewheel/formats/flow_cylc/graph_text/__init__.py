@@ -1,1 +1,0 @@
-"""Reads the text of `[scheduling][graph]`: tokens, chains, then arrows of the definition."""

@@ -1,0 +1,263 @@
+"""From a folder to the text of its definition: found, put together, rendered, joined.
+
+The order is Cylc's: `%include` first, then Jinja2 over the whole, then continuation lines.
+A definition without `#!jinja2` starts no other process and loads no template engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidewheel.core.graph.checks.names import some
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.flow_cylc.limits import LINE_LENGTH_MAX, LINES_MAX
+from tidewheel.formats.flow_cylc.source_files import SourceFolder
+from tidewheel.formats.flow_cylc.source_text import (
+    LINE_UNIT,
+    Inlined,
+    SourceText,
+    join_continued,
+    origin,
+)
+from tidewheel.formats.flow_cylc.template_variables import (
+    VariableTexts,
+    read_variables,
+    warn_of_unused,
+)
+
+if TYPE_CHECKING:
+    from tidewheel.formats import templates
+
+FLOW_FILE = "flow.cylc"
+OLD_FLOW_FILE = "suite.rc"
+# The version of Cylc whose language this is; templates ask for it.
+CYLC_VERSION = "8.5.4"
+
+_JINJA2 = re.compile(r"#!jinja2", re.IGNORECASE)
+_EMPY = re.compile(r"#!empy", re.IGNORECASE)
+_SIP_NAME = re.compile(r"\.(yaml|yml|json)(\.j2)?$")
+_OTHER_KINDS = {
+    "a SIP definition": (
+        re.compile(r"\s*[\"']?(schema_version|stages)[\"']?\s*:"),
+        "NAME.yaml, NAME.yml or NAME.json; a template has .j2 behind that",
+    ),
+    "Python": (re.compile(r"(from|import)\s+tidewheel\b"), "NAME.py"),
+}
+_LOOKED_AT_MAX = 100  # lines: a definition says early what it is
+_LISTED_MAX = 1_000
+_NAMED_MAX = 5
+_TEMPLATE_TEXT = re.compile(r"\{\{.*\}\}|\{%.*%\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """Holds what a person may say about reading a definition."""
+
+    variables: VariableTexts = field(default_factory=VariableTexts)
+    workflow_name: str = ""  # for templates; the folder's name by default
+    # Whether code in the folder (custom filters, Python modules) may run while rendering.
+    # It runs in a limited process either way; only that of a folder whose owner named it may.
+    code_trusted: bool = False
+
+
+def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings) -> SourceText:
+    """The text to parse; empty, with a finding, where nothing can be read."""
+    found = find_flow_file(folder_or_file, findings)
+    if found is None:
+        return SourceText(folder_or_file, (folder_or_file.name,), [], [])
+    folder, name = found
+    inlined = Inlined(SourceFolder(folder.resolve()), findings)
+    inlined.add(name, Position(name))
+    source = SourceText(
+        folder, tuple(inlined.folder.names) or (name,), inlined.lines, inlined.origins
+    )
+    if _is_another_kind(source, findings):
+        return SourceText(folder, source.files, [], [])
+    first_line = source.lines[0] if source.lines else ""
+    if _EMPY.match(first_line):
+        findings.error(
+            "empy",
+            "EmPy templates are not supported, as in Cylc 8.4 and later",
+            "write the template in Jinja2 and begin the file with #!jinja2",
+            source.position(0),
+        )
+        return SourceText(folder, source.files, [], [])
+    if _JINJA2.match(first_line):
+        source = _render(source, options, findings)
+    elif given := read_variables(options.variables, findings):
+        findings.warning(
+            "unused-variable",
+            f"nothing uses {some(given)}: {source.files[0]} is no template",
+            "begin it with a line #!jinja2",
+            source.position(0),
+        )
+    else:
+        _check_untemplated(source, findings)
+    return join_continued(_within_limits(source, findings), findings)
+
+
+def find_flow_file(folder_or_file: Path, findings: Findings) -> tuple[Path, str] | None:
+    """The folder and the name of the file in it."""
+    where = Position(str(folder_or_file))
+    if folder_or_file.name == OLD_FLOW_FILE and folder_or_file.is_file():
+        _refuse_old_file(where, findings)
+        return None
+    if folder_or_file.is_file():
+        return folder_or_file.parent, folder_or_file.name
+    if not folder_or_file.is_dir():
+        findings.error("no-such-file", f"there is no file or folder {folder_or_file}")
+        return None
+    if (folder_or_file / FLOW_FILE).exists():
+        return folder_or_file, FLOW_FILE
+    if (folder_or_file / OLD_FLOW_FILE).exists():
+        _refuse_old_file(Position(str(folder_or_file / OLD_FLOW_FILE)), findings)
+    else:
+        findings.error(
+            "no-such-file",
+            f"there is no {FLOW_FILE} in {folder_or_file}",
+            _other_definitions(folder_or_file)
+            or f"name a folder that contains a {FLOW_FILE}, or a file",
+        )
+    return None
+
+
+def _other_definitions(folder: Path) -> str:
+    """Returns the files in a folder that might be meant instead."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        present = sorted(entry.name for entry in itertools.islice(entries, _LISTED_MAX))
+        if "stages" in present:  # of SIP definitions
+            named = [one for one in present if _SIP_NAME.search(one)][:_NAMED_MAX]
+            paths = ", ".join(str(folder / one) for one in named)
+            return f"name the definition: {paths}" if named else ""
+    return ""
+
+
+def _is_another_kind(source: SourceText, findings: Findings) -> bool:
+    """Says whether the text is no flow.cylc, but what a file of another name would be."""
+    for index, line in enumerate(source.lines[:_LOOKED_AT_MAX]):
+        if line.startswith("["):
+            return False
+        for kind, (looks, ending) in _OTHER_KINDS.items():
+            if looks.match(line):
+                findings.error(
+                    "definition-file-kind",
+                    f"this reads like {kind}, but a file called {source.files[0]} is taken "
+                    f"for a {FLOW_FILE}",
+                    f"call it {ending}",
+                    source.position(index),
+                )
+                return True
+    return False
+
+
+def _refuse_old_file(position: Position, findings: Findings) -> None:
+    findings.error(
+        "old-file-name",
+        f"{OLD_FLOW_FILE} is the name of Cylc 7, whose rules are not supported",
+        f"rename the file to {FLOW_FILE}; what else has changed is then reported line by line",
+        position,
+    )
+
+
+def _check_untemplated(source: SourceText, findings: Findings) -> None:
+    for index, line in enumerate(source.lines):
+        if "{" in line and _TEMPLATE_TEXT.search(line) and not line.lstrip().startswith("#"):
+            findings.warning(
+                "template-not-rendered",
+                "this looks like Jinja2, but the file does not begin with #!jinja2",
+                f"make #!jinja2 the first line of {source.files[0]}",
+                source.position(index),
+            )
+            return
+
+
+def _within_limits(source: SourceText, findings: Findings) -> SourceText:
+    """Cut at the first line that is too much."""
+    kept = min(len(source.lines), LINES_MAX)
+    if len(source.lines) > LINES_MAX:
+        findings.error(
+            "too-many-lines",
+            f"the definition has more than {LINES_MAX} lines",
+            "use parameters or families instead of repeated sections",
+            source.position(LINES_MAX),
+        )
+    for index in range(kept):
+        if len(source.lines[index]) > LINE_LENGTH_MAX:
+            findings.error(
+                "line-too-long",
+                f"this line has {len(source.lines[index])} characters; at most "
+                f"{LINE_LENGTH_MAX} are accepted",
+                position=source.position(index),
+            )
+            kept = index
+            break
+    if kept == len(source.lines):
+        return source
+    return SourceText(
+        source.folder,
+        source.files,
+        source.lines[:kept],
+        source.origins[:kept],
+        source.templated,
+    )
+
+
+def _render(source: SourceText, options: SourceOptions, findings: Findings) -> SourceText:
+    """Blank lines go, as in Cylc: a line of template statements leaves one behind."""
+    from tidewheel.formats import templates  # noqa: PLC0415 - a plain file never needs it
+
+    name = options.workflow_name or source.folder.resolve().name
+    given = read_variables(options.variables, findings)
+    job = templates.TemplateJob(
+        # The first line is no part of the template; an empty one keeps the numbers.
+        text="\n".join(["", *source.lines[1:]]),
+        folder=source.folder.resolve(),
+        variables={**given, "CYLC_VERSION": CYLC_VERSION},
+        names={
+            "CYLC_WORKFLOW_NAME": name,
+            "CYLC_WORKFLOW_NAME_BASE": name.rpartition("/")[2],
+        },
+        code_trusted=options.code_trusted,
+    )
+    outcome = templates.render(job)
+    if isinstance(outcome, templates.RenderFailure):
+        findings.error(outcome.code, outcome.message, outcome.hint, _failed_at(outcome, source))
+        return SourceText(source.folder, source.files, [], [], templated=True)
+    warn_of_unused(given, outcome.names, findings)
+    return _rendered(source, outcome)
+
+
+def _rendered(source: SourceText, rendered: templates.Rendered) -> SourceText:
+    files = list(source.files)
+    numbers = [0]
+    for name in rendered.files[1:]:
+        if name not in files:
+            files.append(name)
+        numbers.append(files.index(name))
+    lines: list[str] = []
+    origins: list[int] = []
+    for line, (file_number, number) in zip(rendered.lines, rendered.origins, strict=True):
+        if not line or line.isspace():
+            continue
+        lines.append(line)
+        if file_number:
+            origins.append(origin(numbers[file_number], number))
+        else:
+            known = 1 <= number <= len(source.origins)
+            origins.append(source.origins[number - 1] if known else origin(0, 0))
+    return SourceText(source.folder, tuple(files), lines, origins, templated=True)
+
+
+def _failed_at(failure: templates.RenderFailure, source: SourceText) -> Position:
+    if failure.file:
+        return Position(failure.file, failure.line)
+    if 1 <= failure.line <= len(source.origins):
+        file_number, line = divmod(source.origins[failure.line - 1], LINE_UNIT)
+        return Position(source.files[file_number], line)
+    return Position(source.files[0])

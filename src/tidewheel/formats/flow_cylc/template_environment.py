@@ -1,0 +1,238 @@
+"""Jinja2 as a flow.cylc knows it: its filters, its files and its own Python code."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, MutableMapping
+from pathlib import Path
+from typing import Any, cast
+
+from jinja2 import (
+    BaseLoader,
+    Environment,
+    StrictUndefined,
+    Template,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    UndefinedError,
+    nodes,
+)
+from jinja2.exceptions import SecurityError
+
+from tidewheel.core.graph.findings import NOWHERE
+from tidewheel.formats.flow_cylc.source_files import BadSource, SourceFolder
+from tidewheel.formats.traced_environment import TracedEnvironment, unclosed_block, where
+
+# Functions that a template may call besides Jinja2's own filters and tests.
+
+_UNIT_SECONDS = {
+    "s": 1.0,
+    "seconds": 1.0,
+    "m": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hours": 3600.0,
+    "d": 86400.0,
+    "days": 86400.0,
+    "w": 604800.0,
+    "weeks": 604800.0,
+}
+
+
+class TemplateRaised(Exception):
+    """The template itself said that something is wrong."""
+
+
+def pad(value: object, length: int | str, fillchar: str = " ") -> str:
+    return str(value).rjust(int(length), str(fillchar))
+
+
+def duration_as(duration: str, units: str) -> float:
+    """`'PT1H' | duration_as('m')` is 60.0."""
+    from metomi.isodatetime.parsers import DurationParser  # noqa: PLC0415 - slow, seldom used
+
+    seconds = _UNIT_SECONDS.get(units.lower())
+    if seconds is None:
+        raise ValueError(f"no unit {units!r}; accepted are {', '.join(_UNIT_SECONDS)}")
+    parser: Any = DurationParser()  # metomi's functions have no types
+    return float(parser.parse(duration).get_seconds()) / seconds
+
+
+def strftime(date: str, form: str, written: str | None = None) -> str:
+    """`'20300101T00Z' | strftime('%Y')`; ``written`` is how an unusual date is to be read."""
+    from metomi.isodatetime.parsers import TimePointParser  # noqa: PLC0415 - slow, seldom used
+
+    parser: Any = cast("Any", TimePointParser)()
+    point = parser.strptime(date, written) if written else parser.parse(date)
+    return str(point.strftime(form))
+
+
+def raise_(message: object) -> str:
+    raise TemplateRaised(str(message))
+
+
+def assert_(holds: object, message: object) -> str:
+    if not holds:
+        raise TemplateRaised(str(message))
+    return ""
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "pad": pad,
+    "duration_as": duration_as,
+    "strftime": strftime,
+}
+FUNCTIONS: dict[str, Callable[..., object]] = {"raise": raise_, "assert": assert_}
+
+
+def environment_names() -> dict[str, str]:
+    """`CYLC_…` variables are known by name, except for what describes a Cylc installation."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("CYLC_") and name not in ("CYLC_VERSION", "CYLC_ENV_NAME")
+    }
+
+
+# The environment.
+
+_PYTHON_PREFIX = "__python__."
+_UNDEFINED = re.compile(r"'(\w+)' is undefined")
+
+
+class FolderLoader(BaseLoader):
+    """`{% include %}`, `{% import %}`: files of the folder and, if trusted, Python modules."""
+
+    def __init__(self, folder: str, code_trusted: bool) -> None:
+        self._folder = SourceFolder(Path(folder))
+        self._code_trusted = code_trusted
+        self.refused: BadSource | None = None
+
+    def get_source(
+        self, environment: Environment, template: str
+    ) -> tuple[str, str | None, Callable[[], bool] | None]:
+        del environment
+        try:
+            lines = self._folder.read_lines(template, NOWHERE)
+        except BadSource as error:
+            self.refused = error
+            raise TemplateNotFound(template) from None
+        return "\n".join(lines) + "\n", template, None
+
+    def load(
+        self,
+        environment: Environment,
+        name: str,
+        globals: MutableMapping[str, Any] | None = None,
+    ) -> Template:
+        try:
+            return super().load(environment, name, globals)
+        except TemplateNotFound:
+            module = self._module(name.removeprefix(_PYTHON_PREFIX))
+            if module is None:
+                raise
+        empty = environment.from_string("")
+
+        def export(context: Any, *_: object) -> Iterator[str]:  # noqa: ANN401 - Jinja2's context
+            context.vars.update(module)
+            context.exported_vars.update(module)
+            return iter(())
+
+        empty.root_render_func = export
+        return empty
+
+    def check_inside(self, name: str) -> None:
+        """Code is read from the folder only, like any other file."""
+        self._folder.resolve(name, NOWHERE)
+
+    def _module(self, name: str) -> dict[str, object] | None:
+        if not self._code_trusted:
+            return None
+        try:
+            return vars(importlib.import_module(name))
+        except (ImportError, ValueError, TypeError):
+            return None
+
+
+class FlowEnvironment(TracedEnvironment):
+    """Strict about unknown names, as Cylc is."""
+
+    def __init__(self, folder: str, code_trusted: bool) -> None:
+        self._folder = Path(folder)
+        self._code_trusted = code_trusted
+        self._folder_loader = FolderLoader(folder, code_trusted)
+        self.names: set[str] = set()  # that templates look up
+        super().__init__(
+            loader=self._folder_loader, undefined=StrictUndefined, extensions=["jinja2.ext.do"]
+        )
+        self.filters.update(FILTERS)
+        self.globals.update(FUNCTIONS)
+        self.globals["environ"] = dict(os.environ) if code_trusted else {}
+        if code_trusted:
+            self.globals.update(environment_names())
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        self.names |= {one.name for one in tree.find_all(nodes.Name) if one.ctx == "load"}
+        return tree
+
+    def load_custom_code(self) -> None:
+        """`Jinja2Filters/name.py` defines the filter `name`; so do the two other folders."""
+        if not self._code_trusted:
+            return
+        library = self._folder / "lib" / "python"
+        if library.is_dir():
+            sys.path.append(str(library))
+        for kind, table in (
+            ("Filters", self.filters),
+            ("Tests", self.tests),
+            ("Globals", self.globals),
+        ):
+            place = self._folder / f"Jinja2{kind}"
+            if not place.is_dir():
+                continue
+            sys.path.insert(1, str(place))
+            for file in sorted(place.glob("*.py")):
+                self._folder_loader.check_inside(f"Jinja2{kind}/{file.name}")
+                module = importlib.import_module(file.stem)
+                table[file.stem] = getattr(module, file.stem)
+
+    def failure(self, error: Exception, variables: dict[str, object]) -> dict[str, object]:
+        file, line = where(error)
+        code, message, hint = "template-failed", str(error), ""
+        match error:
+            case TemplateSyntaxError():
+                code = "template-syntax"
+                unclosed = unclosed_block(error)
+                if unclosed is not None:
+                    word, line = unclosed
+                    message = f"the {{% {word} %}} that begins here is not closed"
+                    hint = f"add {{% end{word} %}} where it ends"
+            case TemplateNotFound():
+                refused = self._folder_loader.refused
+                assert refused is not None
+                code, message, hint = refused.finding_code, str(refused), refused.hint
+            case UndefinedError():
+                code, hint = "template-undefined", self._advice(message, variables)
+            case TemplateRaised():
+                code = "template-raised"
+            case SecurityError():
+                code, hint = "template-forbidden", "a template may not reach into Python itself"
+            case RecursionError():
+                message = "the template is nested too deeply"
+            case _:
+                message = f"{type(error).__name__}: {message}"
+        return {"code": code, "message": message, "hint": hint, "file": file, "line": line}
+
+    def _advice(self, message: str, variables: dict[str, object]) -> str:
+        match = _UNDEFINED.search(message)
+        if match is None:
+            return ""
+        known = [*variables, *(name for name in self.globals)]
+        near = difflib.get_close_matches(match[1], known, 1)
+        nearest = f"; {near[0]!r} is known" if near else ""
+        return f"give it a value: -s {match[1]}=VALUE{nearest}"

@@ -1,0 +1,258 @@
+"""Xtriggers: the call that a flow.cylc writes, and the functions that can be called."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.flow_cylc.value_text import BadValue, duration_seconds, span_seconds
+
+# `name(argument, key=value):PT10S`: the call of an xtrigger's function, read into a value.
+
+INTERVAL_SECONDS_DEFAULT = 10.0
+CALL_ACCEPTED = "write for example wall_clock(offset=PT1H) or poll(a, key=1):PT30S"
+
+_CALL = re.compile(r"(\w+)\((.*)\)\s*(?::\s*(\S+))?", re.DOTALL)
+_TEMPLATE = re.compile(r"(?<!%)%\((\w*)\)s")
+TEMPLATE_NAMES = frozenset(
+    {"point", "debug", "workflow_run_dir", "workflow_share_dir", "id", "name", "user_name"}
+    | {"workflow", "workflow_name", "suite_name", "suite_run_dir", "suite_share_dir"}
+)
+_WORDS: dict[str, bool | None] = {"True": True, "False": False, "None": None}
+
+Argument = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class XtriggerCall:
+    """A function, what it is called with, and how often."""
+
+    function: str
+    arguments: tuple[Argument, ...] = ()
+    keywords: tuple[tuple[str, Argument], ...] = ()
+    interval_seconds: float = INTERVAL_SECONDS_DEFAULT
+
+    def keyword(self, name: str) -> Argument:
+        return dict(self.keywords).get(name)
+
+
+def read_xtrigger(text: str) -> XtriggerCall:
+    match = _CALL.fullmatch(text)
+    if match is None:
+        raise BadValue(_what_is_wrong(text), CALL_ACCEPTED)
+    function, inside, interval = match.groups()
+    arguments: list[Argument] = []
+    keywords: dict[str, Argument] = {}
+    for name, value in _split(inside):
+        _check_templates(value)
+        if name is not None:
+            if not name.isidentifier():
+                raise BadValue(f"{name!r} cannot be the name of an argument", CALL_ACCEPTED)
+            if name in keywords:
+                raise BadValue(f"argument {name!r} is given twice", "remove one of the two")
+            keywords[name] = _typed(value)
+        elif keywords:
+            raise BadValue(
+                f"argument {value!r} follows arguments with names", "put it before them"
+            )
+        else:
+            arguments.append(_typed(value))
+    seconds = span_seconds(interval) if interval else INTERVAL_SECONDS_DEFAULT
+    return XtriggerCall(function, tuple(arguments), tuple(keywords.items()), seconds)
+
+
+def _what_is_wrong(text: str) -> str:
+    if not text:
+        return "there is no function"
+    if "(" not in text:
+        return f"{text[:60]!r} is no function call: it has no parentheses"
+    if ")" not in text:
+        return f"{text[:60]!r} is no function call: its parentheses are not closed"
+    return f"{text[:60]!r} is no function call"
+
+
+def _split(inside: str) -> list[tuple[str | None, str]]:
+    """(name or none, value) of each argument; quotes protect commas and equals signs."""
+    parts: list[tuple[str | None, str]] = []
+    name: str | None = None
+    piece = ""
+    quote = ""
+    for character in inside:
+        if quote:
+            quote = "" if character == quote else quote
+            piece += character
+        elif character in "\"'":
+            quote = character
+            piece += character
+        elif character == ",":
+            parts.append((name, piece.strip()))
+            name, piece = None, ""
+        elif character == "=" and name is None:
+            name, piece = piece.strip(), ""
+        else:
+            piece += character
+    if quote:
+        raise BadValue(f"a {quote} in the arguments is not closed", CALL_ACCEPTED)
+    if piece.strip() or name is not None:
+        parts.append((name, piece.strip()))
+    return parts
+
+
+def _check_templates(value: str) -> None:
+    for name in _TEMPLATE.findall(value):
+        if name not in TEMPLATE_NAMES:
+            raise BadValue(
+                f"%({name})s is not known in an xtrigger",
+                "known are " + ", ".join(f"%({known})s" for known in sorted(TEMPLATE_NAMES)),
+            )
+
+
+def _typed(value: str) -> Argument:
+    """Numbers, True, False and None are what they look like; the rest is text."""
+    if value in _WORDS:
+        return _WORDS[value]
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value
+
+
+# The functions that come with tidewheel as xtriggers, and where a person's own ones are.
+
+WALL_CLOCK = "wall_clock"
+SEQUENTIAL = "sequential"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Names of the arguments in order, how many of them are needed; open: anything goes."""
+
+    names: tuple[str, ...] = ()
+    needed: int = 0
+    is_open: bool = False
+
+
+SIGNATURES = {
+    WALL_CLOCK: Signature(("offset",)),
+    "echo": Signature(is_open=True),
+    "xrandom": Signature(("percent", "secs", "_"), 1),
+    "workflow_state": Signature(
+        (
+            "workflow_task_id",
+            "offset",
+            "flow_num",
+            "is_trigger",
+            "is_message",
+            "alt_cylc_run_dir",
+        ),
+        1,
+    ),
+}
+# Before Cylc 8.3: workflow, task and point as arguments of their own.
+OLD_WORKFLOW_STATE = Signature(
+    ("workflow", "task", "point", "offset", "status", "message", "cylc_run_dir"), 3
+)
+
+
+def check_call(
+    label: str, call: XtriggerCall, folder: Path, findings: Findings, place: Position
+) -> None:
+    """The arguments of a function that is known; whether an unknown one can be found."""
+    sequential = call.keyword(SEQUENTIAL)
+    if sequential is not None and not isinstance(sequential, bool):
+        findings.error(
+            "bad-xtrigger",
+            f"xtrigger {label!r}: sequential is {sequential!r}",
+            "write sequential=True or sequential=False",
+            place,
+        )
+    signature = SIGNATURES.get(call.function)
+    if signature is None:
+        if call.function != "suite_state":
+            _check_own_function(label, call, folder, findings, place)
+        return
+    problem = signature_problem(call, signature)
+    is_old = call.function == "workflow_state" and not signature_problem(
+        call, OLD_WORKFLOW_STATE
+    )
+    if problem and is_old:
+        findings.warning(
+            "obsolete",
+            f"xtrigger {label!r} calls workflow_state as before Cylc 8.3",
+            "write workflow_state(workflow//point/task:output)",
+            place,
+        )
+    elif problem:
+        findings.error(
+            "bad-xtrigger",
+            f"xtrigger {label!r}: {problem}",
+            f"{call.function} takes ({', '.join(signature.names)})",
+            place,
+        )
+    elif call.function == WALL_CLOCK:
+        _check_offset(label, call, findings, place)
+
+
+def signature_problem(call: XtriggerCall, signature: Signature) -> str:
+    """Says why the call does not fit the signature; empty if it does."""
+    if signature.is_open:
+        return ""
+    if len(call.arguments) > len(signature.names):
+        return f"{call.function} is given {len(call.arguments)} arguments"
+    given = set(signature.names[: len(call.arguments)])
+    for name, _ in call.keywords:
+        if name == SEQUENTIAL:
+            continue
+        if name not in signature.names:
+            near = difflib.get_close_matches(name, signature.names, 1)
+            nearest = f"; did you mean {near[0]!r}?" if near else ""
+            return f"{call.function} has no argument {name!r}{nearest}"
+        if name in given:
+            return f"argument {name!r} is given twice"
+        given.add(name)
+    missing = [name for name in signature.names[: signature.needed] if name not in given]
+    return f"argument {missing[0]!r} is missing" if missing else ""
+
+
+def is_sequential(call: XtriggerCall, by_default: bool) -> bool:
+    """Checked for one point after the other; a clock always is."""
+    given = call.keyword(SEQUENTIAL)
+    if isinstance(given, bool):
+        return given
+    return True if call.function == WALL_CLOCK else by_default
+
+
+def _check_own_function(
+    label: str, call: XtriggerCall, folder: Path, findings: Findings, place: Position
+) -> None:
+    with suppress(OSError):  # a name that no file can have
+        if (folder / "lib" / "python" / f"{call.function}.py").is_file():
+            return
+    near = difflib.get_close_matches(call.function, SIGNATURES, 1)
+    findings.warning(
+        "unknown-xtrigger-function",
+        f"xtrigger {label!r} calls {call.function}, which is neither built in nor in "
+        f"lib/python/{call.function}.py",
+        f"did you mean {near[0]!r}?"
+        if near
+        else "it must be installed where the scheduler runs",
+        place,
+    )
+
+
+def _check_offset(label: str, call: XtriggerCall, findings: Findings, place: Position) -> None:
+    offset: Argument = call.arguments[0] if call.arguments else call.keyword("offset")
+    if offset is None:
+        return
+    try:
+        duration_seconds(str(offset))
+    except BadValue as error:
+        findings.error("bad-xtrigger", f"xtrigger {label!r}: offset {error}", error.hint, place)

@@ -1,0 +1,399 @@
+"""Makes a definition of the declarations and statements of a workflow in Python.
+
+Points, settings, families and statements go through the parts that read flow.cylc, so that the
+two front ends cannot come to differ; only what a person reads is said in Python's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.graph.checks.names import gives_something_to_do
+from tidewheel.core.graph.definition import (
+    TIDEWHEEL,
+    CyclingDef,
+    FamilyDef,
+    GraphSection,
+    OutputMark,
+    Policy,
+    SpecialNodes,
+    WorkflowDef,
+    limit_groups,
+)
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.graph.outputs import FINISHED, STANDARD
+from tidewheel.core.graph.suggestions import Lookalikes
+from tidewheel.formats.cycling.reader import BadCycling, CyclingReader, split_recurrences
+from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
+from tidewheel.formats.flow_cylc.graph_arrows import Lowering
+from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphTokenKind, Token
+from tidewheel.formats.flow_cylc.node_checks import check_tasks
+from tidewheel.formats.flow_cylc.node_groups import GROUP_OF, GROUPS
+from tidewheel.formats.flow_cylc.points import PointTexts, read_cycling
+from tidewheel.formats.flow_cylc.settings import (
+    FlowSettings,
+    Placed,
+    SchedulerSection,
+    SchedulingSettings,
+)
+from tidewheel.formats.python_api.declarations import Declarations, Declared
+from tidewheel.formats.python_api.functions import TaskFunction, script_of
+from tidewheel.formats.python_api.settings import SPECIAL, Values, merged
+from tidewheel.formats.python_api.terms import StatementLog, StatementSection
+
+# The cycling of a workflow in Python, read as that of a flow.cylc is.
+
+RUN_ONCE = "R1"
+INTEGER = "integer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """Holds what is said beside the definition; `now` is for points that follow the clock."""
+
+    now: float
+    points: PointTexts = field(default_factory=PointTexts)
+    policy: Policy = TIDEWHEEL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CyclingTexts:
+    """Points and how they are written; an empty text was not given."""
+
+    position: Position
+    mode: str = INTEGER
+    initial: str = ""
+    final: str = ""
+    stop: str = ""
+    hold_after: str = ""
+    runahead: str = ""
+    time_zone: str = ""
+    point_format: str = ""
+    expanded_year_digits: int = 0
+
+
+def read_points(
+    texts: CyclingTexts, recurrences: Collection[str], options: ReadOptions, findings: Findings
+) -> tuple[CyclingReader, CyclingDef] | None:
+    """Returns a reader of the workflow's cycling texts, and its points; None after an error."""
+    if texts.mode != INTEGER and not (texts.initial or options.points.initial):
+        findings.error(
+            "no-initial-point",
+            "the workflow has dates for points and no first one",
+            'write Workflow(…, initial="20300101T00Z"), or leave out cycling= for numbers',
+            texts.position,
+        )
+        return None
+    return read_cycling(_settings(texts, recurrences), options.points, options.now, findings)
+
+
+def _settings(texts: CyclingTexts, recurrences: Collection[str]) -> FlowSettings:
+    def placed(text: str) -> Placed:
+        return Placed(text, texts.position) if text else Placed()
+
+    # A workflow that says nothing of points and runs once ends at its only point.
+    runs_once = not (texts.initial or texts.final) and set(recurrences) <= {RUN_ONCE}
+    return FlowSettings(
+        scheduler=SchedulerSection(
+            point_format=placed(texts.point_format),
+            expanded_year_digits=texts.expanded_year_digits,
+            time_zone=placed(texts.time_zone),
+        ),
+        scheduling=SchedulingSettings(
+            initial_point=placed(texts.initial),
+            final_point=placed(texts.final),
+            hold_after=placed(texts.hold_after),
+            stop_after=placed(texts.stop),
+            cycling_mode=Placed() if runs_once else placed(texts.mode),
+            runahead_limit=placed(texts.runahead),
+        ),
+    )
+
+
+# The statements of a workflow become the sections of a definition, as graph text does.
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReader:
+    """Reads the statements of every section against one set of nodes and families."""
+
+    nodes: Mapping[str, NodeDef]
+    members: Mapping[str, tuple[str, ...]]
+    reader: CyclingReader
+    cycling: CyclingDef
+    findings: Findings
+
+    def read(
+        self, sections: Mapping[str, StatementSection]
+    ) -> tuple[tuple[GraphSection, ...], tuple[OutputMark, ...]]:
+        found: list[GraphSection] = []
+        marks: dict[OutputMark, None] = {}
+        lowering = Lowering(self.members, self.reader.offset, self.findings)
+        for section in sections.values():
+            lowered = lowering.lower(self._mended(chain) for chain in section.chains)
+            marks.update(dict.fromkeys(lowered.marks.values()))
+            found += (
+                GraphSection(
+                    recurrence=text,
+                    sequence=sequence,
+                    arrows=tuple(lowered.arrows.values()),
+                    placements=tuple(lowered.placements.values()),
+                    position=section.position,
+                )
+                for text, sequence in self._sequences(section)
+            )
+        return tuple(found), tuple(marks)
+
+    def _sequences(self, section: StatementSection) -> Iterator[tuple[str, Sequence]]:
+        try:
+            for text in split_recurrences(section.recurrence):
+                yield (
+                    text,
+                    self.reader.recurrence(text, self.cycling.initial, self.cycling.final),
+                )
+        except BadCycling as bad:
+            self.findings.error(
+                "recurrence",
+                f"the recurrence {section.recurrence!r} is not understood: {bad.message}",
+                bad.hint,
+                section.position,
+            )
+
+    def _mended(self, chain: Chain) -> Chain:
+        """Reports an output that no task has, in Python's words, and takes it for success."""
+        return Chain(tuple(self._mended_side(side) for side in chain.sides), chain.position)
+
+    def _mended_side(self, side: Expression) -> Expression:
+        if not isinstance(side, Token):
+            return type(side)(tuple(self._mended_side(term) for term in side.terms))
+        if side.kind is not GraphTokenKind.NODE:
+            return side
+        if side.text in self.members:
+            self._check_members(side)
+            return side
+        if side.qualifier is None or side.text not in self.nodes:
+            return side
+        known = (*STANDARD, FINISHED, *dict(self.nodes[side.text].outputs))
+        if side.qualifier in known:
+            return side
+        near = get_close_matches(side.qualifier, known, n=1)
+        guess = f"did you mean {near[0]!r}? Or declare it" if near else "declare it"
+        self.findings.error(
+            "unknown-output",
+            f"{side.text} has no output {side.qualifier!r}",
+            f"{guess}: flow.task({side.text!r}, outputs={{{side.qualifier!r}: 'message'}})",
+            side.position,
+        )
+        return side._replace(qualifier=None)
+
+    def _check_members(self, family: Token) -> None:
+        if not self.members[family.text]:
+            self.findings.error(
+                "empty-family",
+                f"the family {family.text} has no members",
+                f"make some: flow.task('name', family={family.text})",
+                family.position,
+            )
+
+
+# Declared tasks and families become nodes, which inherit what their families say.
+
+Read = TypeVar("Read")
+
+_DEFAULTS: dict[str, Any] = {group: getattr(NodeDef(name=""), group) for group in GROUPS}
+
+
+@dataclass(frozen=True, slots=True)
+class _Inherited:
+    """Holds the values that every namespace with the same list of ancestors inherits."""
+
+    values: Values
+    groups: dict[str, Any]
+
+
+class Resolver:
+    """Looks settings up along the families; tasks with the same ancestors share the answer."""
+
+    def __init__(
+        self,
+        declared: Declarations,
+        functions: Mapping[str, TaskFunction],
+        findings: Findings,
+    ) -> None:
+        self._declared = declared.by_name
+        self._functions = functions
+        self._findings = findings
+        self._families = self._arrange()
+        self._known: dict[tuple[str, ...], _Inherited] = {(): _Inherited({}, _DEFAULTS)}
+        self.members: dict[str, tuple[str, ...]] = {
+            name: tuple(
+                one
+                for one in self._families.members.get(name, ())
+                if not self._declared[one].is_family
+            )
+            for name, node in self._declared.items()
+            if node.is_family and name != ROOT
+        }
+
+    def _arrange(self) -> Families:
+        parents = {name: one.parents for name, one in self._declared.items()}
+        first = {name: named[0] for name, named in parents.items() if named}
+        families, problems = arrange(parents, first)
+        for problem in problems:
+            self._findings.error(
+                "bad-inheritance",
+                f"the families of {problem.name}: {problem.message}",
+                problem.hint,
+                self._declared[problem.name].position,
+            )
+        return families
+
+    def tasks(self) -> dict[str, NodeDef]:
+        nodes = {
+            name: self.node(name) for name, one in self._declared.items() if not one.is_family
+        }
+        check_tasks(nodes.values(), {}, self._findings)
+        return nodes
+
+    def node(self, name: str) -> NodeDef:
+        declared, lineage = self._declared[name], self._families.lineages[name]
+        function = self._functions.get(name)
+        if function is not None:
+            if "script" in declared.values:
+                self._findings.error(
+                    "two-scripts",
+                    f"{name} has a function, and a script or a command beside it",
+                    "keep one of them",
+                    declared.position,
+                )
+            script: Values = {"script": script_of(function, name)}
+            declared = replace(declared, values=declared.values | script)
+        groups = self._extended(self._from(lineage[1:]), declared).groups
+        return NodeDef(name=name, lineage=lineage, position=declared.position, **groups)
+
+    def families(self) -> dict[str, FamilyDef]:
+        return {
+            name: FamilyDef(name, members, self._drawn_in(name))
+            for name, members in self.members.items()
+        }
+
+    def special_nodes(self, reader: CyclingReader) -> SpecialNodes:
+        return SpecialNodes(
+            sequential=frozenset(name for name, on in self._special("sequential", bool) if on),
+            wait_for_clock=dict(self._special("wait_for_clock", _interval(reader))),
+            expire_after=dict(self._special("expire_after", _interval(reader))),
+            wait_for_message=dict(self._special("wait_for_message", str)),
+        )
+
+    def _special(self, word: str, read: Callable[[object], Read]) -> Iterator[tuple[str, Read]]:
+        assert word in SPECIAL
+        said = {
+            name: one.values[word] for name, one in self._declared.items() if word in one.values
+        }
+        for name, one in self._declared.items():
+            if one.is_family or not said:
+                continue
+            nearest = next((who for who in self._families.lineages[name] if who in said), None)
+            if nearest is None:
+                continue
+            try:
+                yield name, read(said[nearest])
+            except BadCycling as bad:
+                self._findings.error(
+                    "bad-value", f"{name}: {word}: {bad.message}", bad.hint, one.position
+                )
+
+    def _drawn_in(self, name: str) -> str | None:
+        parent = self._families.first_parents.get(name, ROOT)
+        return None if parent == ROOT else parent
+
+    def _from(self, lineage: tuple[str, ...]) -> _Inherited:
+        known = self._known.get(lineage)
+        if known is None:
+            own = self._declared[lineage[0]]
+            known = self._known[lineage] = self._extended(self._from(lineage[1:]), own)
+        return known
+
+    @staticmethod
+    def _extended(given: _Inherited, own: Declared) -> _Inherited:
+        """The ancestors' settings with its own over them; sections are merged."""
+        if not own.values:
+            return given
+        values = merged(given.values, own.values)
+        touched = {GROUP_OF[name] for name in own.values if name in GROUP_OF}
+        made = {group: GROUPS[group][0](values) for group in touched}
+        return _Inherited(values, {**given.groups, **made})
+
+
+def _interval(reader: CyclingReader) -> Callable[[object], Interval]:
+    return lambda text: reader.interval(str(text))
+
+
+# The definition.
+
+
+def assemble(
+    ledger: StatementLog,
+    declared: Declarations,
+    texts: CyclingTexts,
+    options: ReadOptions,
+    findings: Findings,
+) -> WorkflowDef | None:
+    """The definition as far as it is understood; None if it has no usable points."""
+    resolver = Resolver(declared, ledger.functions, findings)
+    nodes = resolver.tasks()
+    read = read_points(texts, ledger.sections, options, findings)
+    if read is None:
+        return None
+    reader, cycling = read
+    statements = StatementReader(nodes, resolver.members, reader, cycling, findings)
+    errors_before = findings.error_count
+    sections, marks = statements.read(ledger.sections)
+    return WorkflowDef(
+        name=ledger.workflow,
+        cycling=cycling,
+        sections=sections,
+        nodes=nodes,
+        families=resolver.families(),
+        marks=marks,
+        xtriggers=dict(declared.xtriggers),
+        limit_groups=limit_groups(
+            {name: (one.limit, one.members) for name, one in declared.limits.items()},
+            resolver.members,
+        ),
+        special=resolver.special_nodes(reader),
+        root=resolver.node(ROOT),
+        policy=options.policy,
+        is_whole=findings.error_count == errors_before,
+    )
+
+
+def check_idle(definition: WorkflowDef, graph: Graph, findings: Findings) -> None:
+    """Report tasks of the graph that would succeed without doing anything.
+
+    In Python a name is a task as soon as it is said, so that a misspelt one is empty. Where
+    no task does anything, the workflow is a sketch of a graph.
+    """
+    working = [name for name, node in definition.nodes.items() if gives_something_to_do(node)]
+    if not working:
+        return
+    lookalikes = Lookalikes((*working, *definition.families))
+    for name, node in definition.nodes.items():
+        if name not in graph.nodes or gives_something_to_do(node):
+            continue
+        meant = lookalikes.of(name)
+        guess = f"did you mean {meant}? Or " if meant else ""
+        findings.error(
+            "idle-task",
+            f"{name} has no function and no script: it would succeed without doing anything",
+            f"{guess}give it one, or say that it only joins others: "
+            f'flow.task("{name}", run_mode="skip")',
+            node.position,
+        )

@@ -1,0 +1,447 @@
+"""Reads a definition file, schema 2.0: rendered where it is a template, then typed.
+
+Which stages a workflow has is known without any parameter: a first look reads the file with all
+of them unknown. Whatever a request says, the stages must be the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.suggestions import nearest
+from tidewheel.formats.sip.document import KINDS, Fields, Node, Scalar, is_null
+from tidewheel.formats.sip.field_reader import FieldReader, entry, pair, written
+from tidewheel.formats.sip.keys import (
+    DEFINITION,
+    DEPENDENCY,
+    RESOURCE_TYPE,
+    RESOURCE_TYPE_SPELLINGS,
+    RESOURCES,
+    SCHEMA_VERSION,
+    STAGE,
+)
+from tidewheel.formats.sip.limits import DEPENDENCIES_MAX, RESOURCES_MAX, STAGES_MAX
+from tidewheel.formats.sip.model import (
+    CONDITION_WORDS,
+    PRESENT,
+    BufferNeeded,
+    CpuNeeded,
+    Dependency,
+    MemoryNeeded,
+    NodesNeeded,
+    ObjectDependency,
+    Resource,
+    SipDefinition,
+    Stage,
+    StageDependency,
+    StageType,
+)
+from tidewheel.formats.sip.names import (
+    NameAndVersion,
+    name_and_version,
+    object_name_problem,
+    stage_id_problem,
+    version_problem,
+    workflow_id_problem,
+)
+from tidewheel.formats.sip.placeholders import Json
+from tidewheel.formats.sip.templates import (
+    Names,
+    RenderedText,
+    RenderMoment,
+    Template,
+    render_all,
+)
+from tidewheel.formats.sip.text_files import (
+    TEMPLATE_SUFFIX,
+    SipSource,
+    decoded,
+    file_name,
+    read_plain,
+    read_rendered,
+)
+
+# From nodes to a typed definition.
+
+_STAGE_EXAMPLE: Json = {"id": "…", "version": "1.0.0", "type": "processing"}
+_PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
+
+
+def read_definition(
+    root: Node, from_file: NameAndVersion, findings: Findings
+) -> SipDefinition | None:
+    """The definition as far as it is understood; None if it is none at all."""
+    if not isinstance(root, Fields):
+        findings.error(
+            "no-definition",
+            f"{KINDS[type(root)]} stands where the keys of a definition are expected",
+            f"write {written({'schema_version': SCHEMA_VERSION, 'stages': []}, root.position)}",
+            root.position,
+        )
+        return None
+    if is_instance(root):
+        findings.error(
+            "no-definition",
+            "this is a scheduling block instance, no workflow definition",
+            f"ask for it once its workflows are registered: tidewheel sbi submit "
+            f"{root.position.file}",
+            root.position,
+        )
+        return None
+    reader = FieldReader(root, DEFINITION, "the definition", findings)
+    _check_schema_version(reader, findings)
+    name, version = _identity(reader, from_file, findings)
+    return SipDefinition(
+        id=name, version=version, stages=_Stages(findings).read(reader.items("stages"), reader)
+    )
+
+
+def is_instance(root: Node) -> bool:
+    """Says whether this is a scheduling block instance, which people keep beside workflows."""
+    return (
+        isinstance(root, Fields)
+        and root.get("processing_blocks") is not None
+        and root.get("stages") is None
+    )
+
+
+def _check_schema_version(reader: FieldReader, findings: Findings) -> None:
+    found = reader.scalar("schema_version")
+    if found is not None and found.text != SCHEMA_VERSION:
+        findings.error(
+            "schema-version",
+            f"schema_version is {found.text!r}",
+            f"only {SCHEMA_VERSION} is read",
+            found.position,
+        )
+
+
+def _identity(
+    reader: FieldReader, from_file: NameAndVersion, findings: Findings
+) -> tuple[str, str]:
+    name = reader.text("id")
+    if name is not None and (problem := workflow_id_problem(name)):
+        _bad_name("workflow", name, problem, reader.position_of("id"), findings)
+    version = _version(reader, "the definition", findings, required=False)
+    if name is not None and name not in (from_file.stem, from_file.name):
+        findings.warning(
+            "name-differs",
+            f"the file is called {from_file.stem} and the workflow {name}",
+            "a file's name should tell which workflow it defines: rename one of them",
+            reader.position_of("id"),
+        )
+    if version is None and not from_file.version:
+        findings.warning(
+            "no-version",
+            "neither the file nor its name has a version: it is taken for 0.0.0",
+            f"write {pair('version', '1.0.0', reader.position)}, or call the file "
+            f"{from_file.stem}-1.0.0",
+            reader.position,
+        )
+    return name or from_file.name, version or from_file.version or "0.0.0"
+
+
+def _version(
+    reader: FieldReader, what: str, findings: Findings, *, required: bool
+) -> str | None:
+    if not required and reader.is_unknown("version"):
+        return None
+    found = reader.scalar("version")
+    if found is None or found.unknown:
+        return None
+    if problem := version_problem(found.text):
+        _bad_name("version", found.text, problem, found.position, findings)
+        return None
+    if not found.quoted and _PLAIN_NUMBER.fullmatch(found.text):
+        findings.warning(
+            "version-is-a-number",
+            f"version of {what} is {found.text}, which other readers take for a number",
+            f'write "{found.text}" in quotes, or a version such as 1.0.0',
+            found.position,
+        )
+    return found.text
+
+
+def _bad_name(
+    kind: str, name: str, problem: str, position: Position, findings: Findings
+) -> None:
+    findings.error("bad-name", f"{name!r} cannot be the name of a {kind}", problem, position)
+
+
+@dataclass(slots=True)
+class _Stages:
+    """Reads the stages one after the other, and remembers their names."""
+
+    findings: Findings
+    _positions: dict[str, Position] = field(default_factory=dict)
+
+    def read(self, items: tuple[Node, ...], above: FieldReader) -> tuple[Stage, ...]:
+        if len(items) > STAGES_MAX:
+            self.findings.error(
+                "too-many-stages",
+                f"the definition has {len(items)} stages; at most {STAGES_MAX} are accepted",
+                "split it into several workflows",
+                above.position_of("stages"),
+            )
+            return ()
+        stages = [self._stage(item, number) for number, item in enumerate(items, 1)]
+        return tuple(stage for stage in stages if stage is not None)
+
+    def _stage(self, item: Node, number: int) -> Stage | None:
+        if not isinstance(item, Fields):
+            self.findings.error(
+                "stage-kind",
+                f"stage {number} is {KINDS[type(item)]}",
+                f"a stage is a mapping: {entry(_STAGE_EXAMPLE, item.position)}",
+                item.position,
+            )
+            return None
+        named = item.get("id")
+        what = f"stage {number}"
+        if isinstance(named, Scalar) and named.text:
+            what = f"stage {named.text}"
+        reader = FieldReader(item, STAGE, what, self.findings)
+        name = self._id(reader)
+        version = _version(reader, what, self.findings, required=True)
+        type_ = reader.text("type")
+        stage = Stage(
+            id=name or "",
+            version=version or "",
+            type=StageType(type_) if type_ else StageType.PROCESSING,
+            timeout_seconds=reader.duration("timeout"),
+            resources=tuple(self._resources(reader, what)),
+            dependencies=tuple(self._dependencies(reader, what)),
+            position=item.position,
+        )
+        return stage if name and version else None
+
+    def _id(self, reader: FieldReader) -> str | None:
+        name = reader.text("id")
+        position = reader.position_of("id")
+        for key in ("id", "version"):
+            if reader.is_unknown(key):
+                self.findings.error(
+                    "stage-of-a-parameter",
+                    f"the {key} of a stage depends on a parameter without a default",
+                    "which stages a workflow has must be known when it is registered",
+                    reader.position_of(key),
+                )
+        if name is None:
+            return None
+        if problem := stage_id_problem(name):
+            _bad_name("stage", name, problem, position, self.findings)
+            return None
+        if name in self._positions:
+            self.findings.error(
+                "duplicate-stage",
+                f"a second stage is called {name!r}; the first is in line "
+                f"{self._positions[name].line}",
+                "give each stage an id of its own",
+                position,
+            )
+            return None
+        self._positions[name] = position
+        return name
+
+    def _resources(self, reader: FieldReader, what: str) -> Iterator[Resource]:
+        items = reader.items("resources_required")
+        if len(items) > RESOURCES_MAX:
+            self._too_many("resources", len(items), RESOURCES_MAX, reader)
+            return
+        for number, item in enumerate(items, 1):
+            found = self._resource(item, f"resource {number} of {what}")
+            if found is not None:
+                yield found
+
+    def _resource(self, item: Node, what: str) -> Resource | None:
+        if not isinstance(item, Fields):
+            self._not_a_mapping(item, what, {"type": "cpu", "value": 0.5})
+            return None
+        kind = self._resource_type(item, what)
+        if kind is None:
+            return None
+        reader = FieldReader(item, RESOURCES[kind], what, self.findings)
+        match kind:
+            case "nodes":
+                number, exclusive = reader.number("number"), reader.flag("exclusive")
+                return NodesNeeded(
+                    number=int(number or 1),
+                    flavour=reader.text("flavour") or "",
+                    exclusive=bool(exclusive),
+                    label=reader.text("label") or "",
+                )
+            case "cpu":
+                return CpuNeeded(reader.number("value") or 0.0)
+            case "memory":
+                return MemoryNeeded(reader.size("value") or 0)
+            case _:
+                return BufferNeeded(reader.size("value") or 0, reader.text("label") or "")
+
+    def _resource_type(self, item: Fields, what: str) -> str | None:
+        """Its type comes first: which other keys are known depends on it."""
+        named = item.get("type")
+        if isinstance(named, Scalar) and named.text.lower() in RESOURCE_TYPE_SPELLINGS:
+            right = RESOURCE_TYPE_SPELLINGS[named.text.lower()]
+            self.findings.warning(
+                "other-spelling",
+                f"type of {what} is {named.text!r}",
+                f"write {right}",
+                named.position,
+            )
+            return right
+        only_type = Fields(
+            tuple(entry for entry in item if entry.key.text == "type"), item.position
+        )
+        reader = FieldReader(only_type, {"type": RESOURCE_TYPE}, what, self.findings)
+        return reader.text("type")
+
+    def _dependencies(self, reader: FieldReader, what: str) -> Iterator[Dependency]:
+        items = reader.items("dependencies")
+        if len(items) > DEPENDENCIES_MAX:
+            self._too_many("dependencies", len(items), DEPENDENCIES_MAX, reader)
+            return
+        for number, item in enumerate(items, 1):
+            found = self._dependency(item, f"dependency {number} of {what}")
+            if found is not None:
+                yield found
+
+    def _dependency(self, item: Node, what: str) -> Dependency | None:
+        if not isinstance(item, Fields):
+            meant = item.text if isinstance(item, Scalar) and item.text else "…"
+            example = {"type": "stage", "value": meant, "condition": "complete"}
+            self._not_a_mapping(item, what, example)
+            return None
+        reader = FieldReader(item, DEPENDENCY, what, self.findings)
+        kind, value = reader.text("type"), reader.text("value")
+        allowed = (PRESENT,) if kind == "buffer_object" else tuple(CONDITION_WORDS)
+        condition = reader.choice("condition", allowed)
+        if kind is None or value is None or condition is None:
+            return None
+        here = reader.position_of("value")
+        if kind == "stage":
+            return StageDependency(value, CONDITION_WORDS[condition], here)
+        if problem := object_name_problem(value):
+            _bad_name("buffer object", value, problem, here, self.findings)
+            return None
+        return ObjectDependency(value, here)
+
+    def _not_a_mapping(self, item: Node, what: str, example: Mapping[str, Json]) -> None:
+        here = item.position
+        hint = f"write {entry(dict(example), here)}"
+        self.findings.error("entry-kind", f"{what} is {KINDS[type(item)]}", hint, here)
+
+    def _too_many(self, kind: str, count: int, most: int, reader: FieldReader) -> None:
+        self.findings.error(
+            f"too-many-{kind}",
+            f"{count} {kind} in one stage; at most {most} are accepted",
+            "",
+            reader.position,
+        )
+
+
+def nearest_stage(name: str, stages: Iterable[Stage]) -> str | None:
+    """The stage that was probably meant: `stage-01` for `stage1`, too."""
+    ids = [stage.id for stage in stages]
+    near = nearest(name, ids)
+    plain = _without_decoration(name)
+    alike = [one for one in ids if _without_decoration(one) == plain]
+    return alike[0] if alike else near
+
+
+def _without_decoration(name: str) -> str:
+    """`stage-01` and `stage1` are the same to a person."""
+    letters = re.sub(r"[\W_]+", "", name.lower())
+    return re.sub(r"0+(?=\d)", "", letters)
+
+
+# From the text of the file to its nodes.
+
+_TEMPLATE_SIGNS = ("{{", "{%", "{#")
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionText:
+    """A definition as far as it could be read; `rendered` if it is a template that could be."""
+
+    definition: SipDefinition | None
+    text: str = ""
+    rendered: RenderedText | None = None
+    is_template: bool = False
+    lacks_stages: bool = False  # the key is there, and nothing under it
+
+
+def is_template(file: str, text: str) -> bool:
+    """Its name says so, or it plainly is one."""
+    return file_name(file).is_template or any(sign in text for sign in _TEMPLATE_SIGNS)
+
+
+def first_look(file: str, content: bytes) -> list[tuple[str, str]]:
+    """Id and version of each stage, before anything else is known."""
+    findings = Findings()
+    read = read_text(file, content, {}, findings, RenderMoment.CHECK)
+    return [(one.id, one.version) for one in read.definition.stages] if read.definition else []
+
+
+def definitions_among(sources: Sequence[SipSource]) -> Sequence[SipSource]:
+    """Of the files of a folder, those that could be definitions; all, if none could.
+
+    People keep scheduling block instances beside the workflows that they ask for.
+    """
+    return [one for one in sources if not _is_instance(one)] or sources
+
+
+def _is_instance(source: SipSource) -> bool:
+    content = source.files[source.file]
+    if b"processing_blocks" not in content or file_name(source.file).is_template:
+        return False
+    findings = Findings()
+    text = decoded(source.file, content, findings)
+    root = None if text is None else read_plain(source.file, text, findings)
+    return root is not None and is_instance(root)
+
+
+def read_text(
+    file: str,
+    content: bytes,
+    parameters: Mapping[str, Json],
+    findings: Findings,
+    moment: RenderMoment,
+) -> DefinitionText:
+    """The definition with these parameters."""
+    text = decoded(file, content, findings)
+    if text is None:
+        return DefinitionText(None)
+    if not is_template(file, text):
+        root = read_plain(file, text, findings)
+        rendered = None
+    else:
+        _check_name(file, findings)
+        template = Template(
+            file=file, text=text, own={**parameters, "parameters": dict(parameters)}
+        )
+        (rendered,) = render_all([template], Names(), findings, moment)
+        root = read_rendered(file, rendered, findings) if rendered is not None else None
+    definition = None
+    if root is not None:
+        definition = read_definition(root, name_and_version(file_name(file)), findings)
+    stages = root.get("stages") if isinstance(root, Fields) else None
+    return DefinitionText(
+        definition,
+        text,
+        rendered,
+        is_template(file, text),
+        lacks_stages=stages is not None and is_null(stages),
+    )
+
+
+def _check_name(file: str, findings: Findings) -> None:
+    if not file_name(file).is_template:
+        findings.warning(
+            "template-name",
+            f"{file} is a template, and its name does not say so",
+            f"call it {file}{TEMPLATE_SUFFIX}",
+            Position(file),
+        )

@@ -1,0 +1,372 @@
+"""Reads one mapping of a definition by the table of its keys.
+
+Whatever is wrong with a key or a value becomes a finding; the reader goes on with the next one.
+An unknown value (a parameter that the request will bring) is right for every kind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.suggestions import nearest
+from tidewheel.errors import BadSetting
+from tidewheel.formats.sip.document import (
+    KINDS,
+    Entry,
+    Fields,
+    Items,
+    Node,
+    Scalar,
+    boolean,
+    is_null,
+    number,
+)
+from tidewheel.formats.sip.keys import FORMER_KEYS, RESERVED_KEYS, Absent, Key, KeyKind, owners
+from tidewheel.formats.sip.limits import (
+    NAME_LENGTH_MAX,
+    NUMBER_MAX,
+    SIZE_BYTES_MAX,
+    TIMEOUT_SECONDS_MAX,
+)
+from tidewheel.formats.sip.placeholders import Json
+from tidewheel.formats.sip.text_files import JSON_SUFFIX, file_name
+from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED, parse_duration, parse_size
+
+# Hints are written in the notation of their file, JSON or YAML, so that they can be copied.
+
+
+def pair(name: str, value: Json, where: Position) -> str:
+    """A key and its value: `timeout: 60s`, or `"timeout": "60s"`."""
+    key = json.dumps(name) if _is_json(where) else name
+    return f"{key}: {written(value, where)}"
+
+
+def entry(value: Json, where: Position) -> str:
+    """An entry of a list: `- {type: cpu}`, or `{"type": "cpu"}`."""
+    return ("" if _is_json(where) else "- ") + written(value, where)
+
+
+def written(value: Json, where: Position) -> str:
+    if _is_json(where):
+        return json.dumps(value, ensure_ascii=False)
+    return _flow(value)
+
+
+def _is_json(where: Position) -> bool:
+    return file_name(where.file).suffix == JSON_SUFFIX
+
+
+def _flow(value: Json) -> str:
+    """YAML in one line; texts of ours need no quotes."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}: {_flow(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow, value))}]"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+_SHOWN_MAX = 60
+
+
+class FieldReader:
+    """The values of one mapping by their names."""
+
+    def __init__(
+        self, fields: Fields, keys: Mapping[str, Key], what: str, findings: Findings
+    ) -> None:
+        self._keys = keys
+        self._what = what
+        self._findings = findings
+        self.position = fields.position
+        self._entries = self._known(fields)
+
+    def position_of(self, name: str) -> Position:
+        entry = self._entries.get(name)
+        return self.position if entry is None else entry.value.position
+
+    def node(self, name: str) -> Node | None:
+        """The value of a key; None where it is absent, with a finding if it should not be."""
+        key, entry = self._keys[name], self._entries.get(name)
+        if entry is not None:
+            return entry.value
+        example = _EXAMPLES[key.kind] if key.example is None else key.example
+        advice = f"write {pair(name, example, self.position)} ({key.about})"
+        if len(key.choices) == 1:
+            advice = f"write {pair(name, key.choices[0], self.position)}"
+        elif key.choices:
+            advice = f"write {name} with one of {', '.join(key.choices)}"
+        if key.absent is Absent.REFUSED:
+            self._findings.error(
+                "missing-key", f"{self._what} has no {name}", advice, self.position
+            )
+        elif key.absent is Absent.WARNED:
+            self._findings.warning(
+                f"no-{name.partition('_')[0]}",
+                f"{self._what} has no {name}",
+                advice,
+                self.position,
+            )
+        return None
+
+    def scalar(self, name: str) -> Scalar | None:
+        node = self.node(name)
+        if node is None:
+            return None
+        if not isinstance(node, Scalar):
+            self._mismatch(name, f"is {KINDS[type(node)]}", node.position)
+            return None
+        if is_null(node) and not node.unknown:
+            self._mismatch(name, "is empty", node.position)
+            return None
+        return node
+
+    def text(self, name: str) -> str | None:
+        """A text; one of the choices, if the key has any. None: absent or refused."""
+        found = self.scalar(name)
+        if found is None or found.unknown:
+            return None
+        if len(found.text) > NAME_LENGTH_MAX:
+            self._mismatch(name, f"has {len(found.text)} characters", found.position)
+            return None
+        key = self._keys[name]
+        choices = () if key.read_apart else key.choices
+        if not choices or found.text in choices:
+            return found.text
+        return self._chosen(name, found, choices)
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
+        """A text that must be one of these."""
+        found = self.scalar(name)
+        if found is None or found.unknown:
+            return None
+        return found.text if found.text in choices else self._chosen(name, found, choices)
+
+    def _chosen(self, name: str, found: Scalar, choices: tuple[str, ...]) -> str | None:
+        lower = found.text.lower()
+        if lower in choices:
+            self._findings.warning(
+                "capital-letters",
+                f"{name} of {self._what} is {found.text!r}",
+                f"write {lower}",
+                found.position,
+            )
+            return lower
+        self._findings.error(
+            f"unknown-{name}",
+            f"{name} of {self._what} is {_shown(found.text)}",
+            guess(SYNONYMS.get(lower, lower), choices, "accepted"),
+            found.position,
+        )
+        return None
+
+    def items(self, name: str) -> tuple[Node, ...]:
+        node = self.node(name)
+        if isinstance(node, Items):
+            return node.items
+        if node is not None and not (isinstance(node, Scalar) and node.unknown):
+            seen = "is empty" if is_null(node) else f"is {KINDS[type(node)]}"
+            self._mismatch(name, seen, node.position)
+        return ()
+
+    def fields(self, name: str) -> Fields | None:
+        """A mapping; None: absent or refused."""
+        node = self.node(name)
+        if isinstance(node, Fields):
+            return node
+        if node is not None:
+            seen = "is empty" if is_null(node) else f"is {KINDS[type(node)]}"
+            self._mismatch(name, seen, node.position)
+        return None
+
+    def duration(self, name: str) -> float | None:
+        found = self.scalar(name)
+        if found is None or found.unknown:
+            return None
+        try:
+            seconds = parse_duration(found.text)
+        except BadSetting:
+            seconds = 0.0
+        if not 0 < seconds <= TIMEOUT_SECONDS_MAX:
+            meant = _other_unit(found.text, _TIME_UNITS)
+            self._mismatch(name, f"is {_shown(found.text)}", found.position, meant)
+            return None
+        return seconds
+
+    def size(self, name: str) -> int | None:
+        found = self.scalar(name)
+        if found is None or found.unknown:
+            return None
+        try:
+            size = parse_size(found.text)
+        except BadSetting:
+            size = SIZE_BYTES_MAX + 1
+        if size > SIZE_BYTES_MAX:
+            meant = _other_unit(found.text, _SIZE_UNITS)
+            self._mismatch(name, f"is {_shown(found.text)}", found.position, meant)
+            return None
+        return size
+
+    def number(self, name: str) -> float | None:
+        found = self.scalar(name)
+        if found is None or found.unknown:
+            return None
+        value = number(found.text)
+        is_count = self._keys[name].kind is KeyKind.COUNT
+        if value is None or not 0 < value <= NUMBER_MAX or (is_count and value != int(value)):
+            self._mismatch(name, f"is {_shown(found.text)}", found.position)
+            return None
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        found = self.scalar(name)
+        if found is None or found.unknown:
+            return None
+        value = boolean(found)
+        if value is None and (old := _OLD_FLAGS.get(found.text.lower())) is not None:
+            self._findings.warning(
+                "other-spelling",
+                f"{name} of {self._what} is {found.text!r}",
+                f"write {str(old).lower()}",
+                found.position,
+            )
+            return old
+        if value is None:
+            self._mismatch(name, f"is {_shown(found.text)}", found.position)
+        return value
+
+    def is_unknown(self, name: str) -> bool:
+        entry = self._entries.get(name)
+        return (
+            entry is not None and isinstance(entry.value, Scalar) and bool(entry.value.unknown)
+        )
+
+    def _mismatch(self, name: str, seen: str, position: Position, meant: str = "") -> None:
+        key = self._keys[name]
+        accepted = f"accepted is {_ACCEPTED[key.kind]}"
+        if key.choices:
+            accepted = f"accepted are {', '.join(key.choices)}"
+        elif key.example is not None:
+            accepted += f", such as {written(key.example, self.position)}"
+        if key.kind in _EMPTY and (key.absent is Absent.FINE or key.example is None):
+            accepted += f"; write {_EMPTY[key.kind]} if there is nothing"
+        if meant:
+            accepted = f"did you mean {meant}? A{accepted[1:]}"
+        self._findings.error("value-kind", f"{name} of {self._what} {seen}", accepted, position)
+
+    def _known(self, fields: Fields) -> dict[str, Entry]:
+        spellings = {
+            key.other_spelling: name for name, key in self._keys.items() if key.other_spelling
+        }
+        found: dict[str, Entry] = {}
+        for entry in fields:
+            written, name = entry.key.text, spellings.get(entry.key.text, entry.key.text)
+            if name not in self._keys:
+                self._report_unknown(entry.key)
+            elif name in found:
+                self._findings.error(
+                    "two-spellings",
+                    f"{self._what} has both {found[name].key.text} and {written}",
+                    f"they mean the same: keep {name}",
+                    entry.key.position,
+                )
+            else:
+                if written != name:
+                    self._findings.warning(
+                        "other-spelling",
+                        f"{self._what} has {written}",
+                        f"write {name}",
+                        entry.key.position,
+                    )
+                found[name] = entry
+        return found
+
+    def _report_unknown(self, key: Scalar) -> None:
+        if key.text in RESERVED_KEYS and "schema_version" in self._keys:
+            message, hint = RESERVED_KEYS[key.text]
+            self._findings.error("reserved-key", message, hint, key.position)
+            return
+        seen, hint = "which is unknown", self._advice(key.text)
+        beside, instead = FORMER_KEYS.get(key.text, ("", ""))
+        if beside in self._keys:
+            seen, hint = "which belongs to an earlier version of the format", instead
+        self._findings.error(
+            "unknown-key",
+            f"{self._what} has the key {_shown(key.text)}, {seen}",
+            hint,
+            key.position,
+        )
+
+    def _advice(self, key: str) -> str:
+        """Says what was probably meant: another key, or another place for it."""
+        if key == "<<":
+            return "YAML's merging is not accepted: write the keys out"
+        lower, known = key.lower(), tuple(self._keys)
+        if (others := owners(key, self._keys)) and SYNONYMS.get(lower) not in known:
+            return f"it belongs to {' or '.join(others)}: check its indentation"
+        return guess(SYNONYMS.get(lower, lower), known, "known")
+
+
+def guess(word: str, choices: tuple[str, ...], what: str) -> str:
+    """The choice that was probably meant, and all of them."""
+    near = word if word in choices else nearest(word, choices)
+    names = ", ".join(choices)
+    return f"did you mean {near!r}? All that is {what}: {names}" if near else f"{what}: {names}"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…")
+
+
+def _other_unit(text: str, units: Mapping[str, str]) -> str:
+    """`1 day` as it is written here: `1d`; "" if nobody knows."""
+    found = _NUMBER_AND_UNIT.fullmatch(text.strip())
+    unit = units.get(found[2].lower(), "") if found is not None else ""
+    return f"{found[1]}{unit}" if found is not None and unit else ""
+
+
+_NUMBER_AND_UNIT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]{1,10})")
+_TIME_UNITS = {
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), "m"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+}
+# As Kubernetes and Slurm write them.
+_SIZE_UNITS = {**{f"{one}i": f"{one.upper()}iB" for one in "kmgt"}, **{"m": "MB", "g": "GB"}}
+# What people write who think of another format.
+SYNONYMS = {
+    **dict.fromkeys(("success", "succeeded", "done", "ok"), "complete"),
+    **dict.fromkeys(("error", "failure"), "failed"),
+    **dict.fromkeys(("cancelled", "canceled", "killed"), "aborted"),
+    **dict.fromkeys(("exists", "available", "there"), "present"),
+    **dict.fromkeys(("depends_on", "needs", "requires"), "dependencies"),
+    **{"name": "id", "count": "number", "task": "stage", "object": "buffer_object"},
+    **{"value": "number", "number": "value", "amount": "value", "size": "value"},
+}
+_OLD_FLAGS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
+_ACCEPTED = {
+    KeyKind.TEXT: f"a text of up to {NAME_LENGTH_MAX} characters",
+    KeyKind.VERSION: "a version such as 1.0.0",
+    KeyKind.DURATION: f"a time above zero, up to 100 years: {DURATIONS_ACCEPTED}",
+    KeyKind.SIZE: f"a size of up to {SIZE_BYTES_MAX // 1000**4} TB: {SIZES_ACCEPTED}",
+    KeyKind.NUMBER: f"a number above zero, up to {NUMBER_MAX}",
+    KeyKind.COUNT: f"a whole number from 1 to {NUMBER_MAX}",
+    KeyKind.BOOLEAN: "true or false",
+    KeyKind.LIST: "a list",
+    KeyKind.MAPPING: "a mapping",
+}
+_EMPTY = {KeyKind.LIST: "[]", KeyKind.MAPPING: "{}"}
+_EXAMPLES: Mapping[KeyKind, Json] = {
+    KeyKind.TEXT: "…",
+    KeyKind.VERSION: "1.0.0",
+    KeyKind.DURATION: "60s",
+    KeyKind.SIZE: "512MiB",
+    KeyKind.NUMBER: 0.5,
+    KeyKind.COUNT: 1,
+    KeyKind.BOOLEAN: True,
+    KeyKind.LIST: [],
+    KeyKind.MAPPING: {},
+}

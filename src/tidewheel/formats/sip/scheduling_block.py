@@ -1,0 +1,453 @@
+"""A scheduling block instance, from its text to a typed request (seed 004, configure_sbi 2.0).
+
+Nothing here knows which workflows or blocks there are: that is for the registry and the store
+to say. Whatever can be seen in the text alone is found, all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from tidewheel.core.graph.findings import NOWHERE, Findings, Position
+from tidewheel.core.operator.blocks import (
+    BLOCKS_MAX,
+    NEEDS_MAX,
+    PRIORITY_MAX,
+    PRIORITY_MIN,
+    BlockCondition,
+    BlockNeed,
+)
+from tidewheel.core.operator.names import is_run_name
+from tidewheel.formats.sip.document import (
+    KINDS,
+    Fields,
+    Items,
+    Node,
+    Scalar,
+    number,
+    plain_value,
+)
+from tidewheel.formats.sip.field_reader import FieldReader, entry
+from tidewheel.formats.sip.keys import Absent, Key, KeyKind
+from tidewheel.formats.sip.model import CONDITION_WORDS, StageCondition
+from tidewheel.formats.sip.placeholders import Json
+from tidewheel.formats.sip.text_files import SUFFIXES, decoded, file_name, read_plain
+
+# The keys of a scheduling block instance, version 2.0.
+
+SBI_VERSION = "2.0"
+BLOCK = "processing_block"
+BLOCK_SPELLINGS = ("pb", "processing-block", "block")  # tolerated with a warning
+_WORKFLOW: Json = {"id": "vis-ingest", "version": "1.0.0"}
+
+SBI: Mapping[str, Key] = {
+    "id": Key(
+        kind=KeyKind.TEXT, about="SBI-<date>-<project>-<anything>", absent=Absent.REFUSED
+    ),
+    "version": Key(
+        kind=KeyKind.VERSION,
+        about="the version of this format",
+        absent=Absent.REFUSED,
+        choices=(SBI_VERSION,),
+    ),
+    "scheduling_block": Key(
+        kind=KeyKind.MAPPING,
+        about="what it is an instance of",
+        absent=Absent.WARNED,
+        example={"id": "SB-1"},
+    ),
+    "subarray_id": Key(kind=KeyKind.TEXT, about="kept as it is"),
+    "processing_blocks": Key(
+        kind=KeyKind.LIST,
+        about="what is to be done",
+        absent=Absent.REFUSED,
+        example=[{"id": "PB-20261115-sip-0001", "type": "offline", "workflow": _WORKFLOW}],
+    ),
+    "scans": Key(kind=KeyKind.LIST, about="kept as they are"),
+}
+SCHEDULING_BLOCK: Mapping[str, Key] = {
+    "id": Key(kind=KeyKind.TEXT, about="its id", absent=Absent.WARNED),
+    "project": Key(kind=KeyKind.TEXT, about="kept as it is"),
+    "telescope": Key(kind=KeyKind.TEXT, about="kept as it is"),
+    "programme_block": Key(kind=KeyKind.TEXT, about="kept as it is"),
+}
+PROCESSING_BLOCK: Mapping[str, Key] = {
+    "id": Key(kind=KeyKind.TEXT, about="PB-<date>-<project>-<anything>", absent=Absent.REFUSED),
+    "version": Key(kind=KeyKind.VERSION, about="the version of the block"),
+    "type": Key(
+        kind=KeyKind.TEXT,
+        about="when it is done",
+        absent=Absent.REFUSED,
+        choices=("realtime", "offline"),
+    ),
+    "workflow": Key(
+        kind=KeyKind.MAPPING, about="which workflow", absent=Absent.REFUSED, example=_WORKFLOW
+    ),
+    "priority": Key(
+        kind=KeyKind.COUNT,
+        about=f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier",
+    ),
+    "dependencies": Key(kind=KeyKind.LIST, about="other blocks that come before: all of them"),
+}
+WORKFLOW: Mapping[str, Key] = {
+    "id": Key(
+        kind=KeyKind.TEXT, about="the name of a registered workflow", absent=Absent.REFUSED
+    ),
+    "version": Key(
+        kind=KeyKind.VERSION, about="its version; else the highest", absent=Absent.WARNED
+    ),
+    "parameters": Key(
+        kind=KeyKind.MAPPING, about="values of its parameters", other_spelling="configuration"
+    ),
+}
+DEPENDENCY: Mapping[str, Key] = {
+    "type": Key(
+        kind=KeyKind.TEXT, about="what it depends on", absent=Absent.REFUSED, choices=(BLOCK,)
+    ),
+    "value": Key(kind=KeyKind.TEXT, about="the id of a block", absent=Absent.REFUSED),
+    "condition": Key(
+        kind=KeyKind.TEXT,
+        about="what must have become of it",
+        absent=Absent.REFUSED,
+        choices=tuple(CONDITION_WORDS),
+    ),
+    "parameters": Key(kind=KeyKind.MAPPING, about="kept as they are"),
+}
+
+_BLOCK_EXAMPLE: dict[str, Json] = {"id": "PB-…", "type": "offline", "workflow": {"id": "…"}}
+_SBI_ID = re.compile(r"SBI-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
+_BLOCK_ID = re.compile(r"PB-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
+_CONDITIONS = {
+    StageCondition.COMPLETE: BlockCondition.COMPLETE,
+    StageCondition.STARTED: BlockCondition.STARTED,
+    StageCondition.FAILED: BlockCondition.FAILED,
+    StageCondition.ABORTED: BlockCondition.ABORTED,
+    StageCondition.ENDED: BlockCondition.FINISHED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockPlaces:
+    """Holds the positions of a block's values, for findings of the registry and the store."""
+
+    block: Position = NOWHERE
+    id: Position = NOWHERE
+    workflow: Position = NOWHERE
+    parameters: Position = NOWHERE
+    needs: Mapping[str, Position] = field(default_factory=dict)  # by the block that is needed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockRequest:
+    """One processing block as it was asked for.
+
+    ``workflow`` is empty where it cannot be read: then there is nothing to ask the registry.
+    """
+
+    id: str
+    type: str
+    workflow: str
+    version: str = ""  # "": the highest
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    priority: int = 0
+    needs: tuple[BlockNeed, ...] = ()
+    body: Json = None
+    places: BlockPlaces = field(default_factory=BlockPlaces, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SbiRequest:
+    """A whole instance; `body` is all that was written, as JSON has it."""
+
+    id: str
+    blocks: tuple[BlockRequest, ...]
+    body: Json = None
+
+
+def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None:
+    """The request in a JSON or YAML text, as far as it can be read; None: not at all."""
+    if not file_name(file).is_known or file_name(file).is_template:
+        findings.error(
+            "sbi-file-kind",
+            f"{file} is no scheduling block instance",
+            f"it is a file that ends in {', '.join(SUFFIXES)}, and no template",
+            Position(file),
+        )
+        return None
+    text = decoded(file, content, findings)
+    root = None if text is None else read_plain(file, text, findings)
+    if root is None:
+        return None
+    if not isinstance(root, Fields):
+        findings.error(
+            "sbi-kind",
+            f"the file is {KINDS[type(root)]}",
+            "a scheduling block instance is a mapping with id, version, scheduling_block and "
+            "processing_blocks",
+            root.position,
+        )
+        return None
+    if root.get("stages") is not None and root.get("processing_blocks") is None:
+        findings.error(
+            "sbi-kind",
+            "this is a workflow definition, no scheduling block instance",
+            f"register it, and ask for it in an instance: tidewheel register {file}",
+            root.position,
+        )
+        return None
+    return _Reading(findings).read(root)
+
+
+def is_block_id(name: str) -> bool:
+    """Says whether a block could be called so; it is the name of a run and of a folder."""
+    return _is_id(name, _BLOCK_ID)
+
+
+def _is_id(name: str, pattern: re.Pattern[str]) -> bool:
+    return bool(pattern.fullmatch(name)) and is_run_name(name) and "/" not in name
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Reads one instance, and remembers the names of its blocks."""
+
+    findings: Findings
+    _positions: dict[str, Position] = field(default_factory=dict)
+
+    def read(self, root: Fields) -> SbiRequest:
+        reader = FieldReader(root, SBI, "the instance", self.findings)
+        name = self._id(reader, _SBI_ID, "SBI-20261115-sip-0001")
+        version = reader.text("version")
+        reader.text("subarray_id")
+        reader.items("scans")
+        self._scheduling_block(reader)
+        items = reader.items("processing_blocks")
+        if len(items) > BLOCKS_MAX:
+            self._too_many("processing blocks", len(items), BLOCKS_MAX, reader.position)
+            items = ()
+        found = [self._block(item, number) for number, item in enumerate(items, 1)]
+        blocks = tuple(one for one in found if one is not None)
+        if root.get("processing_blocks") == Items((), reader.position):
+            self.findings.error(
+                "no-blocks",
+                "the instance has no processing blocks",
+                "name at least one in processing_blocks",
+                reader.position_of("processing_blocks"),
+            )
+        _check_circles(blocks, self.findings)
+        body = _body(root, version)
+        body["processing_blocks"] = [one.body for one in blocks]
+        return SbiRequest(id=name, blocks=blocks, body=body)
+
+    def _scheduling_block(self, reader: FieldReader) -> None:
+        there = reader.fields("scheduling_block")
+        if there is not None:
+            inner = FieldReader(there, SCHEDULING_BLOCK, "scheduling_block", self.findings)
+            for name in SCHEDULING_BLOCK:
+                inner.text(name)
+
+    def _block(self, item: Node, number: int) -> BlockRequest | None:
+        if not isinstance(item, Fields):
+            self._not_a_mapping(item, f"processing block {number}", _BLOCK_EXAMPLE)
+            return None
+        named = item.get("id")
+        what = f"processing block {number}"
+        if isinstance(named, Scalar) and named.text:
+            what = f"block {named.text}"
+        reader = FieldReader(item, PROCESSING_BLOCK, what, self.findings)
+        name = self._block_id(reader)
+        body = _body(item, reader.text("version"))
+        kind = reader.text("type")
+        workflow = body["workflow"] = self._workflow(reader, what)
+        return BlockRequest(
+            id=name,
+            type=kind or "",
+            workflow=workflow["id"],
+            version=workflow["version"],
+            parameters=workflow["parameters"],
+            priority=self._priority(reader, what),
+            needs=tuple(dict.fromkeys(self._needs(reader, what, name))),
+            body=body,
+            places=_places(item),
+        )
+
+    def _block_id(self, reader: FieldReader) -> str:
+        name = self._id(reader, _BLOCK_ID, "PB-20261115-sip-0001")
+        here = reader.position_of("id")
+        if name in self._positions:
+            self.findings.error(
+                "duplicate-block",
+                f"a second block is called {name!r}; the first is in line "
+                f"{self._positions[name].line}",
+                "give each block an id of its own",
+                here,
+            )
+        elif name:
+            self._positions[name] = here
+        return name
+
+    def _id(self, reader: FieldReader, pattern: re.Pattern[str], example: str) -> str:
+        name = reader.text("id") or ""
+        if name and not _is_id(name, pattern):
+            kind = example.partition("-")[0]
+            self.findings.error(
+                "bad-id",
+                f"{name!r} is no id",
+                f"accepted is {kind}-<eight digits>-<letters>-<anything but blanks and />, "
+                f"such as {example}",
+                reader.position_of("id"),
+            )
+        return name
+
+    def _workflow(self, reader: FieldReader, what: str) -> dict[str, Any]:
+        """As JSON has it, by the right names."""
+        unreadable = {"id": "", "version": "", "parameters": {}}
+        there = reader.fields("workflow")
+        if there is None:
+            return unreadable
+        before = self.findings.error_count
+        inner = FieldReader(there, WORKFLOW, f"workflow of {what}", self.findings)
+        name, version = inner.text("id") or "", inner.text("version") or ""
+        given = inner.fields("parameters")
+        parameters = {} if given is None else plain_value(given)
+        if self.findings.error_count > before:
+            return unreadable
+        return {"id": name, "version": version, "parameters": parameters}
+
+    def _priority(self, reader: FieldReader, what: str) -> int:
+        node = reader.node("priority")
+        if node is None:
+            return 0
+        value = number(node.text) if isinstance(node, Scalar) else None
+        if value is None or value != int(value) or not PRIORITY_MIN <= value <= PRIORITY_MAX:
+            seen = repr(node.text) if isinstance(node, Scalar) else KINDS[type(node)]
+            self.findings.error(
+                "bad-priority",
+                f"priority of {what} is {seen}",
+                f"accepted is {PROCESSING_BLOCK['priority'].about}",
+                node.position,
+            )
+            return 0
+        return int(value)
+
+    def _needs(self, reader: FieldReader, what: str, name: str) -> Iterator[BlockNeed]:
+        items = reader.items("dependencies")
+        if len(items) > NEEDS_MAX:
+            here = reader.position_of("dependencies")
+            self._too_many(f"dependencies of {what}", len(items), NEEDS_MAX, here)
+            return
+        for count, item in enumerate(items, 1):
+            found = self._need(item, f"dependency {count} of {what}")
+            if found is not None and found.parent == name:
+                self.findings.error(
+                    "waits-for-itself",
+                    f"{what} waits for itself",
+                    "remove this dependency",
+                    item.position,
+                )
+            elif found is not None:
+                yield found
+
+    def _need(self, item: Node, what: str) -> BlockNeed | None:
+        if not isinstance(item, Fields):
+            example = {"type": BLOCK, "value": "PB-…", "condition": "complete"}
+            self._not_a_mapping(item, what, example)
+            return None
+        kind = item.get("type")
+        if isinstance(kind, Scalar) and kind.text == "buffer_object":
+            self.findings.error(
+                "block-waits-for-object",
+                f"{what} is on a buffer object",
+                "blocks wait for blocks; let a stage of the workflow wait for the object",
+                kind.position,
+            )
+            return None
+        reader = FieldReader(self._spelt(item, what), DEPENDENCY, what, self.findings)
+        reader.text("type")
+        parent, condition = reader.text("value"), reader.text("condition")
+        reader.fields("parameters")
+        if parent is None or condition is None:
+            return None
+        return BlockNeed(parent, _CONDITIONS[CONDITION_WORDS[condition]])
+
+    def _spelt(self, item: Fields, what: str) -> Fields:
+        """With the right word for a block where another was used."""
+        kind = item.get("type")
+        if not isinstance(kind, Scalar) or kind.text.lower() not in BLOCK_SPELLINGS:
+            return item
+        self.findings.warning(
+            "other-spelling",
+            f"type of {what} is {kind.text!r}",
+            f"write {BLOCK}",
+            kind.position,
+        )
+        right = Scalar(BLOCK, kind.quoted, kind.position)
+        entries = (
+            entry._replace(value=right) if entry.value is kind else entry for entry in item
+        )
+        return Fields(tuple(entries), item.position)
+
+    def _not_a_mapping(self, item: Node, what: str, example: Mapping[str, Json]) -> None:
+        seen = f"{what} is {KINDS[type(item)]}"
+        hint = f"write {entry(dict(example), item.position)}"
+        self.findings.error("entry-kind", seen, hint, item.position)
+
+    def _too_many(self, what: str, count: int, most: int, position: Position) -> None:
+        message = f"{count} {what}; at most {most} are accepted"
+        self.findings.error("too-many", message, "split it into several", position)
+
+
+def _body(fields: Fields, version: str | None) -> dict[str, Any]:
+    """All that was written, as JSON has it; a version is a text, however it was written."""
+    body = plain_value(fields)
+    assert isinstance(body, dict)
+    return body if version is None else {**body, "version": version}
+
+
+def _places(block: Fields) -> BlockPlaces:
+    """Of what is there; the block's own for what is not."""
+
+    def place(*way: str) -> Position:
+        node: Node | None = block
+        for name in way:
+            inner = node.get(name) if isinstance(node, Fields) else None
+            node = inner if inner is not None else node
+        assert node is not None
+        return node.position
+
+    needs = block.get("dependencies")
+    values = (
+        one.get("value")
+        for one in (needs.items if isinstance(needs, Items) else ())
+        if isinstance(one, Fields)
+    )
+    return BlockPlaces(
+        block=block.position,
+        id=place("id"),
+        workflow=place("workflow", "id"),
+        parameters=place("workflow", "parameters"),
+        needs={one.text: one.position for one in values if isinstance(one, Scalar)},
+    )
+
+
+def _check_circles(blocks: tuple[BlockRequest, ...], findings: Findings) -> None:
+    """Blocks that wait for each other would wait for ever."""
+    positions = {one.id: one.places.block for one in blocks}
+    waits = {
+        one.id: [need.parent for need in one.needs if need.parent in positions]
+        for one in blocks
+    }
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        findings.error(
+            "circle",
+            f"blocks wait for each other: {' => '.join(circle)}",
+            "remove one of these dependencies",
+            positions[circle[0]],
+        )

@@ -1,0 +1,349 @@
+"""Renders stage files with their values: arguments first, then what is executed.
+
+All stages of a definition are rendered in two goes of one process each, however many they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeVar
+
+from tidewheel.core.graph.findings import Findings
+from tidewheel.formats.sip.compose import check_compose, emit_yaml, typed_compose
+from tidewheel.formats.sip.document import Fields, Items, Node, Scalar, plain_value
+from tidewheel.formats.sip.limits import WORD_BYTES_MAX
+from tidewheel.formats.sip.model import Stage
+from tidewheel.formats.sip.names import FIXED_NAMES, JINJA_NAMES
+from tidewheel.formats.sip.parameters import ParameterSource, StageValues, Values
+from tidewheel.formats.sip.placeholders import Json, parameter_to_come, text_of_value
+from tidewheel.formats.sip.stage_folder import StageFolder, StageText
+from tidewheel.formats.sip.templates import (
+    Names,
+    Path,
+    RenderedText,
+    RenderMoment,
+    Template,
+    render_all,
+)
+from tidewheel.formats.sip.text_files import read_plain, read_rendered
+
+# The names that templates of stages know: those of their own stage, every stage by its id.
+
+_PARAMETERS = "parameters"
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedNames:
+    """Every stage, for whoever looks at another one."""
+
+    stages: Mapping[str, dict[str, Json]]
+    # Parameters that have no value yet, by stage: what people read in their places.
+    unknown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def names(self) -> Names:
+        """Each by its id, and all of them as `stages`."""
+        by_id = {name: one for name, one in self.stages.items() if name not in JINJA_NAMES}
+        ways: dict[Path, str] = {}
+        for stage in self.unknown:
+            ways |= self.ways_to(stage, ("stages", stage))
+            ways |= self.ways_to(stage, (stage,)) if stage in by_id else {}
+        return Names({**by_id, "stages": dict(self.stages)}, ways)
+
+    def ways_to(self, stage: str, lead: Path) -> dict[Path, str]:
+        """Of a stage that is known under this name."""
+        found = self.unknown.get(stage, {})
+        return {(*lead, _PARAMETERS, name): text for name, text in found.items()}
+
+
+def shared_names(
+    source: ParameterSource, request: Values, outputs: Mapping[str, Values] | None = None
+) -> SharedNames:
+    """As a request makes them, and once a stage is due the outputs of those before it."""
+    stages: dict[str, dict[str, Json]] = {}
+    unknown: dict[str, Mapping[str, str]] = {}
+    for stage in source.definition.stages:
+        values = source.values_for(stage, request, outputs)
+        folder = source.folders.get(stage.id)
+        declared = {*chain(folder.defaults, folder.required)} if folder else set()
+        about: dict[str, Json] = {
+            "id": stage.id,
+            "version": stage.version,
+            "type": stage.type.value,
+            "timeout": _shortest(stage.timeout_seconds),
+            _PARAMETERS: _only(declared, values.known),
+        }
+        if outputs is not None:  # then whatever has no value is a mistake
+            about["outputs"] = dict(outputs.get(stage.id, {}))
+        elif shown := _only(declared, values.shown):
+            unknown[stage.id] = shown
+        stages[stage.id] = about
+    return SharedNames(stages, unknown)
+
+
+def own_names(
+    stage: Stage,
+    values: StageValues,
+    shared: SharedNames,
+    args: Json,
+    declared: frozenset[str],
+) -> tuple[dict[str, Json], dict[Path, str]]:
+    """Names of one stage's templates, and the ways to those without a value.
+
+    ``declared`` are parameters; what a request gives under the id of a stage is none.
+    """
+    known = dict(values.known)
+    names = {name: value for name, value in known.items() if name not in FIXED_NAMES}
+    ways: dict[Path, str] = shared.ways_to(stage.id, ("stage",))
+    for name, about in shared.stages.items():
+        given = names.get(name)
+        if isinstance(given, dict) and name not in declared:
+            names[name] = {**about, **given}
+            if isinstance(given.get(_PARAMETERS, {}), dict):
+                ways |= shared.ways_to(name, (name,))
+    names |= {_PARAMETERS: known, "stage": shared.stages[stage.id], "args": args}
+    ways |= {(_PARAMETERS, name): text for name, text in values.shown.items()}
+    ways |= {(name,): text for name, text in values.shown.items() if name not in FIXED_NAMES}
+    return names, ways
+
+
+def _only(names: set[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
+    return {name: value for name, value in values.items() if name in names}
+
+
+def _shortest(seconds: float | None) -> float | None:
+    """60, not 60.0: templates print it."""
+    return int(seconds) if seconds is not None and seconds.is_integer() else seconds
+
+
+# Stage files with their values: arguments first, then what is executed, which may use them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedStage:
+    """Holds what a stage executes, with all its values; one of the last three is set."""
+
+    stage: str
+    folder: str = ""  # of the stage, from that of the definition
+    parameters: Values = field(default_factory=dict)
+    args: Json = field(default_factory=dict)
+    compose: str | None = None  # YAML
+    command: tuple[str, ...] | None = None  # words, for no shell
+    script: str | None = None  # bash
+    is_whole: bool = True  # False while values are still to come
+    to_come: Mapping[str, str] = field(default_factory=dict)  # outputs: by which stage
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The nodes of a file, and whether every value in it is known."""
+
+    node: Node
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Says what is to be rendered: for which stages, with which values, at which moment."""
+
+    source: ParameterSource
+    stages: tuple[Stage, ...]
+    request: Values
+    moment: RenderMoment
+    outputs: Mapping[str, Values] | None = None
+
+    def values(self) -> dict[str, StageValues]:
+        return {
+            stage.id: self.source.values_for(stage, self.request, self.outputs)
+            for stage in self.stages
+        }
+
+
+class StageRenderer:
+    """Goes over all stages twice. Mistakes in plain files and in templates are kept apart.
+
+    A plain file is wrong for ever; what a template renders to may be right for a request.
+    """
+
+    def __init__(self, wish: Wish, plain_errors: Findings, errors: Findings) -> None:
+        self._wish = wish
+        self._plain_errors = plain_errors
+        self._errors = errors
+        self._values = wish.values()
+        self._shared = shared_names(wish.source, wish.request, wish.outputs)
+        self._names = self._shared.names()
+        self.names: dict[str, tuple[str, int]] = {}  # used by templates: file and line
+
+    def render(self) -> dict[str, RenderedStage]:
+        args = self._read_all(lambda folder: folder.args, {})
+        executed = self._read_all(lambda folder: folder.compose or folder.command, args)
+        rendered = {}
+        for stage in self._wish.stages:
+            folder = self._wish.source.folders.get(stage.id)
+            if folder is not None:
+                rendered[stage.id] = self._rendered(folder, args, executed.get(stage.id))
+        return rendered
+
+    def _rendered(
+        self, folder: StageFolder, args: Mapping[str, Read], executed: Read | None
+    ) -> RenderedStage:
+        found = args.get(folder.stage)
+        compose: str | None = None
+        command: tuple[str, ...] | None = None
+        if executed is not None and folder.compose is not None:
+            errors = self._errors if folder.compose.is_template else self._plain_errors
+            good = check_compose(
+                executed.node,
+                folder.stage,
+                errors,
+                self._plain_errors,
+                is_whole=executed.is_whole,
+            )
+            compose = emit_yaml(typed_compose(executed.node)) if good else None
+        elif executed is not None and folder.command is not None:
+            errors = self._errors if folder.command.is_template else self._plain_errors
+            command = _words(executed.node, folder.stage, errors)
+        rendered = RenderedStage(
+            stage=folder.stage,
+            folder=folder.folder,
+            parameters=self._values[folder.stage].known,
+            args=plain_value(found.node) if found is not None else {},
+            compose=compose,
+            command=command,
+            script=folder.script.text if folder.script is not None else None,
+            is_whole=self._is_whole(folder.stage, found, executed),
+            to_come=self._values[folder.stage].to_come,
+        )
+        _check_words(rendered, self._errors)
+        return rendered
+
+    def _is_whole(self, stage: str, *files: Read | None) -> bool:
+        values = self._values[stage]
+        is_read = all(one is None or one.is_whole for one in files)
+        return is_read and not values.to_come and not values.missing
+
+    def _read_all(
+        self, choose: Callable[[StageFolder], StageText | None], args: Mapping[str, Read]
+    ) -> dict[str, Read]:
+        """One file of each stage, by stage; a template knows the arguments that were read."""
+        read: dict[str, Read] = {}
+        templates: list[tuple[str, Template]] = []
+        for stage, file in self._files(choose):
+            if file.is_template:
+                templates.append((stage.id, self._template(stage, file, args)))
+                continue
+            node = read_plain(file.path, file.text, self._plain_errors)
+            if node is not None:
+                read[stage.id] = Read(node, True)
+        rendered = self._render([template for _, template in templates])
+        for (stage_id, template), text in zip(templates, rendered, strict=True):
+            if text is None:
+                continue
+            for name, line in text.names.items():
+                self.names.setdefault(name, (template.file, line))
+            is_compose = template.file == self._compose_path(stage_id)
+            node = read_rendered(
+                template.file, text.for_compose() if is_compose else text, self._errors
+            )
+            if node is not None:
+                is_whole = not any(value.unknown for value in text.values)
+                is_whole = is_whole and not template.unknown and not self._may_change(template)
+                read[stage_id] = Read(node, is_whole)
+        return read
+
+    def _render(self, templates: list[Template]) -> list[RenderedText | None]:
+        """Renders templates; one that lacks a value again, for the mistakes behind it."""
+        errors = Findings()
+        texts = render_all(templates, self._names, errors, self._wish.moment)
+        for one in errors:
+            self._errors.add(one)
+        lacking = {one.position.file for one in errors if one.code == "template-undefined"}
+        failed = [number for number, one in enumerate(templates) if one.file in lacking]
+        if failed and self._wish.moment is not RenderMoment.DUE:
+            again = [templates[number] for number in failed]
+            glanced = render_all(again, self._names, Findings(), RenderMoment.GLANCE)
+            for number, text in zip(failed, glanced, strict=True):
+                texts[number] = text
+        return texts
+
+    def _may_change(self, template: Template) -> bool:
+        """Says whether it may look at another stage's values: an `if` leaves no trace."""
+        is_early = self._wish.moment is RenderMoment.REQUEST
+        return is_early and bool(self._shared.unknown) and "parameters" in template.text
+
+    def _files(
+        self, choose: Callable[[StageFolder], StageText | None]
+    ) -> Iterator[tuple[Stage, StageText]]:
+        for stage in self._wish.stages:
+            folder = self._wish.source.folders.get(stage.id)
+            file = choose(folder) if folder is not None else None
+            if file is not None:
+                yield stage, file
+
+    def _template(self, stage: Stage, file: StageText, args: Mapping[str, Read]) -> Template:
+        found = args.get(stage.id)
+        value = plain_value(found.node) if found is not None else {}
+        declared = self._wish.source.declared
+        own, unknown = own_names(stage, self._values[stage.id], self._shared, value, declared)
+        if found is not None:
+            unknown |= {("args", *way): text for way, text in _unknown_ways(found.node)}
+        elif self._has_args(stage) and file.path != self._args_path(stage):
+            unknown[("args",)] = parameter_to_come("args")  # a finding says why
+        return Template(file=file.path, text=file.text, own=own, unknown=unknown)
+
+    def _compose_path(self, stage_id: str) -> str:
+        compose = self._wish.source.folders[stage_id].compose
+        return compose.path if compose is not None else ""
+
+    def _has_args(self, stage: Stage) -> bool:
+        return self._args_path(stage) != ""
+
+    def _args_path(self, stage: Stage) -> str:
+        args = self._wish.source.folders[stage.id].args
+        return args.path if args is not None else ""
+
+
+def _unknown_ways(node: Node, way: Path = ()) -> Iterator[tuple[Path, str]]:
+    """The ways to scalars that have no value yet, and what people read there."""
+    if isinstance(node, Scalar):
+        if node.unknown:
+            yield way, node.text
+    elif isinstance(node, Items):
+        for number, item in enumerate(node.items):
+            yield from _unknown_ways(item, (*way, number))
+    else:
+        for key, value in node.entries:
+            yield from _unknown_ways(value, (*way, key.text))
+
+
+def _check_words(rendered: RenderedStage, errors: Findings) -> None:
+    """Without containers arguments travel in the environment, which has its limits."""
+    if rendered.command is None and rendered.script is None:
+        return
+    for word in (text_of_value(rendered.args), *(rendered.command or ())):
+        if len(word.encode()) > WORD_BYTES_MAX:
+            errors.error(
+                "words-too-long",
+                f"stage {rendered.stage} has arguments of {len(word.encode())} bytes; a "
+                f"process is given at most {WORD_BYTES_MAX} in one piece",
+                "put them into a file of the stage's folder, and its name into the arguments",
+            )
+            return
+
+
+def _words(node: Node, stage: str, errors: Findings) -> tuple[str, ...] | None:
+    """A command is a list of words; no shell ever reads them."""
+    items = node.items if isinstance(node, Items) else ()
+    words = [item.text for item in items if isinstance(item, Scalar)]
+    if not words or len(words) != len(items) or not words[0].strip():
+        where = node.entries[0].value if isinstance(node, Fields) and node.entries else node
+        errors.error(
+            "command-kind",
+            f"the command of stage {stage} is no list of words",
+            "write [program, argument, …]; a structure as JSON goes in quotes: '{{ args }}'",
+            where.position,
+        )
+        return None
+    return tuple(words)

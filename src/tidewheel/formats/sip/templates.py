@@ -1,0 +1,156 @@
+"""Templates of SIP files, rendered in a limited child process, many in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path as FilePath
+from typing import Any
+
+from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.formats.sip.placeholders import Json, PrintedValue
+from tidewheel.formats.templates import (
+    RenderChild,
+    RenderFailure,
+    RenderLimits,
+    ask_child_for_lines,
+    limits_for,
+    parse_failure,
+)
+
+CHILD_MODULE = "tidewheel.formats.sip.template_child"
+# There is nothing to be found there: a template reads no files.
+_NO_FOLDER = FilePath("/")
+_TEMPLATES_MAX = 200  # in one process
+_CPU_SECONDS_PER_TEMPLATE = 0.01
+
+
+Path = tuple[str | int, ...]  # of keys and indices, to a value within the names
+
+
+class RenderMoment(StrEnum):
+    """The moments at which a template is rendered; each says what may still be missing."""
+
+    CHECK = "check"  # parameters may come with a request
+    REQUEST = "request"  # outputs of stages may come with the run
+    DUE = "due"  # nothing
+    GLANCE = "glance"  # anything: to look at what follows a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names that all templates know; each path of ``unknown`` leads to one without a value."""
+
+    values: Mapping[str, Json] = field(default_factory=dict)
+    unknown: Mapping[Path, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A text to render; each path of ``unknown`` leads to a name without a value.
+
+    With what people read in its place.
+    """
+
+    file: str
+    text: str
+    own: Mapping[str, Json] = field(default_factory=dict)
+    unknown: Mapping[Path, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedText:
+    """Lines with places, the lines of the template that made them, and the values."""
+
+    lines: tuple[str, ...]
+    origins: tuple[int, ...]
+    values: tuple[PrintedValue, ...] = ()
+    names: Mapping[str, int] = field(default_factory=dict)  # used, with their first lines
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def for_compose(self) -> RenderedText:
+        """With values in which docker-compose finds no variable."""
+        return replace(self, values=tuple(one.for_compose() for one in self.values))
+
+
+def render_all(
+    templates: Sequence[Template], shared: Names, findings: Findings, moment: RenderMoment
+) -> list[RenderedText | None]:
+    """Each template's text, or None with a finding; ``shared`` names are known to all."""
+    rendered: list[RenderedText | None] = []
+    for template, answer in zip(templates, _ask(templates, shared, moment), strict=True):
+        if isinstance(answer, RenderFailure):
+            place = Position(template.file, answer.line)
+            findings.error(answer.code, answer.message, answer.hint, place)
+            rendered.append(None)
+        else:
+            rendered.append(answer)
+    return rendered
+
+
+_Answer = RenderedText | RenderFailure
+
+
+def _ask(templates: Sequence[Template], shared: Names, moment: RenderMoment) -> list[_Answer]:
+    """The answers come one by one, so that the one which takes all the time is known.
+
+    It is tried again as the first of the rest: only if it fails alone is it to blame.
+    """
+    answers: list[_Answer] = []
+    while len(answers) < len(templates):
+        rest = templates[len(answers) : len(answers) + _TEMPLATES_MAX]
+        heard, failure = ask_child_for_lines(
+            RenderChild(CHILD_MODULE, _NO_FOLDER),
+            _request(rest, shared, moment),
+            _limits(rest),
+            len(rest),
+        )
+        answers += [_parse_answer(one) for one in heard]
+        if not heard:
+            assert failure is not None
+            answers.append(failure)
+    return answers
+
+
+def _request(
+    templates: Sequence[Template], shared: Names, moment: RenderMoment
+) -> dict[str, object]:
+    return {
+        "moment": moment.value,
+        "shared": dict(shared.values),
+        "unknown": list(shared.unknown.items()),
+        "templates": [
+            {"text": one.text, "own": dict(one.own), "unknown": list(one.unknown.items())}
+            for one in templates
+        ],
+    }
+
+
+def _limits(templates: Sequence[Template]) -> RenderLimits:
+    """Many small templates take their time, too."""
+    limits = limits_for("".join(one.text for one in templates))
+    more = _CPU_SECONDS_PER_TEMPLATE * len(templates)
+    return replace(
+        limits,
+        cpu_seconds=limits.cpu_seconds + more,
+        idle_seconds=limits.idle_seconds + more,
+        wall_seconds=limits.wall_seconds + 10 * more,
+    )
+
+
+def _parse_answer(answer: dict[str, Any]) -> _Answer:
+    if "code" in answer:
+        return parse_failure(answer)
+    return RenderedText(
+        tuple(map(str, answer["lines"])),
+        tuple(max(1, int(line)) for line in answer["origins"]),
+        tuple(
+            PrintedValue(value=one.get("value"), unknown=one.get("unknown", ""))
+            for one in answer["values"]
+        ),
+        {str(name): int(line) for name, line in answer["names"].items()},
+    )

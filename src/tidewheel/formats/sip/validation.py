@@ -1,0 +1,305 @@
+"""Validates a definition: whether it can be registered, whether it can run, all findings.
+
+`validate` reads everything that is stored of a definition and changes nothing. Without a
+request it checks what is true for every request; with one, whether that one can run.
+`render_stages` gives stages their values when they are due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tidewheel.core.graph.checks.names import some
+from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
+from tidewheel.core.graph.suggestions import nearest
+from tidewheel.formats.sip.definition import DefinitionText, read_text
+from tidewheel.formats.sip.model import SipDefinition, Stage
+from tidewheel.formats.sip.names import FIXED_NAMES, JINJA_NAMES
+from tidewheel.formats.sip.parameters import (
+    ParameterSource,
+    ParameterSpec,
+    Values,
+    check_request,
+    refused_unused,
+    report_missing,
+    report_unused,
+    values_of_definition,
+    warn_of_names,
+)
+from tidewheel.formats.sip.stage_folder import StageFolder, read_stage_folder
+from tidewheel.formats.sip.stage_order import check_contradictions, check_order
+from tidewheel.formats.sip.stage_renderer import RenderedStage, StageRenderer, Wish
+from tidewheel.formats.sip.templates import RenderMoment
+from tidewheel.formats.sip.text_files import SipSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """Holds what was read of a definition, and what is wrong with it."""
+
+    text: DefinitionText
+    parameters: ParameterSource | None = None
+    rendered: Mapping[str, RenderedStage] = field(default_factory=dict)
+    # Errors here refuse the registration, errors in `obstacles` only the run.
+    findings: Findings = field(default_factory=Findings)
+    obstacles: Findings = field(default_factory=Findings)
+    # Parameters that templates use and no stage declares: a request must give them.
+    undeclared: tuple[str, ...] = ()
+
+    @property
+    def definition(self) -> SipDefinition | None:
+        return self.text.definition
+
+    @property
+    def registrable(self) -> bool:
+        return self.definition is not None and not self.findings.has_errors
+
+    @property
+    def runnable(self) -> bool:
+        return self.registrable and not self.obstacles.has_errors
+
+    @property
+    def specs(self) -> tuple[ParameterSpec, ...]:
+        """Its parameters: those that stages declare, then those that templates only use."""
+        if self.parameters is None:
+            return ()
+        undeclared = (ParameterSpec(name, (), False) for name in self.undeclared)
+        return (*self.parameters.specs(), *undeclared)
+
+    def refuse_unused(self) -> None:
+        """Make parameters that change nothing obstacles: whoever typed them misspelt them."""
+        for one in refused_unused(self.findings):
+            self.obstacles.add(one)
+
+    def all_findings(self, *, strict: bool = False) -> Findings:
+        """Both kinds; what is an error in the one is no warning in the other."""
+        merged = Findings()
+        worse = {(one.code, one.position, one.message) for one in self.obstacles}
+        for one in self.findings:
+            if (
+                one.severity is Severity.ERROR
+                or (one.code, one.position, one.message) not in worse
+            ):
+                merged.add(_stricter(one) if strict else one)
+        for one in self.obstacles:
+            merged.add(one)
+        return merged
+
+
+def _stricter(finding: Finding) -> Finding:
+    if finding.severity is Severity.WARNING:
+        return replace(finding, severity=Severity.ERROR)
+    return finding
+
+
+def validate(source: SipSource, request: Values | None = None) -> Validation:
+    """Everything about a definition; with a request, also whether that can run."""
+    return _Validator(source, request).validate()
+
+
+class _Validator:
+    """One pass over a definition."""
+
+    def __init__(self, source: SipSource, request: Values | None) -> None:
+        self._source = source
+        self._request = request or {}
+        self._moment = RenderMoment.CHECK if request is None else RenderMoment.REQUEST
+        self._findings = Findings()
+        self._obstacles = Findings()
+
+    def validate(self) -> Validation:
+        if not check_request(self._request, self._obstacles):
+            self._request = {}
+        content = self._source.files[self._source.file]
+        first_findings = Findings()
+        first = read_text(self._source.file, content, {}, first_findings, RenderMoment.CHECK)
+        stages = first.definition.stages if first.definition is not None else ()
+        found = {one.code for one in first_findings}
+        if first.is_template and first.lacks_stages and found == {"value-kind"}:
+            self._refuse_stages_of_parameters("without its parameters it has none")
+            return self._result(first)
+        folders = self._folders(stages)
+        if first.is_template:
+            text = self._rendered_text(content, values_of_definition(folders, self._request))
+        else:
+            text = first
+            for one in first_findings:
+                self._findings.add(one)
+        if text.definition is None:
+            return self._result(text)
+        self._check_stages(text.definition, stages)
+        check_order(text.definition, self._findings, self._obstacles)
+        parameters = ParameterSource(text.definition, folders)
+        if self._findings.has_errors:
+            return self._result(text, parameters)
+        check_contradictions(text.definition, self._findings)
+        return self._with_stage_files(text, parameters)
+
+    def _rendered_text(self, content: bytes, values: Values) -> DefinitionText:
+        """Renders the definition; mistakes of a request refuse the run, not the definition."""
+        found = Findings()
+        text = read_text(self._source.file, content, values, found, self._moment)
+        asked = self._moment is RenderMoment.REQUEST
+        for one in found:
+            is_obstacle = asked and one.severity is Severity.ERROR
+            (self._obstacles if is_obstacle else self._findings).add(one)
+        return text
+
+    def _check_stages(self, definition: SipDefinition, stages: tuple[Stage, ...]) -> None:
+        """A parameter can change a stage, but never which stages there are."""
+        found = [(one.id, one.version) for one in definition.stages]
+        expected = [(one.id, one.version) for one in stages]
+        if found != expected and not self._findings.has_errors:
+            changed = [name for name, _ in {*found} ^ {*expected}] or ["their order"]
+            self._refuse_stages_of_parameters(some(sorted(changed)))
+
+    def _refuse_stages_of_parameters(self, seen: str) -> None:
+        self._findings.error(
+            "stages-of-parameters",
+            f"which stages there are depends on parameters: {seen}",
+            "name every stage in the definition itself; whether it runs can depend on a "
+            "condition",
+            Position(self._source.file),
+        )
+
+    def _folders(self, stages: tuple[Stage, ...]) -> dict[str, StageFolder]:
+        folders = {}
+        for stage in stages:
+            folder = read_stage_folder(stage, self._source, self._findings)
+            if folder is not None:
+                folders[stage.id] = folder
+        return folders
+
+    def _with_stage_files(
+        self, text: DefinitionText, parameters: ParameterSource
+    ) -> Validation:
+        definition = parameters.definition
+        wish = Wish(
+            source=parameters,
+            stages=definition.stages,
+            request=self._request,
+            moment=self._moment,
+        )
+        renderer = StageRenderer(wish, self._findings, self._obstacles)
+        rendered = renderer.render()
+        used = {
+            **{name: (self._source.file, line) for name, line in _names(text).items()},
+            **renderer.names,
+        }
+        undeclared = self._undeclared(used, parameters)
+        warn_of_names(parameters, _names(text), self._request, self._findings)
+        if self._moment is RenderMoment.REQUEST:
+            report_missing(wish.values(), definition, self._obstacles)
+            known = {*used, *parameters.declared}
+            ids = (stage.id for stage in definition.stages)
+            report_unused(self._request, known, ids, self._findings)
+        else:
+            self._note_parameters(parameters, undeclared, used)
+        return self._result(text, parameters, rendered, tuple(undeclared))
+
+    def _undeclared(
+        self, used: Mapping[str, tuple[str, int]], parameters: ParameterSource
+    ) -> list[str]:
+        known = {spec.name for spec in parameters.specs()} | FIXED_NAMES
+        known |= {stage.id for stage in parameters.definition.stages}
+        known |= {name for folder in parameters.folders.values() for name in folder.outputs}
+        return [name for name in used if name not in known and name not in JINJA_NAMES]
+
+    def _note_parameters(
+        self,
+        parameters: ParameterSource,
+        undeclared: list[str],
+        used: Mapping[str, tuple[str, int]],
+    ) -> None:
+        later = {one.id for one in parameters.definition.stages if one.parents}
+        for spec in parameters.specs():
+            if spec.is_needed:
+                other = "; or a stage before it, which names it in its outputs.yaml"
+                is_later = later.issuperset(spec.stages)
+                self._findings.note(
+                    "required-parameter",
+                    f"the parameter {spec.name!r} of {', '.join(spec.stages)} has no default",
+                    f"a request gives it: {spec.name}=VALUE" + (other if is_later else ""),
+                    Position(self._source.file),
+                )
+        declared = [spec.name for spec in parameters.specs()]
+        for name in undeclared:
+            hint = _meant(name, declared)
+            report = self._findings.warning if hint else self._findings.note
+            report(
+                "undeclared-parameter",
+                f"{name!r} is no parameter of any stage: every request must give it",
+                hint or f"a request gives it: {name}=VALUE",
+                Position(*used[name]),
+            )
+
+    def _result(
+        self,
+        text: DefinitionText,
+        parameters: ParameterSource | None = None,
+        rendered: Mapping[str, RenderedStage] | None = None,
+        undeclared: tuple[str, ...] = (),
+    ) -> Validation:
+        return Validation(
+            text=text,
+            parameters=parameters,
+            rendered=rendered or {},
+            findings=self._findings,
+            obstacles=self._obstacles,
+            undeclared=undeclared,
+        )
+
+
+def render_stages(
+    parameters: ParameterSource,
+    stage_ids: Iterable[str],
+    request: Values,
+    outputs: Mapping[str, Values],
+    findings: Findings,
+) -> Mapping[str, RenderedStage] | None:
+    """Stages that are due at once and know the same outputs; None after an error in any."""
+    found = tuple(parameters.definition.stage(one) for one in stage_ids)
+    stages = tuple(one for one in found if one is not None)
+    assert len(stages) == len(found), stage_ids
+    before = findings.error_count
+    for made in (request, *outputs.values()):
+        check_request(made, findings)
+    if findings.error_count > before:
+        return None
+    wish = Wish(
+        source=parameters,
+        stages=stages,
+        request=request,
+        moment=RenderMoment.DUE,
+        outputs=outputs,
+    )
+    for stage_id, values in wish.values().items():
+        for name in values.missing:
+            findings.error(
+                "missing-parameter",
+                f"stage {stage_id} needs the parameter {name!r}, and no stage before it has "
+                "made this output",
+                "a stage gives it with its outputs, or the request does",
+            )
+    if findings.error_count > before:
+        return None
+    rendered = StageRenderer(wish, findings, findings).render()
+    return rendered if findings.error_count == before else None
+
+
+def _meant(name: str, declared: list[str]) -> str:
+    """Guesses what was meant by a name that no stage declares; "" if nothing is near."""
+    for one in declared:
+        if "-" in one and name in one.split("-"):
+            return (
+                f"a name with '-' is no Jinja2 name: write {{{{ parameters['{one}'] }}}} "
+                f"instead of {{{{ {one} }}}}"
+            )
+    fixed = (one for one in FIXED_NAMES if abs(len(one) - len(name)) <= 1)
+    near = nearest(name, [*declared, *fixed])
+    return f"did you mean {near!r}?" if near else ""
+
+
+def _names(text: DefinitionText) -> Mapping[str, int]:
+    return text.rendered.names if text.rendered is not None else {}

@@ -1,0 +1,124 @@
+"""The files of a run's definition, brought to where its jobs run and its scheduler does not.
+
+Every job says in its script which definition it was written from. The folder of a run says
+which one it holds. Where these differ, the definition that the run has now is fetched and its
+files are put down before the job starts: after a reload the new ones replace the old. Nothing
+is asked where they are the same: on the scheduler's own host it costs a look at a file, once.
+
+Only one process of a host does it at a time, from the question to the last file: of two that
+fetched around a reload, the older could come last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from tidewheel.core.operator.definition import TRUSTED_MARK
+from tidewheel.core.operator.names import DEFINITION, read_job_name
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.errors import Refused, RunnerUnable, Unavailable
+from tidewheel.runners.job_directory import make_private_directory, write_whole
+from tidewheel.scheduler.run_owner import STORE, note_store
+
+if TYPE_CHECKING:
+    from tidewheel.core.operator.definition import StoredDefinition
+
+HELD = Path("log", "config", "definition")
+LOCK = Path("log", "config", "definition.lock")
+HEAD_LENGTH_MAX = 10_000
+RUNS_REMEMBERED_MAX = 1_000
+_DIGEST = re.compile(
+    rf"^TIDEWHEEL_{DEFINITION}=([0-9a-f]{{1,128}}(?:{TRUSTED_MARK})?)$", re.MULTILINE
+)
+
+Fetch = Callable[[Claimed], Awaitable["StoredDefinition"]]  # what the run of a task has now
+
+
+def note_definition(directory: Path, digest: str) -> None:
+    """Write down which definition's files the folder of a run holds."""
+    write_whole(directory / HELD, digest.encode(), mode=0o600)
+
+
+def held_definition(directory: Path) -> str:
+    """Returns which definition a folder holds; "" if that is not known."""
+    try:
+        return (directory / HELD).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def wanted_definition(task: Claimed) -> str:
+    """Returns which definition a job was written from; "" if it does not say so."""
+    found = _DIGEST.search(task.command or "", 0, HEAD_LENGTH_MAX)
+    return found[1] if found else ""
+
+
+class Supplies:
+    """Sees to the folders of runs for one worker."""
+
+    def __init__(self, fetch: Fetch, store_id: Callable[[], Awaitable[str]]) -> None:
+        self._fetch = fetch
+        self._store_id = store_id
+        self._supplied: dict[Path, str] = {}  # what the last job in it wanted
+        self._one_by_one = asyncio.Lock()
+
+    async def __call__(self, task: Claimed, directory: Path) -> None:
+        """RunnerUnable if the files cannot be had now, Refused if they never can."""
+        wanted = wanted_definition(task)
+        if not wanted or self._supplied.get(directory) == wanted:
+            return
+        async with self._one_by_one:
+            if self._supplied.get(directory) != wanted:
+                await self._bring(task, directory, wanted)
+                if len(self._supplied) >= RUNS_REMEMBERED_MAX:
+                    self._supplied.clear()
+                self._supplied[directory] = wanted
+
+    async def _bring(self, task: Claimed, directory: Path, wanted: str) -> None:
+        run = read_job_name(task.id).run
+        try:
+            if not await asyncio.to_thread((directory / STORE).exists):
+                note_store(directory, await self._store_id())
+            if held_definition(directory) == wanted:
+                return
+            with await asyncio.to_thread(_locked, directory):
+                if held_definition(directory) != wanted:
+                    definition = await self._fetch(task)
+                    await asyncio.to_thread(_put_down, definition, directory)
+        except Refused as refused:
+            raise Refused(f"the files of {run} cannot be had here: {refused}") from refused
+        except Unavailable as error:
+            raise RunnerUnable(f"the files of {run} cannot be fetched: {error}") from error
+        except OSError as error:
+            raise RunnerUnable(
+                f"the files of {run} cannot be written here ({error.strerror}): {directory}"
+            ) from error
+
+
+def _put_down(definition: StoredDefinition, directory: Path) -> None:
+    # It brings along all that reads definitions; most workers fetch none.
+    from tidewheel.services.definitions.snapshot import unpack  # noqa: PLC0415
+
+    held = held_definition(directory)
+    if held != definition.digest:
+        unpack(definition, directory, anew=bool(held))
+        note_definition(directory, definition.digest)
+
+
+def _locked(directory: Path) -> IO[bytes]:
+    """Until it is closed; waits for whoever does the same in another process."""
+    make_private_directory((directory / LOCK).parent)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    file = open(os.open(directory / LOCK, flags, 0o600), "r+b", buffering=0)  # noqa: SIM115
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError:
+        file.close()
+        raise
+    return file

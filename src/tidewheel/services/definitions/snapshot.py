@@ -1,0 +1,289 @@
+"""Definitions of runs: kept by their content, and made into graphs again without their folder.
+
+What is kept is the text as it was rendered, so that a template which asks the clock or the
+environment says the same at every restart, and the files that lay beside it, so that jobs find
+their scripts on a machine that has never seen the folder. Options are kept with the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from tidewheel.core.graph.checks.names import IMPLICIT_TASKS
+from tidewheel.core.graph.definition import POLICIES, TIDEWHEEL
+from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.definition import (
+    FLOW_CYLC,
+    PYTHON,
+    PYTHON_SUFFIX,
+    SIP,
+    RunOptions,
+    StoredDefinition,
+    StoredFile,
+    sealed,
+)
+from tidewheel.errors import Refused
+from tidewheel.formats.cycling.reader import CyclingReader
+from tidewheel.formats.flow_cylc.node_checks import BAD_HANDLER
+from tidewheel.formats.flow_cylc.points import PointTexts
+from tidewheel.formats.flow_cylc.settings import FlowSettings
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions
+from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.template_variables import VariableTexts
+from tidewheel.formats.flow_cylc.workflow import (
+    LoadedWorkflow,
+    LoadOptions,
+    load_source,
+    load_workflow,
+)
+from tidewheel.runners.job_directory import write_whole
+
+if TYPE_CHECKING:
+    from tidewheel.services.definitions.sip import StageSource, ValidatedSip
+
+FILE_BYTES_MAX = 1024 * 1024
+FOLDER_BYTES_MAX = 32 * 1024 * 1024
+FILES_MAX = 10_000
+# What tools leave, and what is never part of a workflow.
+LEFT_OUT = frozenset({".git", ".svn", "__pycache__", ".venv"})
+MADE_BY_RUNS = frozenset({"log", "share", "work"})  # at the top of their folder
+
+
+# Mistakes with which a run works all the same: nobody is kept from a run that has begun.
+_JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER})
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A definition, and the files that are too large to be kept with it."""
+
+    definition: StoredDefinition
+    too_large: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredDefinition:
+    """A stored definition, ready to run."""
+
+    graph: Graph
+    settings: FlowSettings
+    reader: CyclingReader
+    stages: StageSource | None = None  # of a SIP definition
+
+
+def load_options(options: RunOptions, name: str = "") -> LoadOptions:
+    """Returns how a definition is read for a run with these options."""
+    return LoadOptions(
+        now=options.now,
+        name=name,
+        points=PointTexts(
+            initial=options.initial,
+            final=options.final,
+            start=options.start,
+            stop=options.stop,
+        ),
+        policy=POLICIES[options.compat] if options.compat else TIDEWHEEL,
+    )
+
+
+def capture(
+    loaded: LoadedWorkflow,
+    path: Path,
+    variables: Mapping[str, object] = MappingProxyType({}),
+    *,
+    trusted: bool = False,
+) -> Captured:
+    """Everything that a run needs of a definition that was read from ``path``.
+
+    Template variables are kept as people write them, for a text that is rendered again.
+    ``trusted`` says whether code of the definition may run then.
+    """
+    texts = [f"{name}={value!r}" for name, value in variables.items()]
+    return _captured(loaded, path, json.dumps(texts), trusted=trusted)
+
+
+def _captured(loaded: LoadedWorkflow, path: Path, variables: str, *, trusted: bool) -> Captured:
+    assert loaded.workflow is not None, "a definition with errors is not kept"
+    is_python = path.suffix == PYTHON_SUFFIX
+    folder = path.parent if is_python or path.is_file() else path
+    files, too_large = files_of(folder)
+    if is_python:  # a folder of programs: only the file and modules beside it belong to it
+        files = [one for one in files if one.path.endswith(PYTHON_SUFFIX)]
+    definition = sealed(
+        StoredDefinition(
+            digest="",
+            workflow=loaded.workflow.name,
+            kind=PYTHON if is_python else FLOW_CYLC,
+            text=path.name if is_python else loaded.source.text,
+            variables=variables,
+            files=tuple(files),
+        ),
+        trusted=trusted,
+    )
+    return Captured(definition, tuple(too_large))
+
+
+def files_of(folder: Path) -> tuple[list[StoredFile], list[str]]:
+    """The files of a folder, and the names of those that are too large to be kept."""
+    kept: list[StoredFile] = []
+    too_large: list[str] = []
+    total = 0
+    for path in _walk(folder):
+        relative = PurePosixPath(path.relative_to(folder)).as_posix()
+        size = path.stat().st_size
+        if size > FILE_BYTES_MAX or total + size > FOLDER_BYTES_MAX or len(kept) >= FILES_MAX:
+            too_large.append(relative)
+            continue
+        total += size
+        kept.append(StoredFile(relative, path.read_bytes(), os.access(path, os.X_OK)))
+    return kept, too_large
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Plain files in a steady order; links that lead out of the folder are passed over."""
+    inside = folder.resolve()
+    for where, folders, names in os.walk(folder):
+        passed_over = LEFT_OUT | MADE_BY_RUNS if where == str(folder) else LEFT_OUT
+        folders[:] = sorted(set(folders) - passed_over)
+        for name in sorted(set(names) - passed_over):
+            path = Path(where, name)
+            if path.is_file() and path.resolve().is_relative_to(inside):
+                yield path
+
+
+def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False) -> None:
+    """Put the files of a definition where its jobs look for them.
+
+    What is there stays, since jobs may have changed it, unless the definition is a new one.
+    """
+    for one in definition.files:
+        path = directory / one.path
+        if not path.resolve().is_relative_to(directory.resolve()):
+            raise Refused(f"the definition has a file outside of its folder: {one.path!r}")
+        if path.is_file() and (not anew or path.read_bytes() == one.content):
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Whole: half a file would be taken for one that jobs have changed.
+        write_whole(path, one.content, mode=0o700 if one.executable else 0o600)
+
+
+def restore(
+    definition: StoredDefinition, options: RunOptions, directory: Path, *, is_new: bool = False
+) -> RestoredDefinition:
+    """The graph of a stored definition; ``directory`` is that of its run.
+
+    A run goes on with what was accepted when it began, even if it was accepted by an earlier
+    version; ``is_new``: this is a definition to which a run is about to change.
+    """
+    findings = Findings()
+    loaded, stages = _load_stored(definition, options, directory, findings)
+    errors = [one for one in findings if one.severity is Severity.ERROR]
+    wrong = [one.message for one in errors if is_new or one.code not in _JUDGED_AT_FIRST]
+    if loaded.graph is None or loaded.reader is None or wrong:
+        seen = "; ".join(wrong[:3])
+        raise Refused(
+            f"the stored definition of {definition.workflow} cannot be used with these "
+            f"options: {seen}"
+        )
+    return RestoredDefinition(
+        graph=loaded.graph, settings=loaded.settings, reader=loaded.reader, stages=stages
+    )
+
+
+def check_definition(
+    definition: StoredDefinition,
+    options: RunOptions,
+    check_further: Callable[[Graph, Findings], None] | None = None,
+) -> None:
+    """Checks that a run could begin with these options; else InvalidDefinition says all."""
+    findings = Findings()
+    with TemporaryDirectory() as folder:  # it has none of its own yet
+        loaded, _ = _load_stored(definition, options, Path(folder), findings)
+    if loaded.graph is not None and check_further is not None:
+        check_further(loaded.graph, findings)
+    if loaded.graph is None or findings.has_errors:
+        raise InvalidDefinition(definition.workflow, findings.sorted())
+
+
+def _load_stored(
+    definition: StoredDefinition, options: RunOptions, directory: Path, findings: Findings
+) -> tuple[LoadedWorkflow, StageSource | None]:
+    how = load_options(options, definition.workflow)
+    if definition.kind == SIP:
+        return _load_stored_sip(definition, options, directory, findings)
+    if definition.kind == PYTHON:
+        unpack(definition, directory)
+        return _load_python(directory / definition.text, how, findings), None
+    return load_source(_source(definition.text, directory), how, findings), None
+
+
+def _load_stored_sip(
+    definition: StoredDefinition, options: RunOptions, directory: Path, findings: Findings
+) -> tuple[LoadedWorkflow, StageSource | None]:
+    from tidewheel.services.definitions import sip
+
+    request = sip.read_request(options.parameters)
+    source = sip.source_of(definition.text, definition.files)
+    validated = sip.load_sip(source, directory, request, findings)
+    return validated.loaded, validated.stages
+
+
+def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> StoredDefinition:
+    """The definition as it lies in the run's directory now, where jobs may have changed it.
+
+    Its code runs only if the definition came from its owner's folder.
+    """
+    findings = Findings()
+    if old.kind == SIP:
+        return read_sip(directory / old.text, options, findings, old.workflow).definition
+    how = load_options(options, old.workflow)
+    if old.kind == PYTHON:
+        path = directory / old.text
+        loaded = _load_python(path, how, findings)
+    else:
+        path = directory
+        variables = VariableTexts(settings=tuple(json.loads(old.variables)))
+        source = SourceOptions(
+            variables=variables, workflow_name=old.workflow, code_trusted=old.is_trusted
+        )
+        loaded = load_workflow(path, replace(how, source=source), findings)
+    if loaded.graph is None or findings.has_errors:
+        raise InvalidDefinition(old.workflow, findings)
+    return _captured(loaded, path, old.variables, trusted=old.is_trusted).definition
+
+
+def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str) -> Captured:
+    """A SIP definition as it lies there now, if this request can run."""
+    from tidewheel.services.definitions import sip
+
+    request = sip.read_request(options.parameters)
+    validated = sip.load_sip_request(path, request, findings)
+    if validated.source is None or validated.stages is None or findings.has_errors:
+        raise InvalidDefinition(workflow, findings)
+    return captured_sip(validated, workflow)
+
+
+def captured_sip(validated: ValidatedSip, workflow: str) -> Captured:
+    """Everything that a run needs of a SIP definition that can run."""
+    from tidewheel.services.definitions import sip
+
+    assert validated.source is not None, "a definition with errors is not kept"
+    return Captured(sealed(sip.stored_sip(validated.source, workflow)), ())
+
+
+def _load_python(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
+    from tidewheel.services.definitions.python import load_python_file
+
+    return load_python_file(path, how, findings)
+
+
+def _source(text: str, directory: Path) -> SourceText:
+    return SourceText.as_written(directory, (FLOW_CYLC,), text.splitlines())

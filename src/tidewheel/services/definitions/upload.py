@@ -1,0 +1,91 @@
+"""Definitions that come over the network: nothing is trusted, none of their code runs here.
+
+A text is rendered in a child process with limits, as every template is, and without the code
+that could lie beside it. What was captured elsewhere is sealed anew: its digest is what it
+holds, not what somebody said. Python is not taken: to read such a definition is to execute it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from tidewheel.core.graph.findings import Findings, InvalidDefinition
+from tidewheel.core.operator.definition import PYTHON, SIP, RunOptions, StoredDefinition, sealed
+from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions
+from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
+from tidewheel.formats.flow_cylc.workflow import load_workflow
+from tidewheel.services.definitions.snapshot import MADE_BY_RUNS, capture, load_options
+
+NAME_BYTES_MAX = 255  # of a folder or file
+FINDINGS_MAX = 20
+
+
+def definition_of_text(
+    text: str, workflow: str, variables: Mapping[str, object], options: RunOptions
+) -> StoredDefinition:
+    """A flow.cylc as somebody wrote it, rendered and read; InvalidDefinition says all."""
+    findings = Findings()
+    texts = VariableTexts(values=variables)
+    source = SourceOptions(variables=texts, workflow_name=workflow, code_trusted=False)
+    how = replace(load_options(options, workflow), source=source)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / FLOW_FILE).write_text(text, encoding="utf-8")
+        loaded = load_workflow(folder, how, findings)
+        if loaded.graph is None or findings.has_errors:
+            raise InvalidDefinition(workflow, findings.sorted())
+        return capture(loaded, folder, read_variables(texts, findings)).definition
+
+
+def sealed_definition(sent: StoredDefinition) -> StoredDefinition:
+    """Returns a definition that was captured elsewhere, if its paths stay in its folder."""
+    findings = Findings()
+    if sent.kind == PYTHON:
+        findings.error(
+            "python-definition",
+            "a server takes no definition in Python: to read it is to execute it",
+            "run it on a machine of your own: tidewheel run FILE.py --store URL",
+        )
+    for message in path_findings(one.path for one in sent.files):
+        findings.error("bad-path", message, "send paths such as bin/plot")
+    if sent.kind == SIP and all(one.path != sent.text for one in sent.files):
+        findings.error(
+            "no-definition",
+            f"the definition {sent.text[:100]!r} is not among the files",
+            "its text is the name of its file, which is sent with the files of its stages",
+        )
+    if findings.has_errors:
+        raise InvalidDefinition(sent.workflow, findings.sorted())
+    return sealed(sent)
+
+
+def path_findings(paths: Iterable[str]) -> list[str]:
+    """Says what is wrong with the first few bad paths, in words."""
+    found: list[str] = []
+    seen: set[str] = set()
+    folders: set[str] = set()
+    for path in paths:
+        found += (f"{path[:100]!r} {words}" for words in _wrong(path))
+        if path in seen:
+            found.append(f"{path[:100]!r} is there twice")
+        seen.add(path)
+        folders |= {str(above) for above in PurePosixPath(path).parents} - {"."}
+        if len(found) >= FINDINGS_MAX:
+            return found
+    found += (f"{path[:100]!r} is a file and a folder" for path in sorted(seen & folders))
+    return found[:FINDINGS_MAX]
+
+
+def _wrong(path: str) -> Iterator[str]:
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        yield "leads somewhere else, or is no plain relative path"
+    elif parts[0] in MADE_BY_RUNS:
+        yield f"lies in {parts[0]}, which the run makes itself"
+    if not path.isprintable():
+        yield "has characters that cannot be printed"
+    elif any(len(part.encode()) > NAME_BYTES_MAX for part in parts):
+        yield f"has a name of more than {NAME_BYTES_MAX} bytes"

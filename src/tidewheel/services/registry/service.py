@@ -1,0 +1,145 @@
+"""The registry on a store: it registers workflows, shows, checks, removes and runs them.
+
+Everybody comes through here: applications, the command line, and the server for those who come
+over HTTP. What reads definitions is loaded by the first request that needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from tidewheel.core.graph.findings import InvalidDefinition
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition
+from tidewheel.core.operator.registry import Bundle, RunRequest, WorkflowView, in_order
+from tidewheel.core.operator.views import RunView
+from tidewheel.ports.registry import Document, Parameters
+from tidewheel.ports.runs import RunDoor
+from tidewheel.ports.store import Store
+from tidewheel.services.registry.run_factory import WORKFLOWS_MAX, found_workflow, only_workflow
+from tidewheel.vocabulary import time_text
+
+
+class RegistryService:
+    """``ports.registry.RegistryDoor`` on a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        runs: RunDoor,
+        *,
+        code_trusted: bool,
+        permit: Callable[[Iterable[str]], None] = lambda _: None,
+    ) -> None:
+        """``permit`` raises if whoever asks may not register workflows of these names."""
+        self._store, self._runs = store, runs
+        self._code_trusted, self._permit = code_trusted, permit
+
+    async def register(
+        self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
+    ) -> Document:
+        from tidewheel.services.registry.validation import ValidationOptions, validate_bundles
+
+        manner = ValidationOptions(
+            now=float(await self._store.now()), strict=strict, code_trusted=self._code_trusted
+        )
+        validated = await asyncio.to_thread(validate_bundles, bundles, manner)
+        self._permit(one.name for one in validated)
+        refused = [one for one in validated if not one.registrable]
+        if refused:
+            found = [finding for one in refused for finding in one.told]
+            raise InvalidDefinition(", ".join(map(str, refused)), found)
+        answers = await self._store.register([one.new(who) for one in validated])
+        return {
+            "workflows": [
+                one.document() | {"is_new": answer.is_new}
+                for one, answer in zip(validated, answers, strict=True)
+            ]
+        }
+
+    async def list(self, name: str = "") -> Document:
+        found = await self._store.workflows(name or None, WORKFLOWS_MAX)
+        return {"workflows": [_listed(one) for one in in_order(found)]}
+
+    async def show(self, name: str, version: str = "") -> Document:
+        view = await found_workflow(self._store, name, version)
+        definition = await self._store.definition(view.definition)
+        versions = await self._store.workflows(view.name, WORKFLOWS_MAX)
+        return _listed(view) | {
+            "findings": json.loads(view.findings),
+            "versions": [one.version for one in in_order(versions)],
+            "files": [
+                {"path": one.path, "size": len(one.content), "executable": one.executable}
+                for one in definition.files
+            ],
+        }
+
+    async def check(
+        self, name: str, version: str = "", parameters: Parameters | None = None
+    ) -> Document:
+        from tidewheel.services.registry import run_factory
+
+        view, kept, asked = await self._asked(name, version, parameters)
+        is_request = parameters is not None
+        told = await asyncio.to_thread(run_factory.checked, kept, asked, is_request=is_request)
+        return _listed(view) | told
+
+    async def render(
+        self, name: str, version: str = "", parameters: Parameters | None = None
+    ) -> Document:
+        from tidewheel.services.registry import run_factory
+
+        view, kept, asked = await self._asked(name, version, parameters)
+        rendered = await asyncio.to_thread(run_factory.rendered, kept, asked)
+        return {"name": view.name, "version": view.version, "kind": view.kind} | rendered
+
+    async def graph(
+        self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
+    ) -> Document:
+        """Returns who would wait for whom between two points; "" is the first, or a few on."""
+        from tidewheel.services.registry import run_factory
+
+        view, kept, asked = await self._asked(name, version, parameters)
+        drawn = await asyncio.to_thread(run_factory.graphed, kept, asked, *points)
+        return {"name": view.name, "version": view.version, "kind": view.kind} | drawn
+
+    async def _asked(
+        self, name: str, version: str, parameters: Parameters | None
+    ) -> tuple[WorkflowView, StoredDefinition, RunRequest]:
+        """The workflow that is meant, what is kept of it, and a run of it with these."""
+        view = await found_workflow(self._store, name, version)
+        kept = await self._store.definition(view.definition)
+        asked = RunRequest(
+            workflow=view.name,
+            version=view.version,
+            parameters=parameters or {},
+            options=RunOptions(now=float(await self._store.now())),
+            code_trusted=self._code_trusted,
+        )
+        return view, kept, asked
+
+    async def remove(self, name: str, version: str = "") -> Document:
+        view = await only_workflow(self._store, name, version)
+        return _listed(await self._store.remove_workflow(view.name, view.version))
+
+    async def begin(self, asked: RunRequest) -> RunView:
+        from tidewheel.services.registry.run_factory import request_run
+
+        trusted = replace(asked, code_trusted=self._code_trusted)
+        new, definition = await request_run(self._store, trusted)
+        return await self._runs.begin(new, definition)
+
+
+def _listed(view: WorkflowView) -> Document:
+    return {
+        "name": view.name,
+        "version": view.version,
+        "kind": view.kind,
+        "definition": view.definition,
+        "runnable": view.runnable,
+        "parameters": json.loads(view.parameters),
+        "registered_at": time_text(view.registered_at),
+        "registered_by": view.registered_by,
+    }

@@ -1,0 +1,427 @@
+"""Validates bundles of files: each definition in them gets two verdicts and all findings.
+
+Only the files of the bundle count, not the folder that they came from: what is validated is
+what is kept. One bundle may hold several SIP definitions, or one flow.cylc, or one Python file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from tidewheel.core.graph.findings import (
+    Finding,
+    Findings,
+    InvalidDefinition,
+    Position,
+    Severity,
+    finding_document,
+)
+from tidewheel.core.operator.definition import (
+    FLOW_CYLC,
+    PYTHON,
+    PYTHON_SUFFIX,
+    RunOptions,
+    StoredDefinition,
+    sealed,
+    stored_files,
+)
+from tidewheel.core.operator.registry import (
+    NO_VERSION,
+    Bundle,
+    NewWorkflow,
+    name_problem,
+    version_problem,
+)
+from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions
+from tidewheel.formats.flow_cylc.template_variables import VariableTexts
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_workflow
+from tidewheel.formats.sip.bundle import is_definition, sources_in
+from tidewheel.formats.sip.definition import definitions_among
+from tidewheel.formats.sip.parameters import ParameterSpec
+from tidewheel.formats.sip.text_files import SipSource
+from tidewheel.formats.sip.validation import Validation, validate
+from tidewheel.ports.registry import Document
+from tidewheel.services.definitions.sip import compiled, stored_sip, warn_of_scripts
+from tidewheel.services.definitions.snapshot import load_options, unpack
+from tidewheel.services.definitions.upload import path_findings
+
+# A definition that was validated: whether it can be registered, and whether it can run.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validated:
+    """A definition, whether it can be registered, and whether it can run."""
+
+    name: str
+    version: str
+    file: str
+    definition: StoredDefinition
+    registrable: bool
+    runnable: bool
+    findings: tuple[Finding, ...] = ()
+    parameters: tuple[Document, ...] = ()
+    folder: str = ""  # see Bundle
+
+    @property
+    def path(self) -> str:
+        """Of its file, as whoever registers it knows it."""
+        return f"{self.folder}/{self.file}" if self.folder else self.file
+
+    @property
+    def told(self) -> tuple[Finding, ...]:
+        """The findings for whoever registers it; kept are those about its own files."""
+        return tuple(one.inside(self.folder) for one in self.findings)
+
+    def __str__(self) -> str:
+        """As people call it; what cannot be read at all is called by its file."""
+        return self.file if self.name == self.file else f"{self.name}/{self.version}"
+
+    def new(self, who: str) -> NewWorkflow:
+        """As it is kept."""
+        return NewWorkflow(
+            name=self.name,
+            version=self.version,
+            definition=self.definition,
+            runnable=self.runnable,
+            findings=json.dumps([finding_document(one) for one in self.findings]),
+            parameters=json.dumps(self.parameters),
+            registered_by=who,
+        )
+
+    def document(self) -> Document:
+        """As it is told."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "kind": self.definition.kind,
+            "file": self.file,
+            "definition": self.definition.digest,
+            "registrable": self.registrable,
+            "runnable": self.runnable,
+            "findings": [finding_document(one) for one in self.told],
+            "parameters": list(self.parameters),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationOptions:
+    """Says how strictly definitions are validated, and what the server allows."""
+
+    now: float  # for points that follow a clock
+    strict: bool = False  # a warning refuses the registration
+    code_trusted: bool = False  # whether code of the definition may run, to read it
+
+
+def verdict(
+    validated: Validated, findings: Findings, refusing: Findings, manner: ValidationOptions
+) -> Validated:
+    """With all findings; those of the second kind refuse the registration."""
+    for one in refusing:
+        findings.add(one)
+    told = findings.sorted()
+    if manner.strict:
+        told = [
+            replace(one, severity=Severity.ERROR) if one.severity is Severity.WARNING else one
+            for one in told
+        ]
+    good = validated.registrable and not refusing.has_errors and told == findings.sorted()
+    return replace(
+        validated, registrable=good, runnable=good and validated.runnable, findings=tuple(told)
+    )
+
+
+def check_name(name: str, version: str, file: str, findings: Findings) -> None:
+    """Checks that a definition can be registered under this name and version."""
+    if problem := name_problem(name):
+        hint = f"{problem}; give it a name: --name NAME"
+        findings.error(
+            "bad-name", f"a workflow cannot be called {name!r}", hint, Position(file)
+        )
+    if not version:
+        findings.note(
+            "no-version",
+            f"nothing says which version it is; it is {NO_VERSION}",
+            "write it under [meta] of a flow.cylc as version = 1.0.0, or say: --version 1.0.0",
+            Position(file),
+        )
+    elif problem := version_problem(version):
+        findings.error("bad-name", f"{version!r} is no version", problem, Position(file))
+
+
+# The flow.cylc of a bundle, validated: in a folder that holds nothing but the bundle.
+
+_META_VERSION = re.compile(
+    r"^\s*\[meta\]\s*$(?:\n(?!\s*\[).*)*?\n\s*version\s*=([^\n#]*)", re.MULTILINE
+)
+
+
+def load_flow(
+    definition: StoredDefinition,
+    options: RunOptions,
+    findings: Findings,
+    parameters: Mapping[str, object],
+    folder: Path,
+    *,
+    code_trusted: bool,
+) -> LoadedWorkflow:
+    """A flow.cylc as it was written, rendered anew in a folder that holds nothing else.
+
+    Its code runs only if whoever asks may have it run, and whoever brought it could, too.
+    """
+    unpack(definition, folder)
+    source = SourceOptions(
+        variables=VariableTexts(values=parameters),
+        workflow_name=definition.workflow,
+        code_trusted=code_trusted and definition.is_trusted,
+    )
+    how = replace(load_options(options, definition.workflow), source=source)
+    return load_workflow(folder, how, findings)
+
+
+def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
+    """As it is without a request."""
+    text = bundle.files[FLOW_FILE].decode(errors="replace").replace("\0", "\ufffd")
+    definition = sealed(
+        StoredDefinition(
+            digest="",
+            workflow=bundle.name,
+            kind=FLOW_CYLC,
+            text=text,
+            files=stored_files(bundle.files, bundle.executable),
+        ),
+        trusted=manner.code_trusted,
+    )
+    findings, refusing = Findings(), Findings()
+    with TemporaryDirectory() as folder:
+        loaded = load_flow(
+            definition,
+            RunOptions(now=manner.now),
+            findings,
+            {},
+            Path(folder),
+            code_trusted=manner.code_trusted,
+        )
+    said = dict(loaded.settings.meta).get("version", "")
+    version = bundle.version or said or _written_version(text)
+    check_name(bundle.name, version, FLOW_FILE, refusing)
+    is_right = loaded.graph is not None and not findings.has_errors
+    # What a template lacks a request may give; any other mistake is there for ever.
+    return verdict(
+        Validated(
+            name=bundle.name,
+            version=version or NO_VERSION,
+            file=FLOW_FILE,
+            definition=definition,
+            registrable=is_right or loaded.source.templated,
+            runnable=is_right,
+        ),
+        findings,
+        refusing,
+        manner,
+    )
+
+
+def _written_version(text: str) -> str:
+    """As [meta] says, of a text that only a request can render; "" if it does not."""
+    found = _META_VERSION.search(text)
+    return found[1].strip().strip("\"'") if found and "{" not in found[1] else ""
+
+
+# The Python file of a bundle, validated: to read it is to execute it.
+
+
+def validate_python(bundle: Bundle, manner: ValidationOptions) -> Validated:
+    """Only where its code is trusted; else InvalidDefinition."""
+    from tidewheel.services.definitions.python import load_python_file  # noqa: PLC0415
+
+    if not manner.code_trusted:
+        raise python_refused(bundle.name or bundle.file)
+    findings = Findings()
+    files = stored_files(bundle.files, bundle.executable)
+    definition = StoredDefinition(
+        digest="", workflow="", kind=PYTHON, text=bundle.file, files=files
+    )
+    with TemporaryDirectory() as folder:
+        unpack(definition, Path(folder))
+        how = load_options(RunOptions(now=manner.now))
+        loaded = load_python_file(Path(folder, bundle.file), how, findings)
+    refusing = Findings()
+    stem = PurePosixPath(bundle.file).stem
+    name = bundle.name or (loaded.workflow.name if loaded.workflow is not None else stem)
+    check_name(name, bundle.version, bundle.file, refusing)
+    is_right = loaded.graph is not None and not findings.has_errors
+    return verdict(
+        Validated(
+            name=name,
+            version=bundle.version or NO_VERSION,
+            file=bundle.file,
+            definition=sealed(replace(definition, workflow=name), trusted=True),
+            registrable=is_right,
+            runnable=is_right,
+        ),
+        findings,
+        refusing,
+        manner,
+    )
+
+
+def python_files(files: Iterable[str]) -> list[str]:
+    """Returns the Python files of a bundle that lie in no folder."""
+    return [one for one in files if one.endswith(PYTHON_SUFFIX) and "/" not in one]
+
+
+def python_refused(name: str) -> InvalidDefinition:
+    """Returns the refusal that a server answers to a Python file."""
+    findings = Findings()
+    findings.error(
+        "python-definition",
+        "a server takes no definition in Python: to read it is to execute it",
+        "register it where the store is: tidewheel register FILE.py --store URL",
+    )
+    return InvalidDefinition(name, findings)
+
+
+# The SIP definitions of a bundle, validated: it may hold several.
+
+
+def validate_sips(
+    bundle: Bundle, manner: ValidationOptions, *, is_named: bool
+) -> Iterator[Validated]:
+    """Each of them; InvalidDefinition if there is none, or they are named from outside."""
+    findings = Findings()
+    found = sources_in(bundle.files, findings, bundle.executable)
+    if is_named:
+        findings.error(
+            "name-of-file",
+            "a SIP definition says its name and version itself, or its file's name does",
+            "leave out name and version",
+        )
+    if bundle.file and all(bundle.file != source.file for source in found):
+        findings.error(
+            "no-definitions",
+            f"there is no definition {bundle.file[:100]!r} among the files",
+            "name a file that is sent, by its path, or none: then all are registered",
+        )
+    if findings.has_errors:
+        raise InvalidDefinition(bundle.name or "bundle", findings)
+    wanted = [one for one in found if one.file == bundle.file]
+    for source in wanted or definitions_among(found):
+        whole = replace(source, folders=source.folders | bundle.folders)
+        validation = validate(whole)
+        warn_of_scripts(validation)
+        yield validate_sip(whole, validation, strict=manner.strict)
+
+
+def validate_sip(
+    source: SipSource, validation: Validation, *, strict: bool = False
+) -> Validated:
+    """Returns the verdicts on a SIP definition, with or without a request."""
+    findings = validation.all_findings(strict=strict)
+    definition = validation.definition
+    name = definition.id if definition is not None else source.file
+    version = definition.version if definition is not None else NO_VERSION
+    refusing = Findings()
+    if definition is not None:
+        compiled(validation, refusing)
+        check_name(name, version, source.file, refusing)
+    for one in refusing:
+        findings.add(one)
+    warned = any(one.severity is Severity.WARNING for one in validation.findings)
+    registrable = validation.registrable and not refusing.has_errors and not (strict and warned)
+    return Validated(
+        name=name,
+        version=version,
+        file=source.file,
+        definition=sealed(stored_sip(source, name)),
+        registrable=registrable,
+        runnable=registrable and validation.runnable,
+        findings=tuple(findings.sorted()),
+        parameters=tuple(map(_parameter, validation.specs)),
+    )
+
+
+def _parameter(spec: ParameterSpec) -> Document:
+    told: Document = {
+        "name": spec.name,
+        "required": spec.is_needed,
+        "stages": list(spec.stages),
+        "provided_by": list(spec.provided_by),
+    }
+    return told | ({"default": spec.default} if spec.has_default else {})
+
+
+# All kinds: bundles of files become definitions, each with two verdicts.
+
+
+def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> list[Validated]:
+    """Every definition in them; InvalidDefinition if a bundle holds none at all."""
+    found = [
+        replace(one, folder=bundle.folder)
+        for bundle in bundles
+        for one in _told_inside(bundle.folder, _validated(bundle, manner))
+    ]
+    first: dict[str, Validated] = {}
+    for one in found:
+        other = first.setdefault(str(one), one)
+        if other.definition.digest != one.definition.digest:
+            findings = Findings()
+            both = f"{other.path} and {one.path}"
+            if other.path == one.path:
+                both = f"two files that are called {one.file}, in different folders,"
+            findings.error(
+                "two-definitions",
+                f"{both} are both {one}",
+                "give one of them another version, or another name",
+                Position(one.path),
+            )
+            raise InvalidDefinition(str(one), findings)
+    return list({str(one): one for one in found}.values())
+
+
+def _told_inside(folder: str, validated: Iterator[Validated]) -> Iterator[Validated]:
+    """The same; a refusal of them all names the folder, too."""
+    try:
+        yield from validated
+    except InvalidDefinition as refused:
+        if not folder:
+            raise
+        found = [one.inside(folder) for one in refused.findings]
+        raise InvalidDefinition(folder, found) from refused
+
+
+def _validated(given: Bundle, manner: ValidationOptions) -> Iterator[Validated]:
+    bundle = _inside(given)
+    findings = Findings()
+    for message in path_findings(bundle.files):
+        findings.error("bad-path", message, "paths are relative, such as bin/plot")
+    if findings.has_errors:
+        raise InvalidDefinition(bundle.name or "bundle", findings)
+    if bundle.file.endswith(PYTHON_SUFFIX):
+        yield validate_python(bundle, manner)
+    elif FLOW_FILE in bundle.files and bundle.file in ("", FLOW_FILE):
+        yield validate_flow(bundle, manner)
+    elif not any(map(is_definition, bundle.files)) and python_files(bundle.files):
+        raise python_refused(bundle.name or "bundle")
+    else:
+        named = bool(given.name or given.version)
+        yield from validate_sips(bundle, manner, is_named=named)
+
+
+def _inside(bundle: Bundle) -> Bundle:
+    """A bundle of one folder is that of what lies in the folder, and may be called so."""
+    tops = {path.partition("/")[0] for path in bundle.files}
+    if len(tops) != 1 or any("/" not in path for path in bundle.files):
+        return bundle
+    (top,) = tops
+    return replace(
+        bundle,
+        files={path.partition("/")[2]: one for path, one in bundle.files.items()},
+        executable=frozenset(path.partition("/")[2] for path in bundle.executable),
+        name=bundle.name or top,
+        file=bundle.file.removeprefix(f"{top}/"),
+    )
