@@ -20,6 +20,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Self, TypeVar
 
+from tidewheel.scheduler.open_run import SchedulerHome, driver_of
+
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.memory import MemoryStore
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
@@ -47,7 +49,6 @@ from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.scheduler.run_driver import RunDriver
-from tidewheel.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.definitions.snapshot import Captured, capture, load_options, read_sip
 from tidewheel.services.service import ServiceReport, Surroundings
 

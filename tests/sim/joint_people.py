@@ -13,6 +13,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
+from tidewheel.scheduler.open_run import SchedulerHome, driver_of
+from tidewheel.scheduler.pending_batch import Work
+from tidewheel.scheduler.run_engine import Drive, Stage
+
 from tests.kit.faults import QUIET_AT
 from tests.kit.network import LATE_SECONDS_MAX
 from tests.kit.processes import Process
@@ -26,12 +30,8 @@ from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused, RunHeld, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.driving import Drive
-from tidewheel.scheduler.outcome import Work
 from tidewheel.scheduler.run_driver import RunDriver
 from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.stage import Stage
-from tidewheel.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 

@@ -13,6 +13,8 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from random import Random
 
+from tidewheel.scheduler.run_engine import Drive
+
 from tests.kit.campaign import Outcome
 from tests.kit.event_log import EVENTS_KEPT
 from tests.kit.faults import QUIET_AT
@@ -42,7 +44,6 @@ from tidewheel.core.queue.requests import Abilities, QueueSettings
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End
 from tidewheel.core.sched.persistence import rebuild
-from tidewheel.scheduler.driving import Drive
 from tidewheel.services.service import Service
 
 HORIZON = QUIET_AT + 2_000.0  # by then the run must have ended

@@ -7,6 +7,11 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
+from tidewheel.scheduler.event_handlers import (
+    EventHandlers,
+    HandlerSettings,
+    HandlerSurroundings,
+)
 
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.core.graph.findings import Findings
@@ -23,11 +28,6 @@ from tidewheel.scheduler.handler_templates import (
     TaskFacts,
     commands_for,
     filled,
-)
-from tidewheel.scheduler.handlers import (
-    EventHandlers,
-    HandlerSettings,
-    HandlerSurroundings,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
 

@@ -3,6 +3,8 @@
 from contextlib import asynccontextmanager
 
 import pytest
+from tidewheel.scheduler.open_run import SchedulerHome, driver_of
+from tidewheel.scheduler.service import QUIET_SECONDS, Standby
 
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
@@ -13,8 +15,6 @@ from tidewheel.core.operator.definition import NewRun, RunOptions
 from tidewheel.core.operator.requests import RunBatch, RunClaim
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
-from tidewheel.scheduler.standby import QUIET_SECONDS, Standby
-from tidewheel.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.definitions.snapshot import capture, load_options
 
 LEASE = 10.0

@@ -2,12 +2,13 @@
 
 import json
 
+from tidewheel.scheduler.event_outbox import NO_POINT, body_of, notice_of
+
 from tests.kit.scenario import compile_graph
 from tidewheel.core.operator.selection import read_point
 from tidewheel.core.queue.task import Instant
+from tidewheel.scheduler.broadcasts import Nodes
 from tidewheel.scheduler.handler_templates import HandledNotice, TaskFacts
-from tidewheel.scheduler.nodes import Nodes
-from tidewheel.scheduler.telling import NO_POINT, body_of, notice_of
 
 GRAPH = compile_graph("a", final=3)
 NODES = Nodes(GRAPH, "live", ())

@@ -35,9 +35,8 @@ from tidewheel.core.sched.persistence import changes, outdated
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.step import Outcome, step
 from tidewheel.core.sched.task_state import AtomValue, JobPhase, Key, Verdict, VerdictKind
-from tidewheel.scheduler.agenda import Agenda
-from tidewheel.scheduler.outcome import Work
-from tidewheel.scheduler.recent_past import RecentPast
+from tidewheel.scheduler.pending_batch import RecentPast, Work
+from tidewheel.scheduler.timers import Agenda
 
 STEPS_PER_BATCH_MAX = 1_000
 RENDERING = "late-rendering"  # the timer of a task that is submitted, and made in a later pass

@@ -15,7 +15,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMade
 from tidewheel.core.sched.task_state import Key
-from tidewheel.scheduler.driving import Drive
+from tidewheel.scheduler.run_engine import Drive
 from tidewheel.worker.jobs import START_FAILED
 
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "CUSTOM", "NORMAL")

@@ -14,13 +14,13 @@ from tidewheel.core.graph.node import NodeDef, Pairs
 from tidewheel.core.operator.names import DEFINITION, JobName
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.platforms import Platform
-from tidewheel.scheduler.job_place import ANY_WORKER, job_place
 from tidewheel.scheduler.job_script import (
     dummy_node,
     facts_text,
     node_text,
     polling_node,
 )
+from tidewheel.scheduler.placement import ANY_WORKER, job_place
 from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from tidewheel.core.sched.events import JobEnd, JobEnded
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.scheduler.driving import RENDERING, Drive, timer_key
-from tidewheel.scheduler.happenings import tell_failure
+from tidewheel.scheduler.job_events import tell_failure
+from tidewheel.scheduler.run_engine import RENDERING, Drive, timer_key
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.parameters import Values

@@ -9,7 +9,7 @@ from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import Event, JobEnd, JobEnded, JobSubmitted, OutputMade
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.task_state import JobPhase
-from tidewheel.scheduler.outcome import News
+from tidewheel.scheduler.pending_batch import News
 
 FAILED = "failed"
 SUBMISSION_FAILED = "submission failed"

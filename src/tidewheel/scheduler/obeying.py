@@ -25,14 +25,14 @@ from tidewheel.core.sched.effects import Effect
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import RunStore
 from tidewheel.quantities import parse_duration
-from tidewheel.scheduler.broadcast_rows import rows_of
-from tidewheel.scheduler.driving import timer_key
+from tidewheel.scheduler.broadcasts import rows_of
+from tidewheel.scheduler.run_engine import timer_key
 from tidewheel.scheduler.run_files import RunFolderUnusable
-from tidewheel.scheduler.run_timers import STOP_AT_TIME
+from tidewheel.scheduler.timers import STOP_AT_TIME
 from tidewheel.services.definitions.snapshot import reread, restore
 
 if TYPE_CHECKING:
-    from tidewheel.scheduler.stage import Stage
+    from tidewheel.scheduler.run_engine import Stage
 
 
 class Commands:

@@ -16,7 +16,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import KillJob, Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade
 from tidewheel.core.sched.task_state import Key
-from tidewheel.scheduler.driving import Drive, timer_key
+from tidewheel.scheduler.run_engine import Drive, timer_key
 from tidewheel.services.rehearsal.assumptions import Assumptions, Jobs
 
 PLAYED = "played"  # the timer at whose time a played job ends

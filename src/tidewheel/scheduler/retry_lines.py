@@ -12,7 +12,7 @@ from tidewheel.core.sched.events import Event, JobEnded, TimerFired
 from tidewheel.core.sched.spawn import RETRY
 from tidewheel.core.sched.step import Outcome
 from tidewheel.quantities import show_iso_duration
-from tidewheel.scheduler.driving import Drive
+from tidewheel.scheduler.run_engine import Drive
 
 
 def retry_lines(drive: Drive, event: Event, outcome: Outcome) -> Iterator[RunLogLine]:

@@ -33,15 +33,14 @@ from tidewheel.core.sched.events import RunStopped, StopMode
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.driving import undone
-from tidewheel.scheduler.hearing import (
+from tidewheel.scheduler.inbox import (
     hear_happenings,
     hear_objects,
     hear_timers,
     hear_xtriggers,
 )
-from tidewheel.scheduler.outcome import Work
-from tidewheel.scheduler.stage import Stage
+from tidewheel.scheduler.pending_batch import Work
+from tidewheel.scheduler.run_engine import Stage, undone
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 INBOX_MAX = 2_000

@@ -12,7 +12,7 @@ from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.stall import STALL
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
 from tidewheel.quantities import show_iso_duration
-from tidewheel.scheduler.driving import Drive, timer_key
+from tidewheel.scheduler.run_engine import Drive, timer_key
 
 STOP_AT_TIME = "stop"
 WORKFLOW_TIMEOUT = "workflow timeout"

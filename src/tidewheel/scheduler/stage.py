@@ -36,23 +36,20 @@ from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.platforms import Platform
-from tidewheel.scheduler.broadcasts import says_where
-from tidewheel.scheduler.driving import Drive, Surroundings, timer_key
-from tidewheel.scheduler.going_on import stop_point
-from tidewheel.scheduler.happenings import JobReports
-from tidewheel.scheduler.job_place import check_places, check_places_of
-from tidewheel.scheduler.late_stages import LateMeans, LateStages
-from tidewheel.scheduler.news import FAILURES, news_of
-from tidewheel.scheduler.nodes import Nodes
-from tidewheel.scheduler.obeying import Commands
-from tidewheel.scheduler.outcome import Work
-from tidewheel.scheduler.playing import PlayedJobs
-from tidewheel.scheduler.retry_lines import retry_lines
+from tidewheel.scheduler.broadcasts import Nodes, says_where
+from tidewheel.scheduler.command_handler import Commands
+from tidewheel.scheduler.deferred_stages import LateMeans, LateStages
+from tidewheel.scheduler.event_outbox import Telling
+from tidewheel.scheduler.job_events import JobReports
+from tidewheel.scheduler.pending_batch import Work
+from tidewheel.scheduler.placement import check_places, check_places_of
+from tidewheel.scheduler.restart_options import stop_point
+from tidewheel.scheduler.run_engine import Drive, Surroundings, timer_key
 from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.run_timers import RunTimers
-from tidewheel.scheduler.submitting import Submissions
-from tidewheel.scheduler.task_timers import TaskTimers
-from tidewheel.scheduler.telling import Telling
+from tidewheel.scheduler.simulated_jobs import PlayedJobs
+from tidewheel.scheduler.submissions import Submissions
+from tidewheel.scheduler.task_events import FAILURES, news_of, retry_lines
+from tidewheel.scheduler.timers import RunTimers, TaskTimers
 from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 

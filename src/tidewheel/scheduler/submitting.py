@@ -11,8 +11,8 @@ from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.task_state import Key
 from tidewheel.platforms import Platform
-from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts, XtriggerResults
-from tidewheel.scheduler.nodes import Nodes
+from tidewheel.scheduler.broadcasts import Nodes
+from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts, XtriggerResults
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 if TYPE_CHECKING:

@@ -20,18 +20,16 @@ from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
 from tidewheel.runners.python.functions import Functions
-from tidewheel.scheduler.going_on import check_final, options_from_now_on
-from tidewheel.scheduler.late_stages import LateMeans
+from tidewheel.scheduler.broadcasts import Nodes
+from tidewheel.scheduler.command_handler import Commands
+from tidewheel.scheduler.deferred_stages import LateMeans
+from tidewheel.scheduler.event_outbox import Outbox, Telling
 from tidewheel.scheduler.mail import MailSettings
-from tidewheel.scheduler.nodes import Nodes
-from tidewheel.scheduler.obeying import Commands
-from tidewheel.scheduler.pace import at_once
-from tidewheel.scheduler.run_driver import OnBatch, RunDriver
+from tidewheel.scheduler.restart_options import check_final, options_from_now_on
+from tidewheel.scheduler.run_driver import OnBatch, RunDriver, at_once
+from tidewheel.scheduler.run_engine import GivenAnew, Stage, Taken
 from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.stage import GivenAnew, Stage, Taken
-from tidewheel.scheduler.telling import Outbox, Telling
-from tidewheel.scheduler.xtrigger_calls import RunContext
-from tidewheel.scheduler.xtrigger_watches import XtriggerSurroundings
+from tidewheel.scheduler.xtrigger_calls import RunContext, XtriggerSurroundings
 from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.paths import run_directory

@@ -17,8 +17,8 @@ from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask
 from tidewheel.quantities import show_iso_duration
-from tidewheel.scheduler.driving import Drive, timer_key
-from tidewheel.scheduler.nodes import Nodes
+from tidewheel.scheduler.broadcasts import Nodes
+from tidewheel.scheduler.run_engine import Drive, timer_key
 
 SUBMISSION_TIMEOUT = "submission timeout"
 EXECUTION_TIMEOUT = "execution timeout"

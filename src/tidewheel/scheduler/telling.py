@@ -29,8 +29,8 @@ from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Unavailable
 from tidewheel.ports.runs import RunStore
-from tidewheel.scheduler.driving import Drive
-from tidewheel.scheduler.handlers import (
+from tidewheel.scheduler.broadcasts import Nodes
+from tidewheel.scheduler.event_handlers import (
     EventHandlers,
     HandledNotice,
     HandledRun,
@@ -38,16 +38,16 @@ from tidewheel.scheduler.handlers import (
     TaskFacts,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
-from tidewheel.scheduler.news import (
+from tidewheel.scheduler.pending_batch import News, Work
+from tidewheel.scheduler.run_engine import Drive
+from tidewheel.scheduler.run_files import RunFiles
+from tidewheel.scheduler.task_events import (
     FAILED,
     RETRY,
     SUBMISSION_FAILED,
     SUBMISSION_RETRY,
 )
-from tidewheel.scheduler.nodes import Nodes
-from tidewheel.scheduler.outcome import News, Work
-from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.task_timers import TASK_TIMERS
+from tidewheel.scheduler.timers import TASK_TIMERS
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.services.service import Surroundings
 

@@ -26,10 +26,8 @@ from tidewheel.core.operator.requests import StoredBroadcast, XtriggerResult
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.spawn import MESSAGE
 from tidewheel.core.sched.task_state import Key
-from tidewheel.scheduler.push_triggers import PushTriggers
-from tidewheel.scheduler.xtrigger_calls import call_for
-from tidewheel.scheduler.xtrigger_results import XtriggerResults
-from tidewheel.scheduler.xtrigger_watches import Watches, XtriggerSurroundings
+from tidewheel.scheduler.xtrigger_calls import Watches, XtriggerSurroundings, call_for
+from tidewheel.scheduler.xtriggers import PushTriggers, XtriggerResults
 from tidewheel.services.clock_triggers import WALL_CLOCK, ClockTriggers
 
 TRIGGER_ID = "CYLC_EXT_TRIGGER_ID"

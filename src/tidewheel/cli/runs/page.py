@@ -26,10 +26,9 @@ from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.task_state import JobPhase as TaskStage
 from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
-from tidewheel.scheduler.driving import timer_key
-from tidewheel.scheduler.happenings import MISTAKEN
-from tidewheel.scheduler.outcome import News, Work
-from tidewheel.scheduler.stage import Stage
+from tidewheel.scheduler.job_events import MISTAKEN
+from tidewheel.scheduler.pending_batch import News, Work
+from tidewheel.scheduler.run_engine import Stage, timer_key
 from tidewheel.services.service import ServiceReport
 
 if TYPE_CHECKING:

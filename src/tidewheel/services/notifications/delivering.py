@@ -17,8 +17,7 @@ from tidewheel.runners.process.event_handlers import HandlerCommand, HandlerEnd,
 from tidewheel.scheduler.mail import MailSettings, smtp_sender
 from tidewheel.services.notifications import webhook
 from tidewheel.services.notifications.messages import Message, document, facts, text_of
-from tidewheel.services.notifications.rules import MailTo, Rule, RunCommand, Webhook
-from tidewheel.services.notifications.templates import filled
+from tidewheel.services.notifications.rules import MailTo, Rule, RunCommand, Webhook, filled
 
 SECONDS_MAX = 30.0  # of any delivery; the lease of the notifier lasts longer
 COMMAND_SECONDS_MAX = 25.0

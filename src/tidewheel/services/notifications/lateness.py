@@ -18,10 +18,10 @@ from tidewheel.core.sched.persistence import PooledTaskRow, PutTask
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.services.notifications.diary import Diary
+from tidewheel.services.notifications.detection import named
 from tidewheel.services.notifications.messages import Message, message_id
 from tidewheel.services.notifications.rules import LATE, Rule
-from tidewheel.services.notifications.watching import named
+from tidewheel.services.notifications.state import Diary
 from tidewheel.services.workflow_state import DefinitionOf
 
 

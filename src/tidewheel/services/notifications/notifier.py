@@ -31,8 +31,17 @@ from tidewheel.core.queue.lease import Notebook
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.services.notifications.delivering import Means, deliver
-from tidewheel.services.notifications.diary import (
+from tidewheel.services.notifications.delivery import Means, deliver
+from tidewheel.services.notifications.detection import (
+    LateWatch,
+    Noticed,
+    message_for,
+    noticed,
+    stuck_because,
+)
+from tidewheel.services.notifications.messages import Message, message_id
+from tidewheel.services.notifications.rules import STALL, Rule, RulesInForce
+from tidewheel.services.notifications.state import (
     NAME,
     Diary,
     Owner,
@@ -42,12 +51,6 @@ from tidewheel.services.notifications.diary import (
     read_owner,
     write_diary,
 )
-from tidewheel.services.notifications.lateness import LateWatch
-from tidewheel.services.notifications.messages import Message, message_id
-from tidewheel.services.notifications.rules import STALL, Rule
-from tidewheel.services.notifications.rules_file import RulesInForce
-from tidewheel.services.notifications.stuck import stuck_because
-from tidewheel.services.notifications.watching import Noticed, message_for, noticed
 from tidewheel.services.service import Backoff, Service, ServiceReport, Surroundings
 from tidewheel.services.state_documents import definitions_of
 from tidewheel.services.workflow_state import remembering

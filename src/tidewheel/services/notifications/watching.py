@@ -12,7 +12,6 @@ from typing import NamedTuple
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.operator.stream import RunEvent
 from tidewheel.core.sched.task_state import Key
-from tidewheel.services.notifications.diary import Diary
 from tidewheel.services.notifications.messages import (
     REASON_MAX,
     TASKS_NAMED_MAX,
@@ -28,6 +27,7 @@ from tidewheel.services.notifications.rules import (
     STOPPED,
     Rule,
 )
+from tidewheel.services.notifications.state import Diary
 from tidewheel.views.event_documents import changed_tasks
 
 _OF_RUNS = {"stalled": STALL, "completed": COMPLETED, "stopped": STOPPED, "error": ERROR}

@@ -19,11 +19,8 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
 from tidewheel.core.queue.task import Instant
-from tidewheel.services.rehearsal.agenda import Agenda, Occasion, Timer, occasion_of_clock
 from tidewheel.services.rehearsal.assumptions import Assumptions, Jobs
-from tidewheel.services.rehearsal.clocks import Clocks
-from tidewheel.services.rehearsal.record import Rehearsal, Submission, WaitedFor
-from tidewheel.services.rehearsal.scheduling import (
+from tidewheel.services.rehearsal.core_run import (
     CancelTimer,
     CheckXtrigger,
     DropXtrigger,
@@ -36,7 +33,15 @@ from tidewheel.services.rehearsal.scheduling import (
     Submitted,
     Wanted,
 )
-from tidewheel.services.rehearsal.slots import Slots
+from tidewheel.services.rehearsal.play import (
+    Agenda,
+    Clocks,
+    Occasion,
+    Slots,
+    Timer,
+    occasion_of_clock,
+)
+from tidewheel.services.rehearsal.record import Rehearsal, Submission, WaitedFor
 
 SUBMISSIONS_MAX = 1_000_000  # that are kept in memory
 STEPS_BETWEEN_NEWS = 2_000
