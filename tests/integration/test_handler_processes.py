@@ -9,7 +9,7 @@ from tidewheel.core.graph.node import Events, NodeDef
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
 from tidewheel.runners.handler_processes import HandlerCommand, run_handler
 from tidewheel.runners.process_table import read_row
-from tidewheel.scheduler.handlers import (
+from tidewheel.scheduler.event_handlers import (
     EventHandlers,
     HandledNotice,
     HandledRun,

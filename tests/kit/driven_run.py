@@ -46,8 +46,8 @@ from tidewheel.core.sched.plan import Plan
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.loading import SourceOptions
 from tidewheel.formats.flow_cylc.workflow import load_workflow
+from tidewheel.scheduler.open_run import SchedulerHome, driver_of
 from tidewheel.scheduler.run_driver import RunDriver
-from tidewheel.scheduler.taking import SchedulerHome, driver_of
 from tidewheel.services.definitions.kept import Captured, capture, load_options, read_sip
 from tidewheel.services.service import ServiceReport, Surroundings
 

@@ -17,17 +17,17 @@ from tidewheel.formats.flow_cylc.node_checks import handler_problem
 from tidewheel.formats.flow_cylc.reading import read_flow
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
 from tidewheel.runners.handler_processes import HandlerEnd
+from tidewheel.scheduler.event_handlers import (
+    EventHandlers,
+    HandlerSettings,
+    HandlerSurroundings,
+)
 from tidewheel.scheduler.handler_templates import (
     HandledNotice,
     HandledRun,
     TaskFacts,
     commands_for,
     filled,
-)
-from tidewheel.scheduler.handlers import (
-    EventHandlers,
-    HandlerSettings,
-    HandlerSurroundings,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
 

@@ -13,7 +13,7 @@ from tidewheel.core.operator.run_log import Line
 from tidewheel.core.queue.task import Instant
 from tidewheel.runners.processes import this_process
 from tidewheel.scheduler.run_files import LOGS_KEPT, RunFiles
-from tidewheel.scheduler.run_owner import note_store, take_folder
+from tidewheel.scheduler.run_folder_lock import note_store, take_folder
 from tidewheel.services.file_removal import (
     find_orphans,
     remove_folder,

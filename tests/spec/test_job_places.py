@@ -13,8 +13,8 @@ from tidewheel.core.graph.node import Place
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.platforms import Platform, read_platforms
-from tidewheel.scheduler.job_place import check_places
-from tidewheel.scheduler.job_task import JobWriter
+from tidewheel.scheduler.placement import check_places
+from tidewheel.scheduler.submissions import JobWriter
 
 HPC = Platform(
     name="hpc",

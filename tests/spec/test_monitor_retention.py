@@ -14,7 +14,7 @@ from tidewheel.core.operator.requests import Batch, RunClaim
 from tidewheel.core.queue.requests import HostProcess, Page, TaskFilter, UsageSample
 from tidewheel.core.queue.task import Instant, Need, NewTask, TaskId
 from tidewheel.errors import Duplicate, NotFound
-from tidewheel.scheduler.run_owner import take_folder
+from tidewheel.scheduler.run_folder_lock import take_folder
 from tidewheel.services.home_folders import (
     attempt_directory,
     run_directory,

@@ -8,7 +8,7 @@ from tests.support.run_jobs import node, run_facts, submission
 from tidewheel.core.operator.definition import StoredDefinition, StoredFile
 from tidewheel.errors import NotFound, Refused, RunnerUnable, StoreUnreachable
 from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.run_owner import STORE
+from tidewheel.scheduler.run_folder_lock import STORE
 from tidewheel.services.run_supplies import Supplies, held_definition, wanted_definition
 
 

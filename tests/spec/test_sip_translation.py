@@ -8,7 +8,7 @@ import pytest
 from tests.support.sips import definition, graph_of, sip, stage, with_compose
 from tidewheel.formats.sip.judging import judge
 from tidewheel.formats.sip.translation import stage_environment, stage_scripts
-from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts
+from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
 
 FACTS = RunFacts(
     number=1,

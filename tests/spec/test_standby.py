@@ -13,8 +13,8 @@ from tidewheel.core.operator.definition import NewRun, RunOptions
 from tidewheel.core.operator.requests import Batch, RunClaim
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
-from tidewheel.scheduler.standby import QUIET_SECONDS, Standby
-from tidewheel.scheduler.taking import SchedulerHome, driver_of
+from tidewheel.scheduler.open_run import SchedulerHome, driver_of
+from tidewheel.scheduler.service import QUIET_SECONDS, SchedulerService
 from tidewheel.services.definitions.kept import capture, load_options
 
 LEASE = 10.0
@@ -94,7 +94,7 @@ class Station:
 
         settings = SchedulerSettings(**settings)
         around = self.world.surroundings()
-        return Standby(self.world.store, driving, settings, around, self.deliver)
+        return SchedulerService(self.world.store, driving, settings, around, self.deliver)
 
     async def view(self, number):
         return await self.world.store.run(number)

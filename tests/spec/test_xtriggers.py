@@ -12,10 +12,11 @@ from tidewheel.core.operator.requests import Broadcast, XtriggerResult
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused, StoreBusy
 from tidewheel.runners.functions import FunctionAnswer, FunctionFailure
-from tidewheel.scheduler.xtrigger_calls import RunContext, call_for
-from tidewheel.scheduler.xtrigger_watches import (
+from tidewheel.scheduler.xtrigger_calls import (
+    RunContext,
     XtriggerSettings,
     XtriggerSurroundings,
+    call_for,
 )
 from tidewheel.scheduler.xtriggers import Satisfied, Xtriggers
 from tidewheel.services.clock_triggers import ClockTriggers

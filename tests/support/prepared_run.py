@@ -32,7 +32,7 @@ from tidewheel.core.sched.events import Event, JobEnd
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
-from tidewheel.scheduler.run_owner import take_folder
+from tidewheel.scheduler.run_folder_lock import take_folder
 from tidewheel.services.definitions.kept import capture, load_options
 from tidewheel.wiring.machine import this_process
 

@@ -14,7 +14,7 @@ from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.own_programs import write_programs
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
-from tidewheel.scheduler.job_task import JobFacts, JobWriter, RunFacts
+from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
 from tidewheel.services.home_folders import tasks_directory
 from tidewheel.worker.workplace import JobFolders
 

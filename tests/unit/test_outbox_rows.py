@@ -5,12 +5,12 @@ import json
 from tests.kit.scenario import compile_graph
 from tidewheel.core.operator.point_texts import read_point
 from tidewheel.core.queue.task import Instant
+from tidewheel.scheduler.effective_settings import EffectiveSettings
+from tidewheel.scheduler.event_outbox import NO_POINT, body_of, notice_of
 from tidewheel.scheduler.handler_templates import HandledNotice, TaskFacts
-from tidewheel.scheduler.nodes import Nodes
-from tidewheel.scheduler.telling import NO_POINT, body_of, notice_of
 
 GRAPH = compile_graph("a", final=3)
-NODES = Nodes(GRAPH, "live", ())
+NODES = EffectiveSettings(GRAPH, "live", ())
 SECOND = read_point(GRAPH.cycling, "2")
 OF_A_TASK = HandledNotice(
     event="failed",

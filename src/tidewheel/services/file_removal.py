@@ -26,7 +26,7 @@ from tidewheel.core.queue.requests import Page, TaskFilter
 from tidewheel.ports.store import Store
 from tidewheel.runners.job_directory import STATUS_NAME, parse_status
 from tidewheel.runners.processes import boot_id, is_alive
-from tidewheel.scheduler.run_owner import OWNER, STORE, owner_text
+from tidewheel.scheduler.run_folder_lock import OWNER, STORE, owner_text
 from tidewheel.services.home_folders import runs_directory, store_name, tasks_directory
 
 GOING = ".removed-"  # how folders are called that are being emptied

@@ -122,7 +122,7 @@ class StoreRunDoor:
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
         from tidewheel.platforms import read_platforms
-        from tidewheel.scheduler.job_place import check_places
+        from tidewheel.scheduler.placement import check_places
         from tidewheel.services.definitions.kept import check_definition
 
         def check_jobs(graph: Graph, findings: Findings) -> None:
@@ -135,7 +135,7 @@ class StoreRunDoor:
         return await self._store.create_run(replace(new, given=given))
 
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
-        from tidewheel.scheduler.taking import check_given
+        from tidewheel.scheduler.open_run import check_given
 
         view = await self._store.find_run(run)
         await check_given(view, given, self._home, self._store)

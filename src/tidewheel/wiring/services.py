@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tidewheel.core.operator.definition import RunOptions
     from tidewheel.core.operator.views import RunView
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
-    from tidewheel.scheduler.standby import Standby
+    from tidewheel.scheduler.service import SchedulerService
     from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.service import OnReport, Surroundings
@@ -97,10 +97,10 @@ async def driving(  # noqa: PLR0913 - each by name
     """
     from tidewheel.core.operator.requests import RunClaim
     from tidewheel.runners.processes import is_process_alive
-    from tidewheel.scheduler.handlers_voice import handlers_voice
-    from tidewheel.scheduler.pace import as_compatible
-    from tidewheel.scheduler.run_owner import note_store, take_folder
-    from tidewheel.scheduler.taking import SchedulerHome, check_given, driver_of
+    from tidewheel.scheduler.handler_socket import handlers_voice
+    from tidewheel.scheduler.open_run import SchedulerHome, check_given, driver_of
+    from tidewheel.scheduler.run_driver import as_compatible
+    from tidewheel.scheduler.run_folder_lock import note_store, take_folder
     from tidewheel.services.home_folders import run_directory
 
     if given is not None:
@@ -142,9 +142,9 @@ async def deliver_left(
 ) -> int:
     """Call the event handlers of a run that is over and whose scheduler died before it could;
     of how many events."""
-    from tidewheel.scheduler.handlers_voice import handlers_voice
-    from tidewheel.scheduler.run_owner import note_store, take_folder
-    from tidewheel.scheduler.taking import SchedulerHome, deliver_left
+    from tidewheel.scheduler.handler_socket import handlers_voice
+    from tidewheel.scheduler.open_run import SchedulerHome, deliver_left
+    from tidewheel.scheduler.run_folder_lock import note_store, take_folder
     from tidewheel.services.home_folders import run_directory
 
     take_folder(run, home)
@@ -169,9 +169,9 @@ def build_standby(
     *,
     on_report: OnReport | None = None,
     on_batch: OnBatch | None = None,
-) -> Standby:
+) -> SchedulerService:
     """Whoever takes over runs of this store."""
-    from tidewheel.scheduler.standby import Standby
+    from tidewheel.scheduler.service import SchedulerService
 
     def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
         return driving(
@@ -188,7 +188,7 @@ def build_standby(
     def deliver(run: RunView) -> Awaitable[int]:
         return deliver_left(where, store, run, home, on_report)
 
-    return Standby(store, drive, settings, surroundings(on_report), deliver)
+    return SchedulerService(store, drive, settings, surroundings(on_report), deliver)
 
 
 def build_monitor(

@@ -1,21 +1,28 @@
-"""The nodes of a run as their tasks find them: with what was broadcast to them."""
+"""The settings that tasks of a run have: the definition in force, and what was broadcast."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef, RunMode, Scripts
 from tidewheel.core.operator.requests import Broadcast
 from tidewheel.core.sched.states import Key
-from tidewheel.scheduler.broadcasts import settings_for, with_settings
+from tidewheel.scheduler.broadcasts import EVERY_POINT, settings_for, with_settings
+from tidewheel.services.definitions.kept import RestoredDefinition
 
-EVERY_POINT = "*"
+
+class DefinitionInForce(NamedTuple):
+    """The definition that a run has from now on, for all that keep something of it."""
+
+    digest: str
+    restored: RestoredDefinition
 
 
-class Nodes:
-    """Settings of tasks to come. Without broadcasts a node is what the definition says."""
+class EffectiveSettings:
+    """The settings of tasks to come. Without broadcasts a node is what the definition says."""
 
     def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[Broadcast]) -> None:
         self._graph = graph
@@ -25,8 +32,9 @@ class Nodes:
         for one in broadcasts:
             self.put(one)
 
-    def reload(self, graph: Graph) -> None:
-        self._graph = graph
+    def reload(self, new: DefinitionInForce) -> None:
+        """Takes another definition; what was broadcast stays."""
+        self._graph = new.restored.graph
 
     def put(self, one: Broadcast) -> None:
         """Set, or without a value take back. The latest counts most, so it goes to the end."""
@@ -65,7 +73,7 @@ class Nodes:
 
     def nodes_with(self, rows: Sequence[Broadcast]) -> list[NodeDef]:
         """Those that these broadcasts concern, each as it would be with them."""
-        after = Nodes(self._graph, self._mode, [*self.broadcasts, *rows]).broadcasts
+        after = EffectiveSettings(self._graph, self._mode, [*self.broadcasts, *rows]).broadcasts
         found: dict[tuple[str, str], NodeDef] = {}
         for one in rows:
             for name, known in self._graph.nodes.items():

@@ -1,8 +1,8 @@
-"""With what a run is carried on: options given anew, and the stop point that counts."""
+"""The options with which a run is carried on, and the stop point that counts then."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
@@ -10,6 +10,17 @@ from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.sched.pool import Pool, RunStatus
 from tidewheel.core.sched.states import Standing
 from tidewheel.errors import Refused
+from tidewheel.services.definitions.kept import RestoredDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartOptions:
+    """Options that were given when a run was carried on, and the run as it is with them."""
+
+    given: RunOptions
+    options: RunOptions
+    restored: RestoredDefinition
+
 
 # What a run is cannot be changed after its start, by the option that would.
 FIXED = {
