@@ -18,7 +18,7 @@ from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade
 from tidewheel.core.sched.states import Key
 from tidewheel.scheduler.effective_settings import DefinitionInForce
 from tidewheel.scheduler.timers import timer_key
-from tidewheel.services.rehearsal.assumptions import Assumptions, Jobs
+from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
 
 if TYPE_CHECKING:
     from tidewheel.scheduler.run_engine import RunEngine
@@ -31,12 +31,12 @@ class SimulatedJobs:
     """Plays the jobs of one run."""
 
     def __init__(self, graph: Graph) -> None:
-        self._jobs = Jobs(graph, Assumptions(), graph.cycling.style.text)
+        self._jobs = AssumedJobs(graph, Assumptions(), graph.cycling.style.text)
 
     def reload(self, new: DefinitionInForce) -> None:
         """Takes another definition."""
         graph = new.restored.graph
-        self._jobs = Jobs(graph, Assumptions(), graph.cycling.style.text)
+        self._jobs = AssumedJobs(graph, Assumptions(), graph.cycling.style.text)
 
     def begin(self, engine: RunEngine, one: Submit, mode: RunMode, now: Instant) -> None:
         """Begins one; it ends when its time is over, or at once."""

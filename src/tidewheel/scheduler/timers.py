@@ -38,50 +38,77 @@ def timer_key(task: Key | None, name: str) -> TimerKey:
     return TimerKey(None, "", name) if task is None else TimerKey(task[0], task[1], name)
 
 
-class StoredTimers:
-    """A heap of the timers of one run. A timer that is set again is moved; the heap is cleaned
-    lazily."""
+class TimerHeap:
+    """Timers, the earliest first; of the same time, in the order in which they were set.
 
-    def __init__(self, timers: Iterable[Timer] = ()) -> None:
+    A timer that is set again is moved; the heap is cleaned lazily.
+    """
+
+    def __init__(self) -> None:
         self._at: dict[TimerKey, Instant] = {}
         self._heap: list[tuple[Instant, int, TimerKey]] = []
         self._order = 0
+
+    def set(self, key: TimerKey, at: Instant) -> None:
+        """Sets a timer, or moves it."""
+        self._order += 1
+        self._at[key] = at
+        heappush(self._heap, (at, self._order, key))
+
+    def cancel(self, key: TimerKey) -> bool:
+        """Takes a timer back; False: there was none."""
+        return self._at.pop(key, None) is not None
+
+    def at(self, key: TimerKey) -> Instant | None:
+        """Returns when its time comes; None: there is no such timer."""
+        return self._at.get(key)
+
+    def __contains__(self, key: TimerKey) -> bool:
+        return key in self._at
+
+    def next_at(self) -> Instant | None:
+        """Returns when the earliest is due; None: there is none."""
+        heap = self._heap
+        while heap and self._at.get(heap[0][2]) != heap[0][0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
+
+    def pop(self) -> TimerKey:
+        """Takes the earliest out, after `next_at` has found it."""
+        key = heappop(self._heap)[2]
+        del self._at[key]
+        return key
+
+
+class StoredTimers(TimerHeap):
+    """The timers of one run, and those of their changes that the store was not told yet."""
+
+    def __init__(self, timers: Iterable[Timer] = ()) -> None:
+        super().__init__()
         # What the store was not told yet; None: the timer is gone.
         self._changed: dict[TimerKey, Instant | None] = {}
         self._stored: set[TimerKey] = set()
         for timer in timers:
             key = TimerKey(timer.point, timer.name, timer.timer)
             self._stored.add(key)
-            self._put(key, timer.at)
+            super().set(key, timer.at)
 
     def set(self, key: TimerKey, at: Instant) -> None:
-        self._put(key, at)
+        super().set(key, at)
         self._changed[key] = at
 
-    def cancel(self, key: TimerKey) -> None:
-        if self._at.pop(key, None) is not None:
+    def cancel(self, key: TimerKey) -> bool:
+        is_gone = super().cancel(key)
+        if is_gone:
             self._changed[key] = None
-
-    def at(self, key: TimerKey) -> Instant | None:
-        """When its time comes; None: there is no such timer."""
-        return self._at.get(key)
-
-    def __contains__(self, key: TimerKey) -> bool:
-        return key in self._at
+        return is_gone
 
     def due(self, now: Instant) -> Iterator[TimerKey]:
-        """Those whose time has come, one after the other; also ones set meanwhile."""
+        """Takes out those whose time has come, one after the other; also ones set meanwhile."""
         while (at := self.next_at()) is not None and at <= now:
-            key = heappop(self._heap)[2]
-            del self._at[key]
+            key = self.pop()
             self._changed[key] = None
             yield key
-
-    def next_at(self) -> Instant | None:
-        heap = self._heap
-        while heap and self._at.get(heap[0][2]) != heap[0][0]:
-            heappop(heap)
-        return heap[0][0] if heap else None
 
     def take_changes(self) -> tuple[list[Timer], list[TimerKey]]:
         """What the store has to be told: timers that were set, and those that are gone.
@@ -94,11 +121,6 @@ class StoredTimers:
         self._stored.difference_update(gone)
         self._stored.update(TimerKey(*one[:3]) for one in there)
         return there, gone
-
-    def _put(self, key: TimerKey, at: Instant) -> None:
-        self._order += 1
-        self._at[key] = at
-        heappush(self._heap, (at, self._order, key))
 
 
 STOP_AT_TIME = "stop"
