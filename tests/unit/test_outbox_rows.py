@@ -5,7 +5,7 @@ import json
 from tests.kit.scenario import compile_graph
 from tidewheel.core.operator.point_texts import read_point
 from tidewheel.core.queue.task import Instant
-from tidewheel.scheduler.effective_settings import EffectiveSettings
+from tidewheel.scheduler.broadcasts import EffectiveSettings
 from tidewheel.scheduler.event_outbox import NO_POINT, body_of, notice_of
 from tidewheel.scheduler.handler_templates import HandledNotice, TaskFacts
 

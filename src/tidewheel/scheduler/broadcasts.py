@@ -3,6 +3,9 @@
 A setting is written as in flow.cylc with its section before it: `script`, `[environment]NAME`,
 `[events]execution timeout`. Values are read as flow.cylc reads them. A broadcast to a point
 counts more than one to all points, and one to a nearer namespace more than one to a family.
+
+`rows_of` turns the command into rows. `EffectiveSettings` has the settings that tasks of a run
+find: those of the definition in force, with what was broadcast over them.
 """
 
 from __future__ import annotations
@@ -16,17 +19,19 @@ from textwrap import dedent
 from typing import Any, NamedTuple
 
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
+from tidewheel.core.graph.node import NodeDef, Pairs, RunMode, Scripts
 from tidewheel.core.graph.spelling import nearest
 from tidewheel.core.operator import commands
 from tidewheel.core.operator.point_texts import read_point
 from tidewheel.core.operator.requests import Broadcast
+from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS
 from tidewheel.formats.flow_cylc.node_groups import SCRIPT_ITEMS
 from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
 from tidewheel.formats.flow_cylc.values import Kind
+from tidewheel.services.definitions.kept import RestoredDefinition
 
 EVERY_POINT = "*"
 Setting = tuple[str, str]  # the item with its section, and the value as it was written
@@ -93,7 +98,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ONE_TEXT = (Kind.TEXT,)
 
 
-class Applied(NamedTuple):
+class ReadSetting(NamedTuple):
     """How a value becomes part of a node."""
 
     read: Callable[[str], object]
@@ -184,7 +189,7 @@ def says_where(item: str) -> bool:
 
 
 @cache
-def _applied(item: str) -> Applied:
+def _applied(item: str) -> ReadSetting:
     for refused, why in _UNCHANGEABLE.items():
         if item == refused or (refused.endswith("]") and item.startswith(refused)):
             raise Refused(f"{item} cannot be broadcast: {why}")
@@ -195,17 +200,17 @@ def _applied(item: str) -> Applied:
     read = _text if spec.kind in _ONE_TEXT else spec.read
     section, _, name = item.removeprefix("[").partition("]")
     if item.startswith("[") and section in _PAIRS:
-        return Applied(read, _pair_putter(section, name))
+        return ReadSetting(read, _pair_putter(section, name))
     if item in _HANDLERS:
-        return Applied(read, _handler_putter(_HANDLERS[item]))
+        return ReadSetting(read, _handler_putter(_HANDLERS[item]))
     if item == "run mode":
-        return Applied(
+        return ReadSetting(
             read, lambda node, value: replace(node, run_mode=RunMode(value or "live"))
         )
     if item in _FIELDS:
-        return Applied(read, _field_putter(*_FIELDS[item], spec.default))
+        return ReadSetting(read, _field_putter(*_FIELDS[item], spec.default))
     # Accepted for existing scripts, without an effect here, as in a definition.
-    return Applied(read, lambda node, _: node)
+    return ReadSetting(read, lambda node, _: node)
 
 
 def _spec(item: str) -> ItemSpec:
@@ -377,3 +382,80 @@ def _namespace(name: str, graph: Graph) -> str:
         hint = f"did you mean {like}?" if like else "tidewheel list shows tasks and families"
         raise Refused(f"there is no task or family {name}; {hint}")
     return name
+
+
+class DefinitionInForce(NamedTuple):
+    """The definition that a run has from now on, for all that keep something of it."""
+
+    digest: str
+    restored: RestoredDefinition
+
+
+class EffectiveSettings:
+    """The settings of tasks to come. Without broadcasts a node is what the definition says."""
+
+    def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[Broadcast]) -> None:
+        self._graph = graph
+        self._mode = RunMode(mode)
+        # By point: xtriggers leave a few for each, and a task asks for its own point only.
+        self._by_point: dict[str, dict[tuple[str, str], Broadcast]] = {}
+        for one in broadcasts:
+            self.put(one)
+
+    def reload(self, new: DefinitionInForce) -> None:
+        """Takes another definition; what was broadcast stays."""
+        self._graph = new.restored.graph
+
+    def put(self, one: Broadcast) -> None:
+        """Set, or without a value take back. The latest counts most, so it goes to the end."""
+        there = self._by_point.setdefault(one.point, {})
+        there.pop((one.namespace, one.setting), None)
+        if one.value is not None:
+            there[one.namespace, one.setting] = one
+        elif not there:
+            del self._by_point[one.point]
+
+    @property
+    def has_broadcasts(self) -> bool:
+        return bool(self._by_point)
+
+    @property
+    def broadcasts(self) -> list[Broadcast]:
+        return [one for there in self._by_point.values() for one in there.values()]
+
+    def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
+        """``scripts`` are those of a task that is known only now; broadcasts count more."""
+        known = self._graph.nodes.get(key[1])
+        if known is None:  # a reload removed it; its job may not know
+            return NodeDef(name=key[1])
+        node = known.definition
+        if scripts is not None:
+            node = replace(node, scripts=scripts)
+        if not self._by_point:
+            return node
+        text = self._graph.cycling.style.text(key[0])
+        there = (self._by_point.get(point, {}) for point in (EVERY_POINT, text))
+        found = [one for rows in there for one in rows.values()]
+        if not found:
+            return node
+        settings = settings_for(found, text, node.lineage or (node.name,))
+        return with_settings(node, settings) if settings else node
+
+    def nodes_with(self, rows: Sequence[Broadcast]) -> list[NodeDef]:
+        """Those that these broadcasts concern, each as it would be with them."""
+        after = EffectiveSettings(self._graph, self._mode, [*self.broadcasts, *rows]).broadcasts
+        found: dict[tuple[str, str], NodeDef] = {}
+        for one in rows:
+            for name, known in self._graph.nodes.items():
+                node = known.definition
+                lineage = node.lineage or (name,)
+                if one.namespace in lineage and (one.point, name) not in found:
+                    settings = settings_for(after, one.point, lineage)
+                    found[one.point, name] = with_settings(node, settings)
+        return list(found.values())
+
+    def mode(self, key: Key) -> RunMode:
+        """How a task is run: what the run says, unless it is live and the node says more."""
+        if self._mode is not RunMode.LIVE:
+            return self._mode
+        return self.node(key).run_mode

@@ -30,7 +30,7 @@ from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import Unavailable
 from tidewheel.ports.runs import RunStore
-from tidewheel.scheduler.effective_settings import DefinitionInForce, EffectiveSettings
+from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.event_handlers import (
     EventHandlers,
     HandledNotice,

@@ -22,7 +22,7 @@ from tidewheel.core.sched.events import TimerFired, XtriggerSatisfied
 from tidewheel.ports.blocks import BlockStore
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.command_handler import answer_command
-from tidewheel.scheduler.deferred_rendering import RENDERING
+from tidewheel.scheduler.deferred_stages import RENDERING
 from tidewheel.scheduler.job_events import job_over, job_said, job_started
 from tidewheel.scheduler.simulated_jobs import PLAYED
 

@@ -20,8 +20,8 @@ from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
 from tidewheel.runners.functions import Functions
-from tidewheel.scheduler.deferred_rendering import RenderingMeans
-from tidewheel.scheduler.effective_settings import EffectiveSettings
+from tidewheel.scheduler.broadcasts import EffectiveSettings
+from tidewheel.scheduler.deferred_stages import RenderingMeans
 from tidewheel.scheduler.event_outbox import EventDelivery, OutboxRows
 from tidewheel.scheduler.mail import MailSettings
 from tidewheel.scheduler.restart_options import RestartOptions, check_final, options_from_now_on

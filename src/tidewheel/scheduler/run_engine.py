@@ -66,13 +66,12 @@ from tidewheel.core.sched.step import Outcome, step
 from tidewheel.core.sched.trigger_log import trigger_line
 from tidewheel.errors import Refused
 from tidewheel.platforms import Platform
-from tidewheel.scheduler.broadcasts import says_where
-from tidewheel.scheduler.deferred_rendering import (
+from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings, says_where
+from tidewheel.scheduler.deferred_stages import (
     RENDERING,
-    DeferredRendering,
+    DeferredStages,
     RenderingMeans,
 )
-from tidewheel.scheduler.effective_settings import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.event_outbox import EventDelivery
 from tidewheel.scheduler.job_events import job_polled
 from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
@@ -170,7 +169,7 @@ class RunEngine:
         self._submissions = Submissions(
             self.run, in_force, self.settings, self.xtriggers, self._platforms
         )
-        self.deferred = DeferredRendering(means, self.restored.stages, self._submissions)
+        self.deferred = DeferredStages(means, self.restored.stages, self._submissions)
         # All that keep something of the definition take another one in this order, before the
         # core does, which may submit new tasks at once; see `_take_definition`.
         self._redefined = (

@@ -16,7 +16,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import KillJob, Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade
 from tidewheel.core.sched.states import Key
-from tidewheel.scheduler.effective_settings import DefinitionInForce
+from tidewheel.scheduler.broadcasts import DefinitionInForce
 from tidewheel.scheduler.timers import timer_key
 from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
 

@@ -20,7 +20,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.effects import Submit
 from tidewheel.platforms import Platform
-from tidewheel.scheduler.effective_settings import DefinitionInForce, EffectiveSettings
+from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.job_script import (
     dummy_node,
     facts_text,

@@ -44,7 +44,7 @@ _BEFORE = (
 _NOTICES = ("expired", "blocked", "lost")
 
 
-class Told(NamedTuple):
+class StepReport(NamedTuple):
     """What people are told of one step."""
 
     log: list[Line]
@@ -58,7 +58,9 @@ class TaskEvents:
         self._pool = pool
         self._log = RunLog(pool)
 
-    def told(self, event: Event, outcome: Outcome, before: Stage | None, failure: str) -> Told:
+    def told(
+        self, event: Event, outcome: Outcome, before: Stage | None, failure: str
+    ) -> StepReport:
         """Returns what a step is worth saying.
 
         `before` is the stage that the task had: what its job went through unheard happened,
@@ -80,7 +82,7 @@ class TaskEvents:
                 log += self._retry_lines(of_job, effect, event.at)
         if type(event) is TimerFired and event.name == RETRY_TIMER and event.task is not None:
             log.append(_retry_begins(self._pool, event.task, event.at))
-        return Told(log, [*_news(event, outcome, before, retry), *noticed])
+        return StepReport(log, [*_news(event, outcome, before, retry), *noticed])
 
     def said(self, key: Key, text: str, level: str, how: str) -> Line:
         """Returns the line of the log about a message of a job."""

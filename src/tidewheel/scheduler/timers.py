@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tidewheel.core.cycling.calendar import Calendar
 from tidewheel.core.graph.graph import Graph
@@ -27,9 +27,9 @@ from tidewheel.core.sched.states import Key, Stage, Task
 from tidewheel.core.sched.step import Outcome
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
 from tidewheel.quantities import show_iso_duration
-from tidewheel.scheduler.effective_settings import DefinitionInForce, EffectiveSettings
 
 if TYPE_CHECKING:
+    from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
     from tidewheel.scheduler.run_engine import RunEngine
 
 
@@ -38,32 +38,35 @@ def timer_key(task: Key | None, name: str) -> TimerKey:
     return TimerKey(None, "", name) if task is None else TimerKey(task[0], task[1], name)
 
 
-class TimerHeap:
+K = TypeVar("K")
+
+
+class TimerHeap(Generic[K]):
     """Timers, the earliest first; of the same time, in the order in which they were set.
 
     A timer that is set again is moved; the heap is cleaned lazily.
     """
 
     def __init__(self) -> None:
-        self._at: dict[TimerKey, Instant] = {}
-        self._heap: list[tuple[Instant, int, TimerKey]] = []
+        self._at: dict[K, Instant] = {}
+        self._heap: list[tuple[Instant, int, K]] = []
         self._order = 0
 
-    def set(self, key: TimerKey, at: Instant) -> None:
+    def set(self, key: K, at: Instant) -> None:
         """Sets a timer, or moves it."""
         self._order += 1
         self._at[key] = at
         heappush(self._heap, (at, self._order, key))
 
-    def cancel(self, key: TimerKey) -> bool:
+    def cancel(self, key: K) -> bool:
         """Takes a timer back; False: there was none."""
         return self._at.pop(key, None) is not None
 
-    def at(self, key: TimerKey) -> Instant | None:
+    def at(self, key: K) -> Instant | None:
         """Returns when its time comes; None: there is no such timer."""
         return self._at.get(key)
 
-    def __contains__(self, key: TimerKey) -> bool:
+    def __contains__(self, key: K) -> bool:
         return key in self._at
 
     def next_at(self) -> Instant | None:
@@ -73,14 +76,14 @@ class TimerHeap:
             heappop(heap)
         return heap[0][0] if heap else None
 
-    def pop(self) -> TimerKey:
+    def pop(self) -> K:
         """Takes the earliest out, after `next_at` has found it."""
         key = heappop(self._heap)[2]
         del self._at[key]
         return key
 
 
-class StoredTimers(TimerHeap):
+class StoredTimers(TimerHeap[TimerKey]):
     """The timers of one run, and those of their changes that the store was not told yet."""
 
     def __init__(self, timers: Iterable[Timer] = ()) -> None:

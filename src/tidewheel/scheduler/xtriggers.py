@@ -231,7 +231,7 @@ class Xtriggers:
         return next(self._graph.prerequisites(name, point), None) is None
 
     def _advance(self, label: str, name: str) -> None:
-        """Call for the earliest instance of a task that waits for a sequential xtrigger."""
+        """Calls for the earliest instance of a task that waits for a sequential xtrigger."""
         first = min(self._lines.get((label, name), ()), default=None)
         if first is not None and self._waits[first] == IN_LINE:
             self._begin(first)

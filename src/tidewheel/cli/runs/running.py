@@ -55,14 +55,14 @@ from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.processes import is_process_alive
 from tidewheel.scheduler.event_outbox import DRAIN_SECONDS
-from tidewheel.scheduler.run_driver import ERROR
-from tidewheel.scheduler.run_folder_lock import last_numbered
-from tidewheel.scheduler.run_selection import (
+from tidewheel.scheduler.restart_options import (
     is_driven,
     is_same_request,
     newest_of,
     run_to_carry_on,
 )
+from tidewheel.scheduler.run_driver import ERROR
+from tidewheel.scheduler.run_folder_lock import last_numbered
 from tidewheel.services.definitions.kept import Captured
 from tidewheel.services.service import OnReport
 from tidewheel.wiring.doors import run_door

@@ -19,9 +19,8 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
-from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant
-from tidewheel.scheduler.timers import TimerHeap, timer_key
+from tidewheel.scheduler.timers import TimerHeap
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
 from tidewheel.services.rehearsal.core_run import (
@@ -41,7 +40,6 @@ from tidewheel.services.rehearsal.core_run import (
 )
 from tidewheel.services.rehearsal.record import PlayedSubmission, Rehearsal, WaitedFor
 
-JOB_ENDS = "job ends"  # the timers of jobs
 SUBMISSIONS_MAX = 1_000_000  # that are kept in memory
 STEPS_BETWEEN_NEWS = 2_000
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
@@ -101,8 +99,9 @@ class _Play:
         self._jobs = AssumedJobs(graph, assumptions, graph.cycling.style.text)
         self._clocks = Clocks(graph)
         self._begins_at = self._now = at
-        self._timers = TimerHeap()
-        self._ahead: dict[TimerKey, PlayedSubmission | AwaitedTimer] = {}  # what they are for
+        # Ends of jobs, and timers of the core by task and name.
+        self._ahead: TimerHeap[PlayedSubmission | tuple[Key, str]] = TimerHeap()
+        self._awaited: dict[tuple[Key, str], AwaitedTimer] = {}
         self._slots = Slots(assumptions.slots)
         self._started: deque[PlayedSubmission] = deque()  # of which the core is to be told
         self._submissions: list[PlayedSubmission] = []
@@ -134,13 +133,14 @@ class _Play:
             self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
             self._do(core.job_makes(job.key, job.submit, STARTED, self._now))
             return True
-        at = self._timers.next_at()
+        at = self._ahead.next_at()
         if at is None:
             return False
-        self._now, what = at, self._ahead.pop(self._timers.pop())
-        if isinstance(what, PlayedSubmission):
-            self._end(what)
+        self._now, due = at, self._ahead.pop()
+        if isinstance(due, PlayedSubmission):
+            self._end(due)
             return True
+        what = self._awaited.pop(due)
         self._occasion = what.occasion
         if what.is_xtrigger:
             self._do(core.xtrigger_is_met(what.name, what.key, self._now))
@@ -183,8 +183,8 @@ class _Play:
             case CheckXtrigger(task, label):
                 self._check(task, label)
             case CancelTimer(task, name) | DropXtrigger(task, name) if task is not None:
-                self._timers.cancel(timer_key(task, name))
-                self._ahead.pop(timer_key(task, name), None)
+                self._ahead.cancel((task, name))
+                self._awaited.pop((task, name), None)
             case Notice(event, task, text) if task is not None:
                 self._remarks.note(event, task, text)
             case _:
@@ -202,9 +202,9 @@ class _Play:
         self._wait(AwaitedTimer(key, label, True, occasion), check.at)
 
     def _wait(self, timer: AwaitedTimer, at: Instant) -> None:
-        key = timer_key(timer.key, timer.name)
-        self._ahead[key] = timer
-        self._timers.set(key, at)
+        key = (timer.key, timer.name)
+        self._awaited[key] = timer
+        self._ahead.set(key, at)
 
     def _submit(self, one: SubmittedTask) -> None:
         job = PlayedSubmission(
@@ -227,10 +227,7 @@ class _Play:
             job.blocker, job.blocker_key = freed_by, freed_by.key
         point, name = job.key
         part = self._jobs.part(name)
-        # A task that was removed may be submitted again before its first job has ended.
-        end = timer_key(job.key, f"{JOB_ENDS} {job.submit}")
-        self._ahead[end] = job
-        self._timers.set(end, Instant(self._now + part.seconds))
+        self._ahead.set(job, Instant(self._now + part.seconds))
         # Who succeeds has started; the core need only be told if somebody waits for that.
         job.fails = self._jobs.fails(point, name, job.try_number)
         if part.is_heard_at_start or job.fails:

@@ -28,7 +28,7 @@ from tidewheel.core.sched.events import JobEnd, JobEnded
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.scheduler.effective_settings import DefinitionInForce
+from tidewheel.scheduler.broadcasts import DefinitionInForce
 from tidewheel.scheduler.job_events import tell_failure
 from tidewheel.scheduler.submissions import Submissions
 from tidewheel.scheduler.timers import timer_key
@@ -57,7 +57,7 @@ class RenderingMeans:
     clock: Clock
 
 
-class DeferredRendering:
+class DeferredStages:
     """Renders the stages of one run. Without a source, as in all but SIP definitions, there are
     none."""
 
