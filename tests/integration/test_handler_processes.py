@@ -3,12 +3,14 @@
 import asyncio
 import os
 
+from tidewheel.runners.process.event_handlers import HandlerCommand, run_handler
+from tidewheel.runners.process.table import read_row
+from tidewheel.services.wakeup import SystemClock
+
 from tests.support.mail_server import mail_server
 from tests.support.patience import eventually
 from tidewheel.core.graph.node import Events, NodeDef
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
-from tidewheel.runners.handler_processes import HandlerCommand, run_handler
-from tidewheel.runners.process_table import read_row
 from tidewheel.scheduler.event_handlers import (
     EventHandlers,
     HandledNotice,
@@ -17,7 +19,6 @@ from tidewheel.scheduler.event_handlers import (
     TaskFacts,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
-from tidewheel.services.clock import SystemClock
 
 RUN = HandledRun(name="flow/run1", owner="ada")
 

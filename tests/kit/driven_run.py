@@ -20,14 +20,19 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Self, TypeVar
 
+from tidewheel.core.operator.verbs import REOPENING, Command, command_text
+from tidewheel.core.sched.dependency_index import DependencyIndex
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions
+from tidewheel.services.definitions.snapshot import Captured, capture, load_options, read_sip
+
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.memory import MemoryStore
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.commands import REOPENING, Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.requests import Batch, NewCommand, RunClaim, RunLease
+from tidewheel.core.operator.requests import NewCommand, RunBatch, RunClaim, RunLease
 from tidewheel.core.operator.views import CommandView, RunView
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
@@ -35,20 +40,16 @@ from tidewheel.core.queue.requests import (
     Claimed,
     ClaimRequest,
     HostProcess,
-    Message,
+    JobMessage,
     NewWorker,
     Report,
 )
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.plan import Plan
 from tidewheel.errors import Refused
-from tidewheel.formats.flow_cylc.loading import SourceOptions
 from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.scheduler.open_run import SchedulerHome, driver_of
 from tidewheel.scheduler.run_driver import RunDriver
-from tidewheel.services.definitions.kept import Captured, capture, load_options, read_sip
 from tidewheel.services.service import ServiceReport, Surroundings
 
 START = 1_900_000_000.0
@@ -107,7 +108,9 @@ class DrivenRun:
         self.tasks: dict[str, Claimed] = {}  # the last of each name, as it was claimed
         self._heard: dict[str, int] = {}
         self.worker_has_room = True
-        self.plan_of: Callable[[Graph], Plan] = plan_of  # of the version that takes it next
+        self.plan_of: Callable[[Graph], DependencyIndex] = (
+            build_index  # of the version that takes it next
+        )
         self._epoch: int | None = None
         self.submitted: list[str] = []
         self.jobs: dict[str, str] = {}  # the script of each submission
@@ -227,7 +230,7 @@ class DrivenRun:
 
     def says(self, name: str, text: str = "", output: str | None = None) -> Self:
         self._heard[name] += 1
-        said = Message(number=self._heard[name], text=text, output=output)
+        said = JobMessage(number=self._heard[name], text=text, output=output)
         return self._report((name,), messages=(said,))
 
     def ends_unheard(self, *names: str, **values: object) -> Self:
@@ -272,7 +275,7 @@ class DrivenRun:
         lease = RunLease(
             run=self._number, epoch=view.epoch, batch=view.batch, lease_seconds=10.0
         )
-        last = Batch(number=view.batch + 1, at=view.updated_at, status="stopped", ends=True)
+        last = RunBatch(number=view.batch + 1, at=view.updated_at, status="stopped", ends=True)
         self._run(self._store.write_batch(lease, last))
         return self
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
+from tidewheel.services.wakeup import SystemClock
 
 from tests.kit.faulty_store import FaultyStore
 from tests.support.http_server import Caller
@@ -23,7 +24,6 @@ from tests.support.scripted_server import SILENCE, scripted
 from tests.support.site import make_certificate
 from tidewheel.config import RULES_FILE
 from tidewheel.failpoints import NOTIFYING
-from tidewheel.services.clock import SystemClock
 from tidewheel.services.notifications.delivery import DeliveryMeans
 from tidewheel.services.notifications.notifier import NotifierService, NotifierSettings
 from tidewheel.services.notifications.rules import Webhook

@@ -13,14 +13,16 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
+from tidewheel.core.operator.verbs import Command, command_text
+from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
+
 from tests.kit.faults import QUIET_AT
 from tests.kit.network import LATE_SECONDS_MAX
 from tests.kit.processes import Process
-from tidewheel.core.operator import commands
-from tidewheel.core.operator.commands import Command, command_text
+from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.requests import NewCommand, RunClaim
-from tidewheel.core.operator.run_log import Line
+from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
@@ -31,7 +33,6 @@ from tidewheel.scheduler.pending_batch import PendingBatch
 from tidewheel.scheduler.run_driver import RunDriver
 from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.services.definitions.kept import RestoredDefinition, restore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 SETTLED_AT = QUIET_AT + LATE_SECONDS_MAX + 1.0  # no late repetition undoes what is done now
@@ -48,7 +49,7 @@ class NoFiles(RunFiles):
     def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
         """Nothing is written."""
 
-    def write_log(self, lines: Sequence[Line], at: Instant) -> None:
+    def write_log(self, lines: Sequence[RunLogLine], at: Instant) -> None:
         """Nothing is written."""
 
 
@@ -170,37 +171,37 @@ class Operator:
 
     def _draw(self) -> Command:
         if self._kills and self._chance.random() < 0.5:
-            return commands.Kill(ids=("*",))
+            return verbs.Kill(ids=("*",))
         one = self._chance.choice(self._tasks)
         if self._wild and self._chance.random() < 0.8:
             return self._draw_wild(one)
         drawn: list[Command] = [
-            commands.Pause(),
-            commands.Resume(),
-            commands.Hold(ids=(one,)),
-            commands.Release(everything=True),
-            commands.Poll(ids=(one,)),
-            commands.Stop(mode="clean"),
-            commands.Stop(mode="now"),
-            commands.Reload(definition=self._digest),
+            verbs.Pause(),
+            verbs.Resume(),
+            verbs.Hold(ids=(one,)),
+            verbs.Release(everything=True),
+            verbs.Poll(ids=(one,)),
+            verbs.Stop(mode="clean"),
+            verbs.Stop(mode="now"),
+            verbs.Reload(definition=self._digest),
         ]
         return self._chance.choice(drawn)
 
     def _draw_wild(self, one: str) -> Command:
         flow = self._chance.choice(("", "new", "all", "none"))
         drawn: list[Command] = [
-            commands.Trigger(ids=(one,), flow=flow),
-            commands.Trigger(ids=(one,), flow=flow),
-            commands.Set(ids=(one,)),
-            commands.Set(ids=(one,), prerequisites=("all",)),
-            commands.Remove(ids=(one,), kill=True),
-            commands.Remove(ids=(one,), forget=True),
+            verbs.Trigger(ids=(one,), flow=flow),
+            verbs.Trigger(ids=(one,), flow=flow),
+            verbs.Set(ids=(one,)),
+            verbs.Set(ids=(one,), prerequisites=("all",)),
+            verbs.Remove(ids=(one,), kill=True),
+            verbs.Remove(ids=(one,), forget=True),
         ]
         return self._chance.choice(drawn)
 
     async def _let_go(self) -> None:
         """Both commands until they were obeyed, or there is nothing left to let go."""
-        for command in (commands.Resume(), commands.Release(everything=True)):
+        for command in (verbs.Resume(), verbs.Release(everything=True)):
             while not await self._is_obeyed(command):
                 run = await self._insist(lambda: self._store.run(self._number))
                 if run.status == "completed" and run.owner is None:

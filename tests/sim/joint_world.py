@@ -13,6 +13,9 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from random import Random
 
+from tests.kit.sched_invariants import fingerprint
+from tidewheel.core.sched.persistence import rebuild
+
 from tests.kit.campaign import Outcome
 from tests.kit.event_log import EVENTS_KEPT
 from tests.kit.faults import QUIET_AT
@@ -35,13 +38,11 @@ from tests.sim.joint_judge import JointInvariants
 from tests.sim.joint_people import Operator, Place, Scheduler, Seat, Watch
 from tidewheel.config import MonitorSettings, OnStop, WorkerSettings
 from tidewheel.core.operator.definition import NewRun
-from tidewheel.core.operator.requests import Batch, StoredRun
+from tidewheel.core.operator.requests import RunBatch, StoredRun
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Abilities, QueueSettings
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End
-from tidewheel.core.sched.invariants import fingerprint
-from tidewheel.core.sched.records import rebuild
 from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.services.service import Service
 
@@ -252,7 +253,7 @@ class RunWorld(SimulatedWorld):
         super().check_ending()
         check_ending(self._flow, self._judge, self._store, run_at_once)
 
-    def _on_batch(self, batch: Batch) -> None:
+    def _on_batch(self, batch: RunBatch) -> None:
         self._changed_at = self._loop.time()
         submitted = [task.id for task in batch.submissions]
         timers = [(*one,) for one in (*batch.timers, *batch.timers_gone)]

@@ -7,16 +7,16 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
+from tidewheel.formats.flow_cylc.settings_reader import read_flow
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions
+from tidewheel.runners.process.event_handlers import HandlerEnd
 
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.node import NO_EVENTS, Events, Mail, NodeDef, RunMode, Simulation
 from tidewheel.core.queue.task import Instant
-from tidewheel.formats.flow_cylc.loading import SourceOptions
 from tidewheel.formats.flow_cylc.node_checks import handler_problem
-from tidewheel.formats.flow_cylc.reading import read_flow
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
-from tidewheel.runners.handler_processes import HandlerEnd
 from tidewheel.scheduler.event_handlers import (
     EventHandlers,
     HandlerSettings,

@@ -9,7 +9,7 @@ from tests.kit.scenario import compile_graph
 from tests.support.run_jobs import job_facts, node, run_facts
 from tidewheel.config import WorkerSettings
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.core.graph.node import Place
+from tidewheel.core.graph.node import NodePlace
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.platforms import Platform, read_platforms
@@ -27,7 +27,7 @@ PLATFORMS = {"hpc": HPC, "big": BIG}
 
 
 def task_of(*, run=None, limit=None, **place):
-    there = node(place=Place(**place), time_limit_seconds=limit)
+    there = node(place=NodePlace(**place), time_limit_seconds=limit)
     return JobWriter(run or run_facts(), PLATFORMS).new_task(there, job_facts())
 
 
@@ -119,7 +119,7 @@ def found_wrong(place):
 
 def graph_with(place):
     graph = compile_graph("model", "[[model]]")
-    asking = replace(graph.nodes["model"].definition, place=Place(**place))
+    asking = replace(graph.nodes["model"].definition, place=NodePlace(**place))
     return replace(graph, nodes={"model": replace(graph.nodes["model"], definition=asking)})
 
 

@@ -4,22 +4,22 @@ import json
 from dataclasses import replace
 
 import pytest
+from tidewheel.services.paths import (
+    attempt_directory,
+    run_directory,
+    tasks_directory,
+)
 
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.scripted_runner import Script
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
 from tidewheel.core.operator.definition import NewRun, StoredDefinition
-from tidewheel.core.operator.requests import Batch, RunClaim
-from tidewheel.core.queue.requests import HostProcess, Page, TaskFilter, UsageSample
+from tidewheel.core.operator.requests import RunBatch, RunClaim
+from tidewheel.core.queue.requests import HostProcess, KeysetPage, TaskFilter, UsageSample
 from tidewheel.core.queue.task import Instant, Need, NewTask, TaskId
 from tidewheel.errors import Duplicate, NotFound
 from tidewheel.scheduler.run_folder_lock import take_folder
-from tidewheel.services.home_folders import (
-    attempt_directory,
-    run_directory,
-    tasks_directory,
-)
 
 HOUR = 3_600.0
 DAY = 24 * HOUR
@@ -27,7 +27,7 @@ DAY = 24 * HOUR
 
 async def ids(world):
     return sorted(
-        one.id for one in await world.store.list_tasks(TaskFilter(), Page(count=1000))
+        one.id for one in await world.store.list_tasks(TaskFilter(), KeysetPage(count=1000))
     )
 
 
@@ -290,7 +290,7 @@ async def run_of(world, name, tasks=0):
         NewTask(id=TaskId(f"{name}/1/n{k}/1"), run=run.number, queue=run.queue, command="true")
         for k in range(tasks)
     ]
-    done = Batch(number=1, at=Instant(0.0), status="completed", submissions=submissions)
+    done = RunBatch(number=1, at=Instant(0.0), status="completed", submissions=submissions)
     await store.write_batch(lease, replace(done, ends=True))
     return run
 

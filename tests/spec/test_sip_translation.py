@@ -4,9 +4,9 @@ import json
 import subprocess
 
 import pytest
+from tidewheel.formats.sip.validation import validate
 
 from tests.support.sips import definition, graph_of, sip, stage, with_compose
-from tidewheel.formats.sip.judging import judge
 from tidewheel.formats.sip.translation import stage_environment, stage_scripts
 from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
 
@@ -34,7 +34,7 @@ EVIL = [
 
 
 def task_of(text, **folder):
-    judgement = judge(sip(definition(text), with_compose(a=folder)))
+    judgement = validate(sip(definition(text), with_compose(a=folder)))
     node = graph_of(judgement).nodes["a"].definition
     job = JobFacts(point="1", submit=1, try_number=1, flows=frozenset({1}))
     return JobWriter(FACTS).new_task(node, job)
@@ -57,7 +57,7 @@ def test_the_task_of_a_stage_asks_for_its_resources():
 
 
 def test_a_workflow_runs_once_at_one_point():
-    graph = graph_of(judge(sip(definition(stage("a")), with_compose("a"))))
+    graph = graph_of(validate(sip(definition(stage("a")), with_compose("a"))))
     assert (graph.cycling.initial, graph.cycling.final) == (1, 1)
     assert graph.name == "flow"
 
@@ -66,7 +66,7 @@ def test_a_workflow_runs_once_at_one_point():
 def test_a_shell_never_reads_a_value_of_a_command(tmp_path, value):
     files = {"command.yaml.j2": "[printf, '%s|', '{{ word }}', {{ word }}, '{{ args }}']"}
     source = sip(definition(stage("a")), {"a": {**files, "args.yaml.j2": "w: '{{ word }}'"}})
-    rendered = judge(source, {"word": value}).rendered["a"]
+    rendered = validate(source, {"word": value}).rendered["a"]
     scripts = stage_scripts("a", rendered)
     said = bash(f"{scripts.env}\n{scripts.main}", tmp_path)
     assert said == f"{value}|{value}|{json.dumps({'w': value}, separators=(',', ':'))}|"
@@ -76,7 +76,9 @@ def test_a_shell_never_reads_a_value_of_a_command(tmp_path, value):
 @pytest.mark.parametrize("value", EVIL)
 def test_a_script_is_given_its_values_as_they_are(tmp_path, value):
     files = {"script.sh": 'printf "%s" "$PARAMETER_word" "$TIDEWHEEL_PARAMETERS"'}
-    rendered = judge(sip(definition(stage("a")), {"a": files}), {"word": value}).rendered["a"]
+    rendered = validate(sip(definition(stage("a")), {"a": files}), {"word": value}).rendered[
+        "a"
+    ]
     scripts = stage_scripts("a", rendered)
     said = bash(f"{scripts.env}\n{scripts.main}", tmp_path)
     assert said == value + json.dumps({"word": value}, separators=(",", ":"))
@@ -86,7 +88,7 @@ def test_a_script_is_given_its_values_as_they_are(tmp_path, value):
 def test_the_environment_has_plain_parameters_by_name_and_all_of_them_as_json():
     request = {"n": 1.5, "flag": True, "my-name": "x", "list": [1], "none": None}
     files = {"script.sh": "true"}
-    rendered = judge(sip(definition(stage("a")), {"a": files}), request).rendered["a"]
+    rendered = validate(sip(definition(stage("a")), {"a": files}), request).rendered["a"]
     assert dict(stage_environment(rendered)) == {
         "TIDEWHEEL_PARAMETERS": '{"n":1.5,"flag":true,"my-name":"x","list":[1]}',
         "TIDEWHEEL_ARGS": "{}",
@@ -99,7 +101,7 @@ def test_a_stage_that_no_shell_can_run_never_seems_to_succeed_in_one(tmp_path):
     text = definition(stage("a"), stage("b", "a complete"))
     folders = with_compose(a={"outputs.yaml": "- n\n"})
     folders["b"] = {"command.yaml.j2": "[echo, '{{ n }}']"}
-    judgement = judge(sip(text, folders), {})
+    judgement = validate(sip(text, folders), {})
     assert judgement.runnable
     for name, said in (("a", "runs as containers"), ("b", "was not given its values")):
         main = graph_of(judgement).nodes[name].definition.scripts.main

@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager
 
 import pytest
+from tidewheel.services.definitions.snapshot import capture, load_options
 
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
@@ -10,12 +11,11 @@ from tests.support.flows import flow
 from tidewheel.config import SchedulerSettings
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.operator.definition import NewRun, RunOptions
-from tidewheel.core.operator.requests import Batch, RunClaim
+from tidewheel.core.operator.requests import RunBatch, RunClaim
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.scheduler.open_run import SchedulerHome, driver_of
 from tidewheel.scheduler.service import QUIET_SECONDS, SchedulerService
-from tidewheel.services.definitions.kept import capture, load_options
 
 LEASE = 10.0
 
@@ -63,7 +63,9 @@ class Station:
         lease = await store.claim_run(
             RunClaim(run=number, process=process, lease_seconds=LEASE)
         )
-        end = Batch(number=1, at=await store.now(), status="stopped", outbox=["{}"], ends=True)
+        end = RunBatch(
+            number=1, at=await store.now(), status="stopped", outbox=["{}"], ends=True
+        )
         await store.write_batch(lease, end)
         return number
 

@@ -4,14 +4,14 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
+from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
 
 from tests.kit.scenario import compile_flow
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.core.graph.definition import XtriggerDef
-from tidewheel.core.operator.requests import Broadcast, XtriggerResult
+from tidewheel.core.operator.requests import StoredBroadcast, XtriggerResult
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused, StoreBusy
-from tidewheel.runners.functions import FunctionAnswer, FunctionFailure
 from tidewheel.scheduler.xtrigger_calls import (
     RunContext,
     XtriggerSettings,
@@ -379,7 +379,7 @@ async def test_a_message_lets_one_task_go_and_says_which_it_was():
     (found,) = xtriggers.take_satisfied()
     assert found.keys == ((1, "c"),)
     assert xtriggers.broadcasts(found) == [
-        Broadcast("1", "root", "[environment]CYLC_EXT_TRIGGER_ID", "id-1")
+        StoredBroadcast("1", "root", "[environment]CYLC_EXT_TRIGGER_ID", "id-1")
     ]
     xtriggers.hear("something else", "id-2")
     assert xtriggers.take_satisfied() == []

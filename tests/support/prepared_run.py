@@ -12,18 +12,20 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from tidewheel.core.operator.command_events import answer_of, events_of
+from tidewheel.core.operator.verbs import read_command
+from tidewheel.services.definitions.snapshot import capture, load_options
+
 from tests.support.command_line import CommandLine
 from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.operator.applying import answer_of, events_of
-from tidewheel.core.operator.commands import read_command
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import (
-    Batch,
-    Broadcast,
     CommandAnswer,
     CommandGiven,
+    RunBatch,
     RunClaim,
+    StoredBroadcast,
 )
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
@@ -33,7 +35,6 @@ from tidewheel.core.sched.step import new_pool, step
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
 from tidewheel.scheduler.run_folder_lock import take_folder
-from tidewheel.services.definitions.kept import capture, load_options
 from tidewheel.wiring.machine import this_process
 
 NOW = Instant(1_900_000_000.0)
@@ -129,7 +130,7 @@ class PreparedRun:
         """The scheduler ends; the run stays as it is."""
         return self.happens(ends=True)
 
-    def broadcasts(self, *settings: Broadcast) -> PreparedRun:
+    def broadcasts(self, *settings: StoredBroadcast) -> PreparedRun:
         self._ask(lambda client: self._write(client, (), broadcasts=settings))
         return self
 
@@ -248,7 +249,7 @@ class PreparedRun:
         status = str(self.pool.run.status)
         await client.store.write_batch(
             self.lease,
-            Batch(
+            RunBatch(
                 number=self.batch,
                 at=NOW,
                 status=status,

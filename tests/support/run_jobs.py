@@ -5,18 +5,19 @@ import os
 from contextlib import asynccontextmanager
 from dataclasses import fields
 
+from tidewheel.runners.worker_home import write_programs
+from tidewheel.services.paths import tasks_directory
+from tidewheel.worker.attempt_table import JobFolders
+
 from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports, claimed
 from tidewheel.core.graph.node import NodeDef, Scripts
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_environment import RunAids
 from tidewheel.runners.messages import MessageServer
-from tidewheel.runners.own_programs import write_programs
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell import ShellRunner
 from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
-from tidewheel.services.home_folders import tasks_directory
-from tidewheel.worker.workplace import JobFolders
 
 RUN = "flows/tide/run1"
 

@@ -2,8 +2,9 @@
 
 import json
 
+from tidewheel.core.operator.selection import read_point
+
 from tests.kit.scenario import compile_graph
-from tidewheel.core.operator.point_texts import read_point
 from tidewheel.core.queue.task import Instant
 from tidewheel.scheduler.broadcasts import EffectiveSettings
 from tidewheel.scheduler.event_outbox import NO_POINT, body_of, notice_of

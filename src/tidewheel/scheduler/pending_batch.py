@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import RunOptions
-from tidewheel.core.operator.requests import Broadcast, CommandAnswer, XtriggerResult
-from tidewheel.core.operator.run_log import Line
+from tidewheel.core.operator.requests import CommandAnswer, StoredBroadcast, XtriggerResult
+from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.core.sched.draft import Touched
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.states import Key, Memory
+from tidewheel.core.sched.step_context import Touched
+from tidewheel.core.sched.task_state import Key, TaskHistory
 
 
 class News(NamedTuple):
@@ -35,7 +35,7 @@ class PendingBatch:
     cancellations: dict[TaskId, None] = field(default_factory=dict)
     answers: list[CommandAnswer] = field(default_factory=list)
     xtriggers: list[XtriggerResult] = field(default_factory=list)
-    broadcasts: list[Broadcast] = field(default_factory=list)
+    broadcasts: list[StoredBroadcast] = field(default_factory=list)
     definition: str | None = None
     options: RunOptions | None = None
     goes_on: bool = False  # it had been let go
@@ -45,7 +45,7 @@ class PendingBatch:
     # Told to people once it is committed.
     news: list[News] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-    log: list[Line] = field(default_factory=list)
+    log: list[RunLogLine] = field(default_factory=list)
     triggers: list[str] = field(default_factory=list)
 
     @property
@@ -62,9 +62,9 @@ class HistoryCache:
 
     def __init__(self, stored: Past) -> None:
         self._stored = stored
-        self._recent: dict[Key, Memory | None] = {}
+        self._recent: dict[Key, TaskHistory | None] = {}
 
-    def add(self, memories: dict[Key, Memory]) -> None:
+    def add(self, memories: dict[Key, TaskHistory]) -> None:
         """Keeps what the core has just evicted."""
         self._recent |= memories
 
@@ -72,7 +72,7 @@ class HistoryCache:
         """Drops everything: the store knows all of it now."""
         self._recent.clear()
 
-    def recall(self, point: Point, name: str) -> Memory | None:
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
         """Returns what is remembered of a task; None if it never was."""
         key = (point, name)
         if key not in self._recent:

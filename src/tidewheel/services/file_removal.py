@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.ports.store import Store
 from tidewheel.runners.job_directory import STATUS_NAME, parse_status
-from tidewheel.runners.processes import boot_id, is_alive
+from tidewheel.runners.process.processes import boot_id, is_alive
 from tidewheel.scheduler.run_folder_lock import OWNER, STORE, owner_text
-from tidewheel.services.home_folders import runs_directory, store_name, tasks_directory
+from tidewheel.services.paths import runs_directory, store_name, tasks_directory
 
 GOING = ".removed-"  # how folders are called that are being emptied
 PAGE = 1_000
@@ -287,7 +287,7 @@ async def _known_runs(store: Store) -> dict[str, str]:
 async def _known_seqs(store: Store) -> set[int]:
     found: set[int] = set()
     before = None
-    while page := await store.list_tasks(TaskFilter(), Page(count=PAGE, before=before)):
+    while page := await store.list_tasks(TaskFilter(), KeysetPage(count=PAGE, before=before)):
         found |= {task.seq for task in page}
         before = page[-1].seq
     return found

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.node import RunMode
-from tidewheel.core.operator.commands import REOPENING, Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.meant_run import only_run
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.verbs import REOPENING, Command, command_text
+from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
@@ -123,7 +122,7 @@ class StoreRunDoor:
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
         from tidewheel.platforms import read_platforms
         from tidewheel.scheduler.placement import check_places
-        from tidewheel.services.definitions.kept import check_definition
+        from tidewheel.services.definitions.snapshot import check_definition
 
         def check_jobs(graph: Graph, findings: Findings) -> None:
             if new.options.mode == RunMode.LIVE:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tidewheel.core.operator.definition import TRUSTED_MARK
-from tidewheel.core.operator.job_names import DEFINITION, read_job_name
+from tidewheel.core.operator.names import DEFINITION, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import Refused, RunnerUnable, Unavailable
 from tidewheel.runners.job_directory import make_private_directory, write_whole
@@ -103,7 +103,7 @@ class Supplies:
 
 def _put_down(definition: StoredDefinition, directory: Path) -> None:
     # It brings along all that reads definitions; most workers fetch none.
-    from tidewheel.services.definitions.kept import unpack  # noqa: PLC0415
+    from tidewheel.services.definitions.snapshot import unpack  # noqa: PLC0415
 
     held = held_definition(directory)
     if held != definition.digest:

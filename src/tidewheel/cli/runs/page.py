@@ -20,11 +20,11 @@ from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.spawning import CLOCK, RETRY
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.stall import STALL
-from tidewheel.core.sched.states import Key, Standing
-from tidewheel.core.sched.states import Stage as TaskStage
+from tidewheel.core.sched.task_state import JobPhase as TaskStage
+from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.scheduler.job_events import MISTAKEN
 from tidewheel.scheduler.pending_batch import News, PendingBatch
@@ -101,7 +101,7 @@ class RunPage:
         self._stops = 0
         self._has_obeyed = False
         self._waited_for = ""  # what was said last of a run that waits for a time
-        self._pool: Pool | None = None  # as of the last batch
+        self._pool: TaskPool | None = None  # as of the last batch
         self.option = ""  # with which commands about the run reach it
 
     def __enter__(self) -> RunPage:
@@ -392,13 +392,13 @@ def stall_words(waits: str, until: float | None) -> str:
 def waited_for_text(engine: RunEngine) -> str:
     """Of a run in which nothing is active: what comes next by itself, and when."""
     pool, now = engine.pool, time.time_ns() / 1e9
-    if any(pool.standings[one] for one in (Standing.ACTIVE, Standing.READY)):
+    if any(pool.standings[one] for one in (PoolState.ACTIVE, PoolState.READY)):
         return ""
     never = Instant(math.inf)
     waits = [
         (never if (due := engine.due_at(task.key, wait)) is None else due, task.key, wait)
         for task in pool.tasks.values()
-        if task.standing is Standing.PENDING
+        if task.standing is PoolState.PENDING
         for wait in task.waits
     ]
     if not waits:

@@ -53,7 +53,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.runners.processes import is_process_alive
+from tidewheel.runners.process.processes import is_process_alive
 from tidewheel.scheduler.event_outbox import DRAIN_SECONDS
 from tidewheel.scheduler.restart_options import (
     is_driven,
@@ -63,7 +63,7 @@ from tidewheel.scheduler.restart_options import (
 )
 from tidewheel.scheduler.run_driver import ERROR
 from tidewheel.scheduler.run_folder_lock import last_numbered
-from tidewheel.services.definitions.kept import Captured
+from tidewheel.services.definitions.snapshot import Captured
 from tidewheel.services.service import OnReport
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector

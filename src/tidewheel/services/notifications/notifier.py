@@ -26,8 +26,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidewheel.core.operator.notebooks import Notebook
 from tidewheel.core.operator.stream import EventFilter, EventKind, RunEvent, read_cursor
+from tidewheel.core.queue.lease import Notebook
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
