@@ -3,6 +3,12 @@
 import asyncio
 import os
 
+from tests.support.mail_server import mail_server
+from tests.support.patience import eventually
+from tidewheel.core.graph.node import Events, NodeDef
+from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
+from tidewheel.runners.process.event_handlers import HandlerCommand, run_handler
+from tidewheel.runners.process.table import read_row
 from tidewheel.scheduler.event_handlers import (
     EventHandlers,
     HandledNotice,
@@ -10,13 +16,6 @@ from tidewheel.scheduler.event_handlers import (
     HandlerSurroundings,
     TaskFacts,
 )
-
-from tests.support.mail_server import mail_server
-from tests.support.patience import eventually
-from tidewheel.core.graph.node import Events, NodeDef
-from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
-from tidewheel.runners.process.event_handlers import HandlerCommand, run_handler
-from tidewheel.runners.process.table import read_row
 from tidewheel.scheduler.mail import Mailer, MailSettings
 from tidewheel.services.wakeup import SystemClock
 

@@ -20,8 +20,6 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Self, TypeVar
 
-from tidewheel.scheduler.open_run import SchedulerHome, driver_of
-
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.memory import MemoryStore
 from tidewheel.config import CONTAINER_RUNNERS, runner_labels
@@ -48,6 +46,7 @@ from tidewheel.core.sched.index_builder import build_index
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.formats.flow_cylc.workflow import load_workflow
+from tidewheel.scheduler.open_run import SchedulerHome, driver_of
 from tidewheel.scheduler.run_driver import RunDriver
 from tidewheel.services.definitions.snapshot import Captured, capture, load_options, read_sip
 from tidewheel.services.service import ServiceReport, Surroundings

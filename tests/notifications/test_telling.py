@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
-from tidewheel.services.notifications.delivery import Means
 
 from tests.kit.faulty_store import FaultyStore
 from tests.support.http_server import Caller
@@ -24,7 +23,11 @@ from tests.support.scripted_server import SILENCE, scripted
 from tests.support.site import make_certificate
 from tidewheel.config import RULES_FILE
 from tidewheel.failpoints import NOTIFYING
-from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
+from tidewheel.services.notifications.delivery import DeliveryMeans
+from tidewheel.services.notifications.notifier import (
+    NotifierService,
+    NotifierSettings,
+)
 from tidewheel.services.notifications.rules import Webhook
 from tidewheel.services.notifications.webhook import NotPosted, Posted, is_allowed, post
 from tidewheel.services.service import Backoff, Surroundings
@@ -81,7 +84,9 @@ class Teller:
 
     async def _pass(self, fault, settings):
         home = self._tidewheel.state
-        means = Means(directory=home, smtp=self._smtp, environment={"PATH": "/usr/bin:/bin"})
+        means = DeliveryMeans(
+            directory=home, smtp=self._smtp, environment={"PATH": "/usr/bin:/bin"}
+        )
         given = NotifierSettings(
             rules=home / RULES_FILE,
             home=home,
@@ -94,7 +99,7 @@ class Teller:
         around = Surroundings(clock=clock, on_report=self.reports.append, backoff=SOON)
         async with opened_store(self._tidewheel.store) as store:
             way = FaultyStore(store, clock)
-            notifier = Notifier(way.as_store(), given, around)
+            notifier = NotifierService(way.as_store(), given, around)
             if fault is not None:
                 fault(way)
                 await notifier.persist(notifier.begin)

@@ -5,10 +5,9 @@ from typing import NamedTuple
 from tests.planted.bug import Bug, Edit
 
 DRIVER = "scheduler/run_driver.py"
-DRIVING = "scheduler/driving.py"
-HAPPENINGS = "scheduler/happenings.py"
-HEARING = "scheduler/hearing.py"
-STAGE = "scheduler/stage.py"
+ENGINE = "scheduler/run_engine.py"
+JOB_EVENTS = "scheduler/job_events.py"
+INBOX = "scheduler/inbox.py"
 BATCH = "store/operations/run_batch.py"
 EVENTS = "store/operations/events.py"
 MEMORY_BATCHES = "tests/kit/memory/run_batches.py"
@@ -74,9 +73,9 @@ RUN_BUGS = (
         "messages are deleted without being heard",
         (
             Edit(
-                HEARING,
-                "            stage.reports.said(drive, happening)\n",
-                "            pass\n",
+                INBOX,
+                "                job_said(engine, one)\n",
+                "                pass\n",
             ),
         ),
     ),
@@ -144,7 +143,7 @@ RUN_BUGS = (
     ),
     Bug(
         "timers are not stored",
-        (Edit(DRIVING, "            timers=timers,\n", "            timers=(),\n"),),
+        (Edit(ENGINE, "            timers=timers,\n", "            timers=(),\n"),),
     ),
     Bug(
         "submit numbers begin again after a restart (Cylc #7433)",
@@ -160,23 +159,27 @@ RUN_BUGS = (
         "jobs that run are forgotten after a restart",
         (
             Edit(
-                DRIVING,
+                ENGINE,
                 "            if task.is_active:\n",
-                "            if task.is_active and not stored:\n",
+                "            if task.is_active and not opened.stored:\n",
             ),
         ),
     ),
     Bug(
         "a run that was stopped is not carried on",
-        (Edit(STAGE, "        if is_over:\n", "        if is_over and anew is not None:\n"),),
+        (
+            Edit(
+                ENGINE, "        if is_over:\n", "        if is_over and restart is not None:\n"
+            ),
+        ),
     ),
     Bug(
         "what was killed is tried again",
         (
             Edit(
-                HAPPENINGS,
-                "            how = JobEnd.KILLED\n",
-                "            how = JobEnd.FAILED\n",
+                JOB_EVENTS,
+                "        how = JobEnd.KILLED\n",
+                "        how = JobEnd.FAILED\n",
             ),
         ),
     ),
@@ -184,7 +187,7 @@ RUN_BUGS = (
         "a batch is not counted once it is written",
         (
             Edit(
-                DRIVING,
+                ENGINE,
                 "        self.lease = replace(self.lease, batch=self.lease.batch + 1)\n",
                 "        self.lease = replace(self.lease, batch=self.lease.batch)\n",
             ),
@@ -195,13 +198,13 @@ RUN_BUGS = (
         (
             Edit(
                 DRIVER,
-                "        if not await self._persist_batch(stage, batch):\n",
+                "        if not await self._persist_batch(engine, batch):\n",
                 "        if self._on_batch is not None and batch.submissions:\n"
-                "            lease = drive.lease\n"
-                "            drive.lease = replace(lease, batch=batch.number)\n"
-                "            self._on_batch(stage, drive.work)\n"
-                "            drive.lease = lease\n"
-                "        if not await self._persist_batch(stage, batch):\n",
+                "            lease = engine.lease\n"
+                "            engine.lease = replace(lease, batch=batch.number)\n"
+                "            self._on_batch(engine, engine.batch)\n"
+                "            engine.lease = lease\n"
+                "        if not await self._persist_batch(engine, batch):\n",
             ),
         ),
     ),
@@ -244,7 +247,7 @@ NAMED_BUGS = (
     NamedBug(
         Bug(
             "a kill never reaches the queue",
-            (Edit(DRIVING, "cancellations=list(work.cancellations)", "cancellations=()"),),
+            (Edit(ENGINE, "cancellations=list(batch.cancellations)", "cancellations=()"),),
         ),
         f"{FAULTS}test_a_kill_is_for_the_worker_to_do",
     ),
@@ -264,7 +267,7 @@ NAMED_BUGS = (
     NamedBug(
         Bug(
             "after a restart nobody watches the xtriggers",
-            (Edit(STAGE, "        self._wait_again(now)\n", ""),),
+            (Edit(ENGINE, "        self._watch_xtriggers(now)\n", ""),),
         ),
         f"{FAULTS}test_an_xtrigger_is_watched_again_after_a_crash",
     ),
@@ -273,7 +276,7 @@ NAMED_BUGS = (
             "a stall that ends nothing is told again and again",
             (
                 Edit(
-                    "scheduler/run_timers.py",
+                    "scheduler/timers.py",
                     "if stalled and not self._is_told and key",
                     "if stalled and key",
                 ),

@@ -13,10 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
-from tidewheel.scheduler.open_run import SchedulerHome, driver_of
-from tidewheel.scheduler.pending_batch import Work
-from tidewheel.scheduler.run_engine import Drive, Stage
-
 from tests.kit.faults import QUIET_AT
 from tests.kit.network import LATE_SECONDS_MAX
 from tests.kit.processes import Process
@@ -30,7 +26,10 @@ from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused, RunHeld, Unavailable
 from tidewheel.ports.store import Store
+from tidewheel.scheduler.open_run import SchedulerHome, driver_of
+from tidewheel.scheduler.pending_batch import PendingBatch
 from tidewheel.scheduler.run_driver import RunDriver
+from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
@@ -58,7 +57,7 @@ class Watch:
     """What schedulers tell the world."""
 
     is_over: Callable[[RunView], bool]  # nobody is to take it any more
-    told: Callable[[Drive], None]  # a batch was written, and people are told of it
+    told: Callable[[RunEngine], None]  # a batch was written, and people are told of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +127,8 @@ class Scheduler(Service):
         self._driver = None
         return ()
 
-    def _tell(self, stage: Stage, _work: Work) -> None:
-        self._watch.told(stage.drive)
+    def _tell(self, engine: RunEngine, _batch: PendingBatch) -> None:
+        self._watch.told(engine)
 
 
 async def read_here(*what: Any) -> RestoredDefinition:

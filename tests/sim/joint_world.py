@@ -13,8 +13,6 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from random import Random
 
-from tidewheel.scheduler.run_engine import Drive
-
 from tests.kit.campaign import Outcome
 from tests.kit.event_log import EVENTS_KEPT
 from tests.kit.faults import QUIET_AT
@@ -44,6 +42,7 @@ from tidewheel.core.queue.requests import Abilities, QueueSettings
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End
 from tidewheel.core.sched.persistence import rebuild
+from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.services.service import Service
 
 HORIZON = QUIET_AT + 2_000.0  # by then the run must have ended
@@ -209,16 +208,16 @@ class RunWorld(SimulatedWorld):
         if not living.cancelled():
             self._settled_at = self._ground.database_now()
 
-    def _told(self, drive: Drive) -> None:
+    def _told(self, engine: RunEngine) -> None:
         """P16: what is stored is what the scheduler has in mind, as long as it is the last."""
-        epoch, batch = drive.lease.epoch, drive.lease.batch
+        epoch, batch = engine.lease.epoch, engine.lease.batch
         if (epoch, batch) not in self._judge.told_batches:
             seen = f"batch {batch} of epoch {epoch}"
             self.breaks(BrokenInvariant("P21 people are told what is stored", seen))
         if (epoch, batch) == (self._judge.epoch, self._judge.batch):
             stored: StoredRun = run_at_once(self._store.read_run(1))  # type: ignore[assignment]
-            again = rebuild(drive.pool.plan, stored.changes, self._store.past(1))
-            told, known = fingerprint(again), fingerprint(drive.pool)
+            again = rebuild(engine.pool.plan, stored.changes, self._store.past(1))
+            told, known = fingerprint(again), fingerprint(engine.pool)
             if told != known:
                 self.breaks(BrokenInvariant("P16 all of it is stored", _differing(told, known)))
 

@@ -7,11 +7,6 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
-from tidewheel.scheduler.event_handlers import (
-    EventHandlers,
-    HandlerSettings,
-    HandlerSurroundings,
-)
 
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
 from tidewheel.core.graph.findings import Findings
@@ -22,6 +17,11 @@ from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
 from tidewheel.formats.flow_cylc.settings_reader import read_flow
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.runners.process.event_handlers import HandlerEnd
+from tidewheel.scheduler.event_handlers import (
+    EventHandlers,
+    HandlerSettings,
+    HandlerSurroundings,
+)
 from tidewheel.scheduler.handler_templates import (
     HandledNotice,
     HandledRun,

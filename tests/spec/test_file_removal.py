@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tidewheel.scheduler.run_folder_lock import note_store, take_folder
 
 from tests.kit.driven_run import DrivenRun
 from tests.kit.memory import MemoryStore
@@ -14,6 +13,7 @@ from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import Instant
 from tidewheel.runners.process.processes import this_process
 from tidewheel.scheduler.run_files import LOGS_KEPT, RunFiles
+from tidewheel.scheduler.run_folder_lock import note_store, take_folder
 from tidewheel.services.file_removal import (
     find_orphans,
     remove_folder,

@@ -4,8 +4,6 @@ import socket
 from dataclasses import replace
 
 import pytest
-from tidewheel.scheduler.placement import check_places
-from tidewheel.scheduler.submissions import JobWriter
 
 from tests.kit.scenario import compile_graph
 from tests.support.run_jobs import job_facts, node, run_facts
@@ -15,6 +13,8 @@ from tidewheel.core.graph.node import NodePlace
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.platforms import Platform, read_platforms
+from tidewheel.scheduler.placement import check_places
+from tidewheel.scheduler.submissions import JobWriter
 
 HPC = Platform(
     name="hpc",

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from tidewheel.scheduler.run_folder_lock import take_folder
 
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.scripted_runner import Script
@@ -15,6 +14,7 @@ from tidewheel.core.operator.requests import RunBatch, RunClaim
 from tidewheel.core.queue.requests import HostProcess, KeysetPage, TaskFilter, UsageSample
 from tidewheel.core.queue.task import Instant, Need, NewTask, TaskId
 from tidewheel.errors import Duplicate, NotFound
+from tidewheel.scheduler.run_folder_lock import take_folder
 from tidewheel.services.paths import (
     attempt_directory,
     run_directory,

@@ -6,10 +6,8 @@ import pytest
 
 from tests.kit.scenario import compile_flow, compile_graph
 from tidewheel.services.rehearsal.assumptions import Assumptions, Failure
-from tidewheel.services.rehearsal.chart import lanes, marks
-from tidewheel.services.rehearsal.critical_path import critical_path, reason_text
-from tidewheel.services.rehearsal.play import rehearse
-from tidewheel.services.rehearsal.reach import last_of
+from tidewheel.services.rehearsal.play import last_of, rehearse
+from tidewheel.services.rehearsal.record import critical_path, lanes, marks, reason_text
 
 HOURLY = """
     [scheduling]
@@ -395,4 +393,4 @@ def test_an_axis_has_round_marks(seconds, last, count):
 def test_the_package_asks_the_core_in_one_place_only():
     folder = Path(rehearse.__code__.co_filename).parent
     users = [one.name for one in folder.glob("*.py") if "core.sched" in one.read_text("utf-8")]
-    assert users == ["scheduling.py"]
+    assert users == ["core_run.py"]

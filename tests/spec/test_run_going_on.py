@@ -5,7 +5,7 @@ import pytest
 from tests.support.flows import flow, graph_of
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.errors import Refused
-from tidewheel.scheduler.going_on import check_final, options_from_now_on
+from tidewheel.scheduler.restart_options import check_final, options_from_now_on
 
 STORED = RunOptions(
     initial="1", final="9", mode="dummy", start_tasks=("1/a",), now=5.0, stall_timeout_seconds=7

@@ -4,11 +4,11 @@ import json
 import subprocess
 
 import pytest
-from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
 
 from tests.support.sips import definition, graph_of, sip, stage, with_compose
 from tidewheel.formats.sip.translation import stage_environment, stage_scripts
 from tidewheel.formats.sip.validation import validate
+from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
 
 FACTS = RunFacts(
     number=1,

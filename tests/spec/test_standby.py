@@ -3,8 +3,6 @@
 from contextlib import asynccontextmanager
 
 import pytest
-from tidewheel.scheduler.open_run import SchedulerHome, driver_of
-from tidewheel.scheduler.service import QUIET_SECONDS, Standby
 
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
@@ -15,6 +13,8 @@ from tidewheel.core.operator.definition import NewRun, RunOptions
 from tidewheel.core.operator.requests import RunBatch, RunClaim
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
+from tidewheel.scheduler.open_run import SchedulerHome, driver_of
+from tidewheel.scheduler.service import QUIET_SECONDS, SchedulerService
 from tidewheel.services.definitions.snapshot import capture, load_options
 
 LEASE = 10.0
@@ -96,7 +96,7 @@ class Station:
 
         settings = SchedulerSettings(**settings)
         around = self.world.surroundings()
-        return Standby(self.world.store, driving, settings, around, self.deliver)
+        return SchedulerService(self.world.store, driving, settings, around, self.deliver)
 
     async def view(self, number):
         return await self.world.store.run(number)

@@ -12,8 +12,6 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from tidewheel.scheduler.run_folder_lock import take_folder
-
 from tests.support.command_line import CommandLine
 from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Findings
@@ -34,6 +32,7 @@ from tidewheel.core.sched.events import Event, JobEnd
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
+from tidewheel.scheduler.run_folder_lock import take_folder
 from tidewheel.services.definitions.snapshot import capture, load_options
 from tidewheel.wiring.machine import this_process
 

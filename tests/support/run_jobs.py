@@ -5,8 +5,6 @@ import os
 from contextlib import asynccontextmanager
 from dataclasses import fields
 
-from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
-
 from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports, claimed
 from tidewheel.core.graph.node import NodeDef, Scripts
 from tidewheel.core.queue.task import WorkerId
@@ -16,6 +14,7 @@ from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.runner_parts import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
 from tidewheel.runners.worker_home import write_programs
+from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
 from tidewheel.services.paths import tasks_directory
 from tidewheel.worker.attempt_table import JobFolders
 

@@ -5,17 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.services.notifications.diary import (
+from tidewheel.services.notifications.messages import TASKS_NAMED_MAX, Notification, sentence
+from tidewheel.services.notifications.rules import (
+    EVENTS,
+    FIELDS,
+    MailTo,
+    NotificationRule,
+    RunCommand,
+    Webhook,
+    filled,
+    load_rules,
+    read_rules,
+    unknown_fields,
+)
+from tidewheel.services.notifications.state import (
     ENDED_MAX,
     WAITING_PER_RULE_MAX,
-    Diary,
-    read_diary,
-    write_diary,
+    NotifierState,
+    read_state,
+    write_state,
 )
-from tidewheel.services.notifications.messages import TASKS_NAMED_MAX, Message, sentence
-from tidewheel.services.notifications.rules import EVENTS, MailTo, Rule, RunCommand, Webhook
-from tidewheel.services.notifications.rules_file import load_rules, read_rules
-from tidewheel.services.notifications.templates import FIELDS, filled, unknown_fields
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,7 +64,7 @@ def test_rules_are_read_as_they_are_written():
     found = read_rules(GOOD.encode())
     assert found.findings == []
     operators, late, program, line = found.rules
-    assert operators == Rule(
+    assert operators == NotificationRule(
         name="operators",
         on=("stall", "failed"),
         workflow="nwp/*",
@@ -138,10 +147,10 @@ def test_fields_are_put_in_once_and_nothing_else_is_read():
 
 def message(number=1, **fields):
     given = {"rule": "r", "event": "failed", "run": "a/run1", "workflow": "a", "at": 1.0}
-    return Message(id=f"id-{number}", **(given | fields))
+    return Notification(id=f"id-{number}", **(given | fields))
 
 
-RULE = Rule(name="r", on=("failed",), to=RunCommand(line="true"))
+RULE = NotificationRule(name="r", on=("failed",), to=RunCommand(line="true"))
 
 
 def test_many_tasks_are_counted_and_some_of_them_named():
@@ -152,45 +161,47 @@ def test_many_tasks_are_counted_and_some_of_them_named():
 
 
 def test_what_waits_is_bounded_and_what_was_dropped_is_counted():
-    diary = Diary()
+    state = NotifierState()
     for number in range(WAITING_PER_RULE_MAX):
-        assert diary.put(RULE, message(number, run=f"a/run{number}"), 1.0)
-    assert not diary.put(RULE, message(-1, run="b"), 1.0)
-    assert diary.missed == {"r": 1}
-    assert diary.put(Rule(name="s", on=("failed",), to=RULE.to), message(-2, rule="s"), 1.0)
-    first = next(diary.due(1.0))
-    diary.sent(first, 2.0)
-    assert diary.missed == {}
-    assert [one.outcome for one in diary.ended] == ["dropped", "sent"]
+        assert state.put(RULE, message(number, run=f"a/run{number}"), 1.0)
+    assert not state.put(RULE, message(-1, run="b"), 1.0)
+    assert state.missed == {"r": 1}
+    assert state.put(
+        NotificationRule(name="s", on=("failed",), to=RULE.to), message(-2, rule="s"), 1.0
+    )
+    first = next(state.due(1.0))
+    state.sent(first, 2.0)
+    assert state.missed == {}
+    assert [one.outcome for one in state.ended] == ["dropped", "sent"]
 
 
-def test_a_diary_is_bounded_however_much_happens_and_reads_back_as_it_was():
-    diary = Diary()
+def test_the_state_is_bounded_however_much_happens_and_reads_back_as_it_was():
+    state = NotifierState()
     for number in range(10_000):
-        diary.is_news(f"mark {number}")
-        diary.saw_status(number, "running")
+        state.is_news(f"mark {number}")
+        state.saw_status(number, "running")
     for number in range(2 * ENDED_MAX):
-        diary.put(RULE, message(number, run=f"a/run{number}"), 1.0)
-        diary.sent(next(diary.due(1.0)), 1.0)
-    assert (len(diary.told), len(diary.statuses), len(diary.ended)) == (5_000, 2_000, ENDED_MAX)
-    text = write_diary(diary)
+        state.put(RULE, message(number, run=f"a/run{number}"), 1.0)
+        state.sent(next(state.due(1.0)), 1.0)
+    assert (len(state.told), len(state.statuses), len(state.ended)) == (5_000, 2_000, ENDED_MAX)
+    text = write_state(state)
     assert len(text) < 1_000_000
-    assert write_diary(read_diary(text)) == text
+    assert write_state(read_state(text)) == text
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"waiting": 3}', '{"cursor": "?"}'])
-def test_a_diary_that_cannot_be_read_is_begun_anew(text):
-    assert write_diary(read_diary(text)) == write_diary(Diary())
+def test_a_state_that_cannot_be_read_is_begun_anew(text):
+    assert write_state(read_state(text)) == write_state(NotifierState())
 
 
 def test_a_message_that_was_tried_is_not_changed_by_what_comes_after():
-    diary = Diary()
-    diary.put(RULE, message(1), 1.0)
-    diary.put(RULE, message(2), 1.0)
-    [one] = diary.waiting
-    diary.failed(one, "no", 1.0)
-    diary.put(RULE, message(3), 1.0)
-    assert [waiting.message.id for waiting in diary.waiting] == ["id-1", "id-3"]
+    state = NotifierState()
+    state.put(RULE, message(1), 1.0)
+    state.put(RULE, message(2), 1.0)
+    [one] = state.waiting
+    state.failed(one, "no", 1.0)
+    state.put(RULE, message(3), 1.0)
+    assert [waiting.message.id for waiting in state.waiting] == ["id-1", "id-3"]
 
 
 def test_the_rules_on_their_page_are_right_and_every_event_and_field_is_on_it():

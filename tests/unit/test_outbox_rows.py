@@ -2,16 +2,15 @@
 
 import json
 
-from tidewheel.scheduler.event_outbox import NO_POINT, body_of, notice_of
-
 from tests.kit.scenario import compile_graph
 from tidewheel.core.operator.selection import read_point
 from tidewheel.core.queue.task import Instant
-from tidewheel.scheduler.broadcasts import Nodes
+from tidewheel.scheduler.broadcasts import EffectiveSettings
+from tidewheel.scheduler.event_outbox import NO_POINT, body_of, notice_of
 from tidewheel.scheduler.handler_templates import HandledNotice, TaskFacts
 
 GRAPH = compile_graph("a", final=3)
-NODES = Nodes(GRAPH, "live", ())
+NODES = EffectiveSettings(GRAPH, "live", ())
 SECOND = read_point(GRAPH.cycling, "2")
 OF_A_TASK = HandledNotice(
     event="failed",

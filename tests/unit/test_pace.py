@@ -3,7 +3,7 @@
 import pytest
 
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition, StoredFile
-from tidewheel.scheduler.pace import CYLC_PACE_SECONDS, as_compatible
+from tidewheel.scheduler.run_driver import CYLC_PACE_SECONDS, as_compatible
 
 QUIET = StoredDefinition(digest="d", workflow="w", text="script = sleep 10")
 COMMANDING = [

@@ -6,7 +6,7 @@ from tests.kit.scenario import compile_graph
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import JobEnd
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.scheduler.news import news_of
+from tidewheel.scheduler.task_events import TaskEvents
 
 KEY = (1, "a")
 
@@ -20,7 +20,8 @@ def told_of(how, *, starts):
     if starts:
         step(graph, pool, events.OutputMade(KEY, submit, "started", 0.0))
     before, end = pool.tasks[KEY].stage, events.JobEnded(KEY, submit, how, 0.0)
-    told = next(one for one in news_of(end, step(graph, pool, end), before) if one.key == KEY)
+    _, news = TaskEvents(pool).told(end, step(graph, pool, end), before, "ERR")
+    told = next(one for one in news if one.key == KEY)
     return told.event, told.text
 
 

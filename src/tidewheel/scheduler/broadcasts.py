@@ -3,26 +3,34 @@
 A setting is written as in flow.cylc with its section before it: `script`, `[environment]NAME`,
 `[events]execution timeout`. Values are read as flow.cylc reads them. A broadcast to a point
 counts more than one to all points, and one to a nearer namespace more than one to a family.
+
+`rows_of` turns the command into rows. `EffectiveSettings` has the settings that tasks of a run
+find: those of the definition in force, with what was broadcast over them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from textwrap import dedent
 from typing import Any, NamedTuple
 
-from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import NodeDef, Pairs, RunMode, Scripts
 from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.operator import verbs
 from tidewheel.core.operator.requests import StoredBroadcast
+from tidewheel.core.operator.selection import read_point
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.node_groups import SCRIPT_ITEMS
 from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
 from tidewheel.formats.flow_cylc.values import ValueKind
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 EVERY_POINT = "*"
 Setting = tuple[str, str]  # the item with its section, and the value as it was written
@@ -89,7 +97,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ONE_TEXT = (ValueKind.TEXT,)
 
 
-class Applied(NamedTuple):
+class ReadSetting(NamedTuple):
     """How a value becomes part of a node."""
 
     read: Callable[[str], object]
@@ -180,7 +188,7 @@ def says_where(item: str) -> bool:
 
 
 @cache
-def _applied(item: str) -> Applied:
+def _applied(item: str) -> ReadSetting:
     for refused, why in _UNCHANGEABLE.items():
         if item == refused or (refused.endswith("]") and item.startswith(refused)):
             raise Refused(f"{item} cannot be broadcast: {why}")
@@ -191,17 +199,17 @@ def _applied(item: str) -> Applied:
     read = _text if spec.kind in _ONE_TEXT else spec.read
     section, _, name = item.removeprefix("[").partition("]")
     if item.startswith("[") and section in _PAIRS:
-        return Applied(read, _pair_putter(section, name))
+        return ReadSetting(read, _pair_putter(section, name))
     if item in _HANDLERS:
-        return Applied(read, _handler_putter(_HANDLERS[item]))
+        return ReadSetting(read, _handler_putter(_HANDLERS[item]))
     if item == "run mode":
-        return Applied(
+        return ReadSetting(
             read, lambda node, value: replace(node, run_mode=RunMode(value or "live"))
         )
     if item in _FIELDS:
-        return Applied(read, _field_putter(*_FIELDS[item], spec.default))
+        return ReadSetting(read, _field_putter(*_FIELDS[item], spec.default))
     # Accepted for existing scripts, without an effect here, as in a definition.
-    return Applied(read, lambda node, _: node)
+    return ReadSetting(read, lambda node, _: node)
 
 
 def _spec(item: str) -> ItemSpec:
@@ -274,3 +282,179 @@ def _field_putter(group: str, field: str, default: object) -> Callable[[NodeDef,
         return replace(node, **{group: replace(getattr(node, group), **{field: said})})
 
     return put
+
+
+ROOT = "root"
+
+
+def rows_of(
+    command: verbs.Broadcast,
+    there: Sequence[StoredBroadcast],
+    graph: Graph,
+    containers: Set[str] = frozenset(),
+) -> list[StoredBroadcast]:
+    """What changes: refused as a whole if a setting, a point or a name is wrong.
+
+    ``containers`` are nodes that no shell runs.
+    """
+    points = [_point_text(text, graph) for text in command.points]
+    namespaces = [_namespace(name, graph) for name in command.namespaces]
+    settings = [read_setting(text) for text in command.settings]
+    for namespace in namespaces:
+        _check_reached(namespace, settings, graph, containers)
+    rows = [
+        StoredBroadcast(point, namespace, item, value)
+        for point in points
+        for namespace in namespaces
+        for item, value in settings
+    ]
+    rows += [_gone(one) for one in _taken_back(command, there, points, namespaces)]
+    if command.expire:
+        last = read_point(graph.cycling, command.expire)
+        rows += [
+            _gone(one)
+            for one in there
+            if one.point != EVERY_POINT and read_point(graph.cycling, one.point) < last
+        ]
+    if not rows and not (command.clear or command.cancel or command.expire):
+        raise Refused("broadcast what? Give a setting: -s '[environment]NAME=VALUE'")
+    return rows
+
+
+def _taken_back(
+    command: verbs.Broadcast,
+    there: Iterable[StoredBroadcast],
+    points: Sequence[str],
+    namespaces: Sequence[str],
+) -> list[StoredBroadcast]:
+    """Of what was broadcast: all for these points and names, or the items that are named."""
+    if not (command.clear or command.cancel):
+        return []
+    everywhere = list(command.points) == [EVERY_POINT] and command.clear
+    everybody = list(command.namespaces) == [ROOT] and command.clear
+    found = [
+        one
+        for one in there
+        if (everywhere or one.point in points) and (everybody or one.namespace in namespaces)
+    ]
+    if command.clear:
+        return found
+    items = {one.setting for one in found}
+    gone = {item for text in command.cancel for item in matching_items(text, items)}
+    return [one for one in found if one.setting in gone]
+
+
+def _check_reached(
+    namespace: str, settings: Iterable[Setting], graph: Graph, containers: Set[str]
+) -> None:
+    """A setting that could change nothing is refused: whoever gives it means something else."""
+    meant = {
+        name
+        for name, node in graph.nodes.items()
+        if namespace in (node.definition.lineage or (name,))
+        and node.definition.run_mode is not RunMode.SKIP  # it runs nothing anyway
+    }
+    for item, _ in settings:
+        if meant and meant <= containers and is_for_shells(item):
+            who = namespace if namespace in containers else "what this run has"
+            raise Refused(
+                f"{item} cannot be broadcast to {namespace}: {who} runs as containers, and "
+                "what they do is in their compose file; their variables can be changed "
+                "([environment]NAME=VALUE) and their time limit (execution time limit=PT1H)"
+            )
+
+
+def _gone(one: StoredBroadcast) -> StoredBroadcast:
+    return one._replace(value=None)
+
+
+def _point_text(text: str, graph: Graph) -> str:
+    if text == EVERY_POINT:
+        return text
+    return graph.cycling.style.text(read_point(graph.cycling, text))
+
+
+def _namespace(name: str, graph: Graph) -> str:
+    known = {ROOT, *graph.nodes, *graph.families}
+    if name not in known:
+        like = nearest(name, known)
+        hint = f"did you mean {like}?" if like else "tidewheel list shows tasks and families"
+        raise Refused(f"there is no task or family {name}; {hint}")
+    return name
+
+
+class DefinitionInForce(NamedTuple):
+    """The definition that a run has from now on, for all that keep something of it."""
+
+    digest: str
+    restored: RestoredDefinition
+
+
+class EffectiveSettings:
+    """The settings of tasks to come. Without broadcasts a node is what the definition says."""
+
+    def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[StoredBroadcast]) -> None:
+        self._graph = graph
+        self._mode = RunMode(mode)
+        # By point: xtriggers leave a few for each, and a task asks for its own point only.
+        self._by_point: dict[str, dict[tuple[str, str], StoredBroadcast]] = {}
+        for one in broadcasts:
+            self.put(one)
+
+    def reload(self, new: DefinitionInForce) -> None:
+        """Takes another definition; what was broadcast stays."""
+        self._graph = new.restored.graph
+
+    def put(self, one: StoredBroadcast) -> None:
+        """Set, or without a value take back. The latest counts most, so it goes to the end."""
+        there = self._by_point.setdefault(one.point, {})
+        there.pop((one.namespace, one.setting), None)
+        if one.value is not None:
+            there[one.namespace, one.setting] = one
+        elif not there:
+            del self._by_point[one.point]
+
+    @property
+    def has_broadcasts(self) -> bool:
+        return bool(self._by_point)
+
+    @property
+    def broadcasts(self) -> list[StoredBroadcast]:
+        return [one for there in self._by_point.values() for one in there.values()]
+
+    def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
+        """``scripts`` are those of a task that is known only now; broadcasts count more."""
+        known = self._graph.nodes.get(key[1])
+        if known is None:  # a reload removed it; its job may not know
+            return NodeDef(name=key[1])
+        node = known.definition
+        if scripts is not None:
+            node = replace(node, scripts=scripts)
+        if not self._by_point:
+            return node
+        text = self._graph.cycling.style.text(key[0])
+        there = (self._by_point.get(point, {}) for point in (EVERY_POINT, text))
+        found = [one for rows in there for one in rows.values()]
+        if not found:
+            return node
+        settings = settings_for(found, text, node.lineage or (node.name,))
+        return with_settings(node, settings) if settings else node
+
+    def nodes_with(self, rows: Sequence[StoredBroadcast]) -> list[NodeDef]:
+        """Those that these broadcasts concern, each as it would be with them."""
+        after = EffectiveSettings(self._graph, self._mode, [*self.broadcasts, *rows]).broadcasts
+        found: dict[tuple[str, str], NodeDef] = {}
+        for one in rows:
+            for name, known in self._graph.nodes.items():
+                node = known.definition
+                lineage = node.lineage or (name,)
+                if one.namespace in lineage and (one.point, name) not in found:
+                    settings = settings_for(after, one.point, lineage)
+                    found[one.point, name] = with_settings(node, settings)
+        return list(found.values())
+
+    def mode(self, key: Key) -> RunMode:
+        """How a task is run: what the run says, unless it is live and the node says more."""
+        if self._mode is not RunMode.LIVE:
+            return self._mode
+        return self.node(key).run_mode

@@ -1,4 +1,4 @@
-"""A stage that runs as containers, as a task asks for it: which runner, which nodes, what spec.
+"""Makes the task of a stage that runs as containers; apart, since only SIP runs load all this.
 
 Either engine will do, unless a stage is for several nodes or for nodes with a label: those only
 a Swarm has. A label is one of its nodes; where a stage names several, no node has all of them,

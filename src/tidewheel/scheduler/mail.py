@@ -64,7 +64,7 @@ def smtp_sender(settings: MailSettings) -> Send:
     return send
 
 
-class Posted(NamedTuple):
+class PostedEvent(NamedTuple):
     """An event that is to be mailed."""
 
     notice: HandledNotice
@@ -102,7 +102,7 @@ class Mailer:
         self._interval_seconds = (
             settings.batch_interval_seconds if interval is None else interval
         )
-        self._waiting: dict[Addresses, list[Posted]] = {}
+        self._waiting: dict[Addresses, list[PostedEvent]] = {}
         self._next_at = float("-inf")
         self._gathering: asyncio.Task[None] | None = None
         self._sending: set[asyncio.Task[None]] = set()
@@ -113,13 +113,13 @@ class Mailer:
         """Mail this event; returns at once."""
         addresses = self._addresses(notice)
         if notice.task is None:
-            self._begin_sending(addresses, [Posted(notice, done)])
+            self._begin_sending(addresses, [PostedEvent(notice, done)])
             return
         if sum(map(len, self._waiting.values())) >= self._settings.waiting_max:
             self._tell("mail.dropped", event=notice.event, id=notice.task.id)
             done(False)
             return
-        self._waiting.setdefault(addresses, []).append(Posted(notice, done))
+        self._waiting.setdefault(addresses, []).append(PostedEvent(notice, done))
         if self._gathering is None:
             self._gathering = asyncio.create_task(self._gather(), name="mail")
 
@@ -150,14 +150,14 @@ class Mailer:
             for first in range(0, len(posted), EVENTS_PER_MAIL_MAX):
                 self._begin_sending(addresses, posted[first : first + EVENTS_PER_MAIL_MAX])
 
-    def _begin_sending(self, addresses: Addresses, posted: Sequence[Posted]) -> None:
+    def _begin_sending(self, addresses: Addresses, posted: Sequence[PostedEvent]) -> None:
         work = self._compose_and_deliver(addresses, posted)
         task = asyncio.create_task(work, name="mail delivery")
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
     async def _compose_and_deliver(
-        self, addresses: Addresses, posted: Sequence[Posted]
+        self, addresses: Addresses, posted: Sequence[PostedEvent]
     ) -> None:
         notices = [one.notice for one in posted]
         is_over = True
@@ -219,16 +219,22 @@ def compose(
     notices: Sequence[HandledNotice], addresses: Addresses, run: HandledRun, footer: str
 ) -> EmailMessage:
     """One mail about these events."""
+    facts = "".join(_facts(one) for one in notices)
+    about = f"workflow: {run.name}\nhost: {run.host}\nport: {run.port}\nowner: {run.owner}\n"
+    text = f"{facts}\n{about}{_footer(footer, notices[-1], run)}"
+    return new_mail(_subject(notices, run.name), addresses, text)
+
+
+def new_mail(subject: str, addresses: Addresses, text: str) -> EmailMessage:
+    """Composes a mail of plain text; event handlers and notifications do it alike."""
     from email.message import EmailMessage  # noqa: PLC0415 - slow, and few runs send mail
     from email.utils import formatdate  # noqa: PLC0415 - as above
 
     mail = EmailMessage()
-    mail["Subject"] = _one_line(_subject(notices, run.name))
+    mail["Subject"] = _one_line(subject)
     mail["From"], mail["To"] = _one_line(addresses.sender), _one_line(addresses.to)
     mail["Date"] = formatdate()
-    facts = "".join(_facts(one) for one in notices)
-    about = f"workflow: {run.name}\nhost: {run.host}\nport: {run.port}\nowner: {run.owner}\n"
-    mail.set_content(f"{facts}\n{about}{_footer(footer, notices[-1], run)}")
+    mail.set_content(text)
     return mail
 
 

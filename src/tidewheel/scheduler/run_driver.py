@@ -18,29 +18,28 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tidewheel.core.operator.end_reasons import with_undone
+from tidewheel.core.graph.outputs import EXPIRED
+from tidewheel.core.operator.definition import RunOptions, StoredDefinition
+from tidewheel.core.operator.end_reasons import Undone, with_undone
 from tidewheel.core.operator.requests import RunBatch, RunLease
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.events import RunStopped, StopMode
-from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.inbox import (
-    hear_happenings,
-    hear_objects,
-    hear_timers,
-    hear_xtriggers,
-)
-from tidewheel.scheduler.pending_batch import Work
-from tidewheel.scheduler.run_engine import Stage, undone
+from tidewheel.scheduler.inbox import apply_inbox
+from tidewheel.scheduler.pending_batch import PendingBatch
+from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 INBOX_MAX = 2_000
@@ -52,8 +51,8 @@ RENEWALS_PER_LEASE = 3
 NEARLY_SECONDS = 0.001  # too short to rest for
 ERROR = "error"
 
-OpenStage = Callable[[], Awaitable[Stage]]
-OnBatch = Callable[[Stage, Work], None]
+OpenEngine = Callable[[], Awaitable[RunEngine]]
+OnBatch = Callable[[RunEngine, PendingBatch], None]
 
 
 class RunDriver(Service):
@@ -64,7 +63,7 @@ class RunDriver(Service):
         store: Store,
         run: RunView,
         lease: RunLease,
-        open_stage: OpenStage,
+        open_engine: OpenEngine,
         surroundings: Surroundings,
         on_batch: OnBatch | None = None,
     ) -> None:
@@ -73,9 +72,9 @@ class RunDriver(Service):
         self._number = run.number
         self._lease = lease  # as it was claimed
         self._store = store
-        self._open_stage = open_stage
+        self._open_engine = open_engine
         self._on_batch = on_batch
-        self._stage: Stage | None = None
+        self._engine: RunEngine | None = None
         self._failures = 0
         self._failed_at = 0.0
         self._read_at = 0.0  # by the local clock
@@ -105,13 +104,13 @@ class RunDriver(Service):
     @property
     def is_open(self) -> bool:
         """Whether commands are heard: the run was read, and its folder can be written."""
-        return self._stage is not None
+        return self._engine is not None
 
     async def close(self) -> None:
         """Let go of what the run was driven with; in the store nothing changes."""
-        if self._stage is not None:
-            await self._stage.close(is_hurried=not self.status)
-            self._stage = None
+        if self._engine is not None:
+            await self._engine.close(is_hurried=not self.status)
+            self._engine = None
 
     async def _give_back(self) -> None:
         """Leave the run as it is to whoever comes next, who need not wait for the lease."""
@@ -123,12 +122,12 @@ class RunDriver(Service):
             self.wake()
 
     def rest_seconds(self) -> float | None:
-        stage = self._stage
-        if stage is None or self._is_cut:
+        engine = self._engine
+        if engine is None or self._is_cut:
             return 0.0
-        renewal = stage.drive.lease.lease_seconds / RENEWALS_PER_LEASE
+        renewal = engine.lease.lease_seconds / RENEWALS_PER_LEASE
         rest = renewal - (self._clock.monotonic() - self._written_at)
-        next_at = stage.drive.agenda.next_at()
+        next_at = engine.timers.next_at()
         if next_at is not None:
             rest = min(rest, next_at - self._estimated_now())
         return max(0.0, rest)
@@ -152,45 +151,37 @@ class RunDriver(Service):
     # ---- one pass ----
 
     async def _pass(self) -> list[ServiceReport]:
-        if self._stage is None:
-            self._stage = await self._open_stage()
+        if self._engine is None:
+            self._engine = await self._open_engine()
             self._surroundings.failpoint("run_opened")
-        stage = self._stage
+        engine = self._engine
         await self._keep_pace()
         inbox = await self._store.read_inbox(self._number, INBOX_MAX)
-        self._now, self._read_at = inbox.now, self._clock.monotonic()
+        now = inbox.now
+        self._now, self._read_at = now, self._clock.monotonic()
         self._is_half_done = True
-        drive, now = stage.drive, inbox.now
-        begins = not stage.begun
-        if begins:
-            stage.begin(now)
-        await hear_happenings(stage, inbox.happenings)
-        if begins:
-            stage.forget_what_passed()
-        await hear_objects(stage, self._store)
-        hear_xtriggers(stage, now)
-        all_heard = hear_timers(stage, now)
-        self._is_cut = len(inbox.happenings) == INBOX_MAX or not all_heard
-        await self._submit_late(stage, now)
-        await self._stop_if_nothing_has_begun(stage, now)
-        stage.timers.heed(drive, now)
-        await self._write(stage, now)
+        is_all = await apply_inbox(engine, inbox, self._store)
+        self._is_cut = len(inbox.happenings) == INBOX_MAX or not is_all
+        await self._render_deferred(engine, now)
+        await self._stop_if_nothing_has_begun(engine, now)
+        engine.run_timers.after_steps(engine, now)
+        await self._write(engine, now)
         if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
             self._failures = 0
         return []
 
-    async def _stop_if_nothing_has_begun(self, stage: Stage, now: Instant) -> None:
+    async def _stop_if_nothing_has_begun(self, engine: RunEngine, now: Instant) -> None:
         """A clean stop waits for jobs; what no worker had taken was withdrawn (SEMANTICS §9).
 
         Once it is withdrawn, nobody but us can offer it again, so no lock is needed.
         """
-        pool = stage.drive.pool
+        pool = engine.pool
         if self._status_written != RunStatus.STOPPING or pool.run.stopping != StopMode.CLEAN:
             return
         active = [task for task in pool.tasks.values() if task.is_active]
         withdrawn = await self._store.withdrawn(self._number)
-        if all(stage.drive.task_id(task.key, task.submit) in withdrawn for task in active):
-            stage.drive.step(RunStopped(StopMode.NOW, now))
+        if all(engine.task_id(task.key, task.submit) in withdrawn for task in active):
+            engine.step(RunStopped(StopMode.NOW, now))
 
     async def _keep_pace(self) -> None:
         early = self._passed_at + self.pace_seconds - self._clock.monotonic()
@@ -200,39 +191,36 @@ class RunDriver(Service):
 
     # ---- writing ----
 
-    async def _write(self, stage: Stage, now: Instant) -> None:
-        drive = stage.drive
-        if drive.work.is_empty and not drive.is_over:
+    async def _write(self, engine: RunEngine, now: Instant) -> None:
+        if engine.batch.is_empty and not engine.is_over:
             self._is_half_done = False
-            await self._renew_if_due(stage)
+            await self._renew_if_due(engine)
             return
-        stage.decide_whom_to_tell(now)
-        batch = drive.batch(now, await self._reason(stage))
-        if not await self._persist_batch(stage, batch):
+        batch = engine.close_batch(now, await self._reason(engine))
+        if not await self._persist_batch(engine, batch):
             return
-        work = drive.written()
-        work.seconds = self._clock.monotonic() - self._read_at
         self._is_half_done = False
-        stage.tell(work, now)
-        self._heed_trouble(stage.files.trouble)
+        engine.batch.seconds = self._clock.monotonic() - self._read_at
+        written = engine.written(now)
+        self._heed_trouble(engine.files.trouble)
         self._surroundings.failpoint("batch_told")
         if self._on_batch is not None:
-            self._on_batch(stage, work)
+            self._on_batch(engine, written)
         if batch.ends:
             self.status, self.reason = batch.status, batch.reason
             self.ask_stop()
 
-    async def _reason(self, stage: Stage) -> str:
+    async def _reason(self, engine: RunEngine) -> str:
         """Why the run has its status; of one that completes, with what was not done."""
-        drive, reason = stage.drive, stage.reason()
-        if not drive.is_over or drive.status != RunStatus.COMPLETED:
+        reason = engine.reason()
+        if not engine.is_over or engine.status != RunStatus.COMPLETED:
             return reason
         rows = await self._store.forgotten(self._number, only_undone=True)
         forgotten = {row.key: dict(row.verdicts) for row in rows}
         forgotten |= {
-            key: memory.verdicts for key, memory in drive.work.touched.forgotten.items()
+            key: memory.verdicts for key, memory in engine.batch.touched.forgotten.items()
         }
-        return with_undone(reason, undone(drive.pool, forgotten))
+        return with_undone(reason, _undone(engine.pool, forgotten))
 
     def _heed_trouble(self, trouble: str) -> None:
         """A log that cannot be written is told once, and once when it is over."""
@@ -240,12 +228,12 @@ class RunDriver(Service):
             self._trouble = trouble
             self.tell("log.unwritten" if trouble else "log.written", error=trouble)
 
-    async def _persist_batch(self, stage: Stage, batch: RunBatch) -> bool:
+    async def _persist_batch(self, engine: RunEngine, batch: RunBatch) -> bool:
         """Until it is written; nothing else can happen to the run meanwhile."""
         self._surroundings.failpoint("batch_before_write")
 
         async def write() -> bool:
-            await self._store.write_batch(stage.drive.lease, batch)
+            await self._store.write_batch(engine.lease, batch)
             return True
 
         written = await self.persist(write)
@@ -254,13 +242,13 @@ class RunDriver(Service):
         self._status_written = batch.status
         return bool(written)
 
-    async def _submit_late(self, stage: Stage, now: Instant) -> None:
+    async def _render_deferred(self, engine: RunEngine, now: Instant) -> None:
         """Templates may take longer than the lease lasts, so it is renewed meanwhile: whoever
         took the run over would need as long."""
-        if not stage.drive.due:
+        if not engine.due:
             return
-        lease = stage.drive.lease
-        making = asyncio.ensure_future(stage.late_stages.submit(stage.drive, now))
+        lease = engine.lease
+        making = asyncio.ensure_future(engine.deferred.submit(engine, now))
         try:
             while not making.done():
                 due = asyncio.ensure_future(
@@ -276,8 +264,8 @@ class RunDriver(Service):
         finally:
             making.cancel()
 
-    async def _renew_if_due(self, stage: Stage) -> None:
-        lease = stage.drive.lease
+    async def _renew_if_due(self, engine: RunEngine) -> None:
+        lease = engine.lease
         due = lease.lease_seconds / RENEWALS_PER_LEASE
         if self._clock.monotonic() - self._written_at >= due - NEARLY_SECONDS:
             await self._store.renew_run(lease)
@@ -290,26 +278,26 @@ class RunDriver(Service):
 
         What had been decided so far must not be decided again on top of itself.
         """
-        if self._is_half_done and self._stage is not None:
-            stage, self._stage = self._stage, None
+        if self._is_half_done and self._engine is not None:
+            engine, self._engine = self._engine, None
             self._is_half_done = False
-            await stage.close()
+            await engine.close()
 
     async def _fail(self, error: Exception) -> list[ServiceReport]:
         self._failures += 1
         self._failed_at = self._clock.monotonic()
         cause = "".join(traceback.format_exception(error))
-        stage, self._stage = self._stage, None
+        engine, self._engine = self._engine, None
         try:
             if self._failures >= FAILURES_MAX:
-                await self._put_aside(stage, error, cause)
+                await self._put_aside(engine, error, cause)
         finally:
-            if stage is not None:
-                await stage.close()
+            if engine is not None:
+                await engine.close()
         facts = {"summary": _in_words(error), "error": cause}
         return [self.report("step.failed", run=self.run_name, **facts)]
 
-    async def _put_aside(self, stage: Stage | None, error: Exception, cause: str) -> None:
+    async def _put_aside(self, engine: RunEngine | None, error: Exception, cause: str) -> None:
         """Keep the run from failing for ever, with the reason where people will look.
 
         Nothing of the run itself is needed for that: it may be what cannot be read.
@@ -321,14 +309,63 @@ class RunDriver(Service):
                 number=run.batch + 1, at=self._now, status=ERROR, reason=reason, ends=True
             )
             await self.persist(lambda: self._store.write_batch(self._lease, batch))
-        if stage is not None:
-            stage.files.write_log(
+        if engine is not None:
+            engine.files.write_log(
                 [RunLogLine("CRITICAL", cause), RunLogLine("CRITICAL", reason)], self._now
             )
         self.status, self.reason = ERROR, reason
         self.ask_stop()
 
 
+def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
+    """What was not done of a run, counted over all that it remembers or once forgot."""
+    known = dict(forgotten)
+    for point, there in pool.memory.items():
+        known |= {(point, name): memory.verdicts for name, memory in there.items()}
+    last = [
+        verdicts[max(verdicts)]
+        for (_, name), verdicts in known.items()
+        if verdicts and name in pool.plan.nodes
+    ]
+    return Undone(lost=sum(map(_is_lost, last)), skipped=sum(map(_is_skipped, last)))
+
+
+def _is_lost(verdict: Verdict) -> bool:
+    return verdict.kind is VerdictKind.PRUNED and verdict.death is AtomValue.LOST
+
+
+def _is_skipped(verdict: Verdict) -> bool:
+    expired = verdict.kind is VerdictKind.FINISHED and verdict.ended == EXPIRED
+    return expired or verdict.kind is VerdictKind.REMOVED
+
+
 def _in_words(error: Exception) -> str:
     """A refusal says what is wrong with the run; anything else is wrong with the program."""
     return str(error) if isinstance(error, Refused) else f"a bug of tidewheel, {error!r}"
+
+
+CYLC_PACE_SECONDS = 0.5
+
+_CALL = re.compile(rb"\b(cylc|tidewheel)[ _]")  # cylc__job__… waits for the log of the run
+
+
+def at_once(_options: RunOptions, _definition: StoredDefinition) -> float:
+    """Returns no time at all: a run decides whenever something happens."""
+    return 0.0
+
+
+def as_compatible(options: RunOptions, definition: StoredDefinition) -> float:
+    """Returns the least time between two passes of a run: none, or half a second.
+
+    Cylc looks at its tasks once a second, and existing workflows rely on it without saying so:
+    a job that calls `cylc trigger` expects that what it triggers has not been overtaken by the
+    rest of its own flow while the command was starting. Under `--compat cylc8` a run decides
+    twice a second, which is slow enough for such a command to arrive, and still quicker than
+    Cylc. Where nothing in a definition calls such a command, nobody can be overtaken.
+    """
+    return CYLC_PACE_SECONDS if options.compat and _commands_itself(definition) else 0.0
+
+
+def _commands_itself(definition: StoredDefinition) -> bool:
+    texts = (definition.text.encode(), *(file.content for file in definition.files))
+    return any(_CALL.search(text) for text in texts)

@@ -18,6 +18,7 @@ Nothing here changes a run: what was found lies in `take_satisfied` and `wake` h
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -26,8 +27,8 @@ from tidewheel.core.operator.requests import StoredBroadcast, XtriggerResult
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.spawn import MESSAGE
 from tidewheel.core.sched.task_state import Key
+from tidewheel.errors import Refused
 from tidewheel.scheduler.xtrigger_calls import Watches, XtriggerSurroundings, call_for
-from tidewheel.scheduler.xtriggers import PushTriggers, XtriggerResults
 from tidewheel.services.clock_triggers import WALL_CLOCK, ClockTriggers
 
 TRIGGER_ID = "CYLC_EXT_TRIGGER_ID"
@@ -230,7 +231,7 @@ class Xtriggers:
         return next(self._graph.prerequisites(name, point), None) is None
 
     def _advance(self, label: str, name: str) -> None:
-        """Call for the earliest instance of a task that waits for a sequential xtrigger."""
+        """Calls for the earliest instance of a task that waits for a sequential xtrigger."""
         first = min(self._lines.get((label, name), ()), default=None)
         if first is not None and self._waits[first] == IN_LINE:
             self._begin(first)
@@ -276,3 +277,101 @@ def _named(trigger_id: str) -> dict[str, str]:
 def _literal(value: str) -> str:
     """For a text between double quotes in a shell."""
     return "".join(f"\\{letter}" if letter in '"$`\\' else letter for letter in value)
+
+
+class PushTriggers:
+    """Who waits for which message, and what was heard and is nobody's yet."""
+
+    def __init__(self, heard_max: int) -> None:
+        self._heard_max = heard_max
+        self._heard: dict[str, dict[str, int]] = {}  # message -> id -> how often
+        self._waiting: dict[str, set[Key]] = {}  # message -> tasks
+
+    def watch(self, message: str, key: Key) -> str | None:
+        """The id of a message that was kept for this task; None: it waits."""
+        ids = self._heard.get(message)
+        if not ids:
+            self._waiting.setdefault(message, set()).add(key)
+            return None
+        trigger_id = next(iter(ids))
+        ids[trigger_id] -= 1
+        if not ids[trigger_id]:
+            del ids[trigger_id]
+        if not ids:
+            del self._heard[message]
+        return trigger_id
+
+    def drop(self, message: str, key: Key) -> None:
+        waiting = self._waiting.get(message, set())
+        waiting.discard(key)
+        if not waiting:
+            self._waiting.pop(message, None)
+
+    def awaited(self) -> list[str]:
+        """The messages that tasks wait for."""
+        return list(self._waiting)
+
+    def hear(self, message: str, trigger_id: str) -> Key | None:
+        """The task that it lets go: of those that wait, the earliest; None: it is kept."""
+        waiting = self._waiting.get(message)
+        if waiting:
+            key = min(waiting)
+            self.drop(message, key)
+            return key
+        ids = self._heard.get(message, {})
+        if sum(ids.values()) >= self._heard_max or len(self._heard) >= self._heard_max:
+            raise Refused(
+                f"{self._heard_max} messages such as {message[:60]!r} are kept already and no "
+                "task waits for them; is it spelt as in the definition?"
+            )
+        self._heard.setdefault(message, ids)[trigger_id] = ids.get(trigger_id, 0) + 1
+        return None
+
+    def row(self, message: str) -> XtriggerResult:
+        """What must outlive this process."""
+        ids = self._heard.get(message)
+        return XtriggerResult(MESSAGE + message, json.dumps(ids) if ids else "")
+
+    def restore(self, row: XtriggerResult) -> None:
+        self._heard[row.signature.removeprefix(MESSAGE)] = json.loads(row.result)
+
+
+class XtriggerResults:
+    """The results of satisfied calls, oldest first, and the rows that the store lacks."""
+
+    def __init__(self, remembered_max: int) -> None:
+        self._remembered_max = remembered_max
+        self._known: dict[str, Mapping[str, str]] = {}  # by signature
+        self._noted: dict[str, XtriggerResult] = {}
+        self._due: dict[str, XtriggerResult] = {}  # with the batch of this pass
+
+    def find(self, signature: str) -> Mapping[str, str] | None:
+        """What a call has found; None if it was not satisfied yet."""
+        return self._known.get(signature)
+
+    def remember(self, signature: str, results: Mapping[str, str]) -> None:
+        """Of too many the oldest is forgotten."""
+        self._known[signature] = results
+        self.note(XtriggerResult(signature, json.dumps(dict(results))))
+        while len(self._known) > self._remembered_max:
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self.note(XtriggerResult(oldest, ""))
+
+    def note(self, row: XtriggerResult) -> None:
+        """The store has to know it."""
+        self._noted[row.signature] = row
+
+    def restore(self, row: XtriggerResult) -> None:
+        """What an earlier process knew."""
+        self._known[row.signature] = json.loads(row.result)
+
+    def close_pass(self) -> None:
+        """What was noted so far belongs to this pass."""
+        self._due |= self._noted
+        self._noted = {}
+
+    def take_rows(self) -> list[XtriggerResult]:
+        """Those of this pass."""
+        rows, self._due = self._due, {}
+        return list(rows.values())

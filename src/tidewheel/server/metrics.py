@@ -14,8 +14,8 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.views import Figure, QueueView, WorkerView
 
 if TYPE_CHECKING:
-    from tidewheel.scheduler.outcome import Work
-    from tidewheel.scheduler.stage import Stage
+    from tidewheel.scheduler.pending_batch import PendingBatch
+    from tidewheel.scheduler.run_engine import RunEngine
     from tidewheel.server.admission import Admission
 
 # Seconds, and events of a batch; what is below the first is in all of them.
@@ -84,8 +84,8 @@ class Metrics:
         self.requests[verb, status] += 1
         self.seconds[verb].add(seconds)
 
-    def batch(self, stage: Stage, work: Work) -> None:
+    def batch(self, engine: RunEngine, batch: PendingBatch) -> None:
         """A scheduler wrote a batch."""
-        del stage
-        self.batch_seconds.add(work.seconds)
-        self.batch_events.add(len(work.consumed))
+        del engine
+        self.batch_seconds.add(batch.seconds)
+        self.batch_events.add(len(batch.consumed))

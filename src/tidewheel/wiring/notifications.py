@@ -13,16 +13,16 @@ from tidewheel.wiring.services import surroundings
 
 if TYPE_CHECKING:
     from tidewheel.ports.runs import BringsNotifications
-    from tidewheel.services.notifications.delivering import Means
-    from tidewheel.services.notifications.notifier import Notifier
+    from tidewheel.services.notifications.delivery import DeliveryMeans
+    from tidewheel.services.notifications.notifier import NotifierService
     from tidewheel.services.service import OnReport
 
 
 def build_notifier(
     store: Store, home: Path, smtp: str, on_report: OnReport | None = None
-) -> Notifier:
+) -> NotifierService:
     """Whoever tells what the rules in this state directory want told."""
-    from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
+    from tidewheel.services.notifications.notifier import NotifierService, NotifierSettings
 
     make_private_directory(home)
     settings = NotifierSettings(
@@ -32,22 +32,24 @@ def build_notifier(
         is_alive=is_process_alive,
         means=notification_means(home, smtp),
     )
-    return Notifier(store, settings, surroundings(on_report))
+    return NotifierService(store, settings, surroundings(on_report))
 
 
 def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
     """Rules and messages of a store, or of the server that it stands for."""
     from tidewheel.ports.runs import BringsNotifications
-    from tidewheel.services.notifications.desk import NotificationDesk
+    from tidewheel.services.notifications.admin import NotificationAdmin
 
     if isinstance(store, BringsNotifications):
         return store
-    return NotificationDesk(store, home / RULES_FILE, notification_means(home, smtp))
+    return NotificationAdmin(store, home / RULES_FILE, notification_means(home, smtp))
 
 
-def notification_means(home: Path, smtp: str) -> Means:
+def notification_means(home: Path, smtp: str) -> DeliveryMeans:
     """What messages are sent with from this process."""
     from tidewheel.runners.job_environment import inherited_environment
-    from tidewheel.services.notifications.delivering import Means
+    from tidewheel.services.notifications.delivery import DeliveryMeans
 
-    return Means(directory=home, smtp=smtp, environment=inherited_environment(os.environ))
+    return DeliveryMeans(
+        directory=home, smtp=smtp, environment=inherited_environment(os.environ)
+    )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tidewheel.core.operator.definition import RunOptions
     from tidewheel.core.operator.views import RunView
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
-    from tidewheel.scheduler.service import Standby
+    from tidewheel.scheduler.service import SchedulerService
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.service import OnReport, Surroundings
     from tidewheel.services.wakeup import Wakeup
@@ -169,9 +169,9 @@ def build_standby(
     *,
     on_report: OnReport | None = None,
     on_batch: OnBatch | None = None,
-) -> Standby:
+) -> SchedulerService:
     """Whoever takes over runs of this store."""
-    from tidewheel.scheduler.service import Standby
+    from tidewheel.scheduler.service import SchedulerService
 
     def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
         return driving(
@@ -188,7 +188,7 @@ def build_standby(
     def deliver(run: RunView) -> Awaitable[int]:
         return deliver_left(where, store, run, home, on_report)
 
-    return Standby(store, drive, settings, surroundings(on_report), deliver)
+    return SchedulerService(store, drive, settings, surroundings(on_report), deliver)
 
 
 def build_monitor(

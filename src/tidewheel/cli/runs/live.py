@@ -10,8 +10,8 @@ from tidewheel.cli.printing import safe
 from tidewheel.cli.runs.page import ENDS, RETRIES, RunPage, stall_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.quantities import show_duration
-from tidewheel.scheduler.outcome import News
-from tidewheel.scheduler.stage import Stage
+from tidewheel.scheduler.pending_batch import News
+from tidewheel.scheduler.run_engine import RunEngine
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -31,7 +31,7 @@ class LivePage(RunPage):
 
     def __init__(self, run: RunView, *, is_new: bool) -> None:
         super().__init__(run, is_new=is_new)
-        self._stage: Stage | None = None
+        self._engine: RunEngine | None = None
         self._recent: deque[tuple[str, str]] = deque(maxlen=RECENT_MAX)
         self._started: dict[str, float] = {}
         self._finished: dict[str, int] = {}  # by point
@@ -53,9 +53,9 @@ class LivePage(RunPage):
         assert self._live is not None
         self._live.__exit__(None, None, None)
 
-    def on_news(self, stage: Stage, one: News) -> None:
-        self._stage = stage
-        name = stage.drive.text(one.key)
+    def on_news(self, engine: RunEngine, one: News) -> None:
+        self._engine = engine
+        name = engine.text(one.key)
         if one.event == "started":
             self._started.setdefault(name, time.monotonic())
         elif one.event in (*ENDS, *RETRIES):
@@ -67,9 +67,9 @@ class LivePage(RunPage):
                 point = name.partition("/")[0]
                 self._finished[point] = self._finished.get(point, 0) + 1
 
-    def on_stall(self, stage: Stage, status: str) -> None:
+    def on_stall(self, engine: RunEngine, status: str) -> None:
         """The causes are part of the picture."""
-        waits = stall_text(stage) if status == "stalled" else ""
+        waits = stall_text(engine) if status == "stalled" else ""
         if waits:
             self._line(f"it waits {waits}")
 
@@ -86,8 +86,8 @@ class LivePage(RunPage):
         from rich.text import Text
 
         parts: list[Text] = [self._head()]
-        if self._stage is not None:
-            parts += self._cycles(self._stage)
+        if self._engine is not None:
+            parts += self._cycles(self._engine)
             parts += self._active()
         for event, text in self._recent:
             parts.append(Text(f"  {safe(text)}", style=COLOURS.get(event, "yellow")))
@@ -106,13 +106,13 @@ class LivePage(RunPage):
         head.append(f"  {took}  {counts}", style="default")
         return head
 
-    def _cycles(self, stage: Stage) -> list[Text]:
+    def _cycles(self, engine: RunEngine) -> list[Text]:
         """One bar per point: what has finished, and what the pool still holds."""
         from rich.text import Text
 
-        text = stage.drive.graph.cycling.style.text
+        text = engine.graph.cycling.style.text
         pooled: dict[str, int] = {}
-        for point, count in stage.drive.pool.population.counts.items():
+        for point, count in engine.pool.population.counts.items():
             pooled[text(point)] = count
         points = sorted({*pooled, *list(self._finished)[-POINTS_MAX:]})
         lines = []

@@ -27,8 +27,9 @@ from tidewheel.core.sched.task_state import JobPhase as TaskStage
 from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.scheduler.job_events import MISTAKEN
-from tidewheel.scheduler.pending_batch import News, Work
-from tidewheel.scheduler.run_engine import Stage, timer_key
+from tidewheel.scheduler.pending_batch import News, PendingBatch
+from tidewheel.scheduler.run_engine import RunEngine
+from tidewheel.scheduler.timers import timer_key
 from tidewheel.services.service import ServiceReport
 
 if TYPE_CHECKING:
@@ -123,29 +124,29 @@ class RunPage:
             verb = "starts" if self._is_new else "is carried on"
             self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
 
-    def on_batch(self, stage: Stage, work: Work) -> None:
+    def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
         """A batch is in the store."""
-        text = stage.drive.text
-        if work.news or work.answers or stage.drive.status != RunStatus.COMPLETED:
+        text = engine.text
+        if batch.news or batch.answers or engine.status != RunStatus.COMPLETED:
             self._tell_beginning()
-        self._has_obeyed = self._has_obeyed or bool(work.answers)
-        self._reasons = {one.task: one.text for one in work.notices if one.event == JOB_FAILED}
-        for one in work.news:
+        self._has_obeyed = self._has_obeyed or bool(batch.answers)
+        self._reasons = {one.task: one.text for one in batch.notices if one.event == JOB_FAILED}
+        for one in batch.news:
             if one.event in ENDS:
                 self._ends[one.event] += 1
             if one.event == "lost":
                 self._lost[text(one.key)] = one.text
-            self.on_news(stage, one)
-        for notice in work.notices:
+            self.on_news(engine, one)
+        for notice in batch.notices:
             if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
                 self._line(notice.text)
-        self._pool = stage.drive.pool
-        self._heed_status(stage)
-        self._heed_waiting(stage)
+        self._pool = engine.pool
+        self._heed_status(engine)
+        self._heed_waiting(engine)
 
-    def on_news(self, stage: Stage, one: News) -> None:
+    def on_news(self, engine: RunEngine, one: News) -> None:
         if one.event in TOLD:
-            name = stage.drive.text(one.key)
+            name = engine.text(one.key)
             words = one.text.removeprefix(name).strip() if one.text else ""
             self._line(f"{name} {words or one.event}{self._because(one)}")
 
@@ -155,29 +156,29 @@ class RunPage:
         told = reason is None or reason in one.text
         return "" if told else f": {' '.join(str(reason).split())}"
 
-    def _heed_status(self, stage: Stage) -> None:
-        status = str(stage.drive.gave_up or stage.drive.pool.run.status)
+    def _heed_status(self, engine: RunEngine) -> None:
+        status = str(engine.gave_up or engine.pool.run.status)
         if status == self._status:
             return
         self._status = status
         self._causes = []
         if status in ("stalled", "waiting for release"):
-            self._causes = list(causes(stage))
-            waits = stage.timers.stall_seconds != 0.0
+            self._causes = list(causes(engine))
+            waits = engine.run_timers.stall_seconds != 0.0
             self._stall_option = "" if waits else " --stall-timeout 1h"
-            self.on_stall(stage, status)
+            self.on_stall(engine, status)
         elif status == "paused":
             self._line(f"paused; go on with: tidewheel resume {self._run.name}")
 
-    def _heed_waiting(self, stage: Stage) -> None:
+    def _heed_waiting(self, engine: RunEngine) -> None:
         """While nothing happens, say what for and until when."""
-        waited_for = waited_for_text(stage) if self._status == "running" else ""
+        waited_for = waited_for_text(engine) if self._status == "running" else ""
         if waited_for and waited_for != self._waited_for:
             self._line(waited_for)
         self._waited_for = waited_for
 
-    def on_stall(self, stage: Stage, status: str) -> None:
-        self.tell_stall(status, stall_text(stage) if status == "stalled" else "")
+    def on_stall(self, engine: RunEngine, status: str) -> None:
+        self.tell_stall(status, stall_text(engine) if status == "stalled" else "")
 
     def tell_stall(self, status: str, waits: str) -> None:
         """Why it does not go on, and how long it waits until it stops."""
@@ -293,10 +294,10 @@ def print_line(text: str) -> None:
 class JsonPage(RunPage):
     """One JSON object per line."""
 
-    def on_news(self, stage: Stage, one: News) -> None:
+    def on_news(self, engine: RunEngine, one: News) -> None:
         document = {
             "event": one.event,
-            "task": stage.drive.text(one.key),
+            "task": engine.text(one.key),
             "submit": one.submit,
             "text": one.text,
         }
@@ -353,32 +354,32 @@ async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
     return RunEnd(facts["status"], facts["reason"])
 
 
-def causes(stage: Stage) -> list[str]:
+def causes(engine: RunEngine) -> list[str]:
     """Why a run does not go on by itself, and the command that would change it."""
     # Most runs go on by themselves.
     from tidewheel.core.sched.explain import why
     from tidewheel.core.sched.stall import root_causes
     from tidewheel.views.reasons import command_lines
 
-    pool = stage.drive.pool
+    pool = engine.pool
     found = root_causes(pool)
     lines = []
     for task in found[:CAUSES_MAX]:
         reasons = why(pool, task.key)
         words = "; ".join(reason.text for reason in reasons)
         command = next((one.command for one in reasons if one.command), "")
-        name = stage.drive.text(task.key)
+        name = engine.text(task.key)
         lines.append(words if words.startswith(name) else f"{name}: {words}")
-        lines += [f"  {one}" for one in command_lines(stage.drive.run.name, command)]
+        lines += [f"  {one}" for one in command_lines(engine.run.name, command)]
     if len(found) > CAUSES_MAX:
         lines.append(f"and {plural(len(found) - CAUSES_MAX, 'task')} more")
     return lines
 
 
-def stall_text(stage: Stage) -> str:
+def stall_text(engine: RunEngine) -> str:
     """How long a stalled run waits for somebody; nothing if it does not."""
-    seconds = stage.timers.stall_seconds
-    at = stage.drive.agenda.at(timer_key(None, STALL))
+    seconds = engine.run_timers.stall_seconds
+    at = engine.timers.at(timer_key(None, STALL))
     return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
 
 
@@ -388,14 +389,14 @@ def stall_words(waits: str, until: float | None) -> str:
     return f"{waits} for you, then stops{at}"
 
 
-def waited_for_text(stage: Stage) -> str:
+def waited_for_text(engine: RunEngine) -> str:
     """Of a run in which nothing is active: what comes next by itself, and when."""
-    pool, now = stage.drive.pool, time.time_ns() / 1e9
+    pool, now = engine.pool, time.time_ns() / 1e9
     if any(pool.standings[one] for one in (PoolState.ACTIVE, PoolState.READY)):
         return ""
     never = Instant(math.inf)
     waits = [
-        (never if (due := stage.due_at(task.key, wait)) is None else due, task.key, wait)
+        (never if (due := engine.due_at(task.key, wait)) is None else due, task.key, wait)
         for task in pool.tasks.values()
         if task.standing is PoolState.PENDING
         for wait in task.waits
@@ -404,7 +405,7 @@ def waited_for_text(stage: Stage) -> str:
         return ""
     at, key, wait = min(waits)
     more = f", and {plural(len(waits) - 1, 'task')} more" if len(waits) > 1 else ""
-    what = f"{stage.drive.text(key)} waits for {WAIT_WORDS.get(wait, f'the xtrigger {wait}')}"
+    what = f"{engine.text(key)} waits for {WAIT_WORDS.get(wait, f'the xtrigger {wait}')}"
     if at == never:
         return f"{what}{more}"
     if at - now < WAIT_TOLD_SECONDS_MIN:

@@ -77,8 +77,8 @@ from tidewheel.wiring.stores import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.scheduler.pending_batch import Work
-    from tidewheel.scheduler.run_engine import Stage
+    from tidewheel.scheduler.pending_batch import PendingBatch
+    from tidewheel.scheduler.run_engine import RunEngine
     from tidewheel.services.definitions.sip import StageSource
 
 STAGES_TOLD_MAX = 5
@@ -324,9 +324,9 @@ async def _run(
             page.claimed()
             owed.note(wanted.words)
 
-        def on_batch(stage: Stage, work: Work) -> None:
-            page.on_batch(stage, work)
-            untaken.heed(work)
+        def on_batch(engine: RunEngine, batch: PendingBatch) -> None:
+            page.on_batch(engine, batch)
+            untaken.heed(batch)
 
         here = RunHere(
             where,

@@ -32,8 +32,8 @@ from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners.job_directory import link_whole, make_private_directory
-from tidewheel.runners.messages.client import BUSY, SOCKET_LINK
 from tidewheel.runners.messages import spool
+from tidewheel.runners.messages.client import BUSY, SOCKET_LINK
 from tidewheel.runners.messages.spool import SpooledMessage
 from tidewheel.runners.sanitize import storable
 

@@ -14,9 +14,9 @@ from tidewheel.services.notifications.rules import (
     LATE,
     STALL,
     STOPPED,
-    Rule,
+    NotificationRule,
+    filled,
 )
-from tidewheel.services.notifications.templates import filled
 from tidewheel.vocabulary import time_text
 
 TASKS_NAMED_MAX = 20
@@ -34,7 +34,7 @@ _HAPPENED = {
 }
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class Notification(msgspec.Struct, frozen=True, kw_only=True):
     """One message under one rule; the id stays the same however often it is sent."""
 
     id: str
@@ -50,7 +50,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     store: str = ""
     is_test: bool = False
 
-    def joined(self, later: Message) -> Message:
+    def joined(self, later: Notification) -> Notification:
         """This one, which nobody has seen yet, with what happened since."""
         tasks = tuple(dict.fromkeys((*self.tasks, *later.tasks)))[:TASKS_NAMED_MAX]
         return msgspec.structs.replace(
@@ -69,7 +69,7 @@ def message_id(*parts: object) -> str:
     return hashlib.sha256(text).hexdigest()[:ID_LETTERS]
 
 
-def sentence(message: Message) -> str:
+def sentence(message: Notification) -> str:
     """What happened, for people."""
     if message.is_test:
         return f"This is a test of rule {message.rule}. Nothing happened."
@@ -81,7 +81,7 @@ def sentence(message: Message) -> str:
     return f"{said}: {message.reason}" if message.reason not in ("", message.status) else said
 
 
-def document(message: Message, text: str, missed: int) -> dict[str, object]:
+def document(message: Notification, text: str, missed: int) -> dict[str, object]:
     """As a webhook gets it."""
     return {
         "id": message.id,
@@ -101,7 +101,7 @@ def document(message: Message, text: str, missed: int) -> dict[str, object]:
     }
 
 
-def facts(message: Message, text: str) -> dict[str, str]:
+def facts(message: Notification, text: str) -> dict[str, str]:
     """The fields of templates."""
     return {
         "id": message.id,
@@ -119,15 +119,15 @@ def facts(message: Message, text: str) -> dict[str, str]:
     }
 
 
-def text_of(rule: Rule, message: Message) -> str:
+def text_of(rule: NotificationRule, message: Notification) -> str:
     """In the words of the rule, if it has any of its own."""
     said = sentence(message)
     return filled(rule.text, facts(message, said)) if rule.text else said
 
 
-def trial_message(rule: Rule, at: float, store: str, chance: str) -> Message:
+def trial_message(rule: NotificationRule, at: float, store: str, chance: str) -> Notification:
     """What a test sends: made up, and it says so."""
-    return Message(
+    return Notification(
         id=message_id("test", rule.name, at, chance),
         rule=rule.name,
         event=rule.on[0],

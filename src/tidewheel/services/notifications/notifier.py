@@ -4,14 +4,14 @@ Theory of operation
 -------------------
 Any number of processes run a notifier; the one that holds the notebook in the store works, the
 others look every few seconds whether they can have it. A pass has three steps: read what
-happened behind the cursor and put messages into the diary; write the diary, cursor and messages
-together; send what is due, and write what became of it. So a message exists in the store before
-it is sent, under the id with which it is sent however often: whoever dies between sending and
-writing is followed by one who sends it again, and a receiver can drop the second. Nothing is
-sent exactly once: no receiver and no store can agree on that.
+happened behind the cursor and put messages into the state; write the state, cursor and
+messages together; send what is due, and write what became of it. So a message exists in the
+store before it is sent, under the id with which it is sent however often: a notifier that dies
+between sending and writing is followed by one that sends it again, and a receiver can drop the
+second. Nothing is sent exactly once: no receiver and no store can agree on that.
 
 A message that nobody takes is tried again after growing times, for about a day, then given up,
-which the diary keeps for people to see. The first notifier of a store begins at its end: nobody
+which the state keeps for people to see. The first notifier of a store begins at its end: nobody
 is told the past. One whose events were deleted meanwhile says so and goes on from the end.
 
 Rules are read again when their file changes; without any, nothing is followed.
@@ -31,25 +31,25 @@ from tidewheel.core.queue.lease import Notebook
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.services.notifications.delivery import Means, deliver
+from tidewheel.services.notifications.delivery import DeliveryMeans, deliver
 from tidewheel.services.notifications.detection import (
     LateWatch,
     Noticed,
     message_for,
     noticed,
-    stuck_because,
+    stall_summary,
 )
-from tidewheel.services.notifications.messages import Message, message_id
-from tidewheel.services.notifications.rules import STALL, Rule, RulesInForce
+from tidewheel.services.notifications.messages import Notification, message_id
+from tidewheel.services.notifications.rules import STALL, NotificationRule, RulesInForce
 from tidewheel.services.notifications.state import (
     NAME,
-    Diary,
+    NotifierState,
     Owner,
-    Waiting,
+    WaitingMessage,
     owner_text,
-    read_diary,
     read_owner,
-    write_diary,
+    read_state,
+    write_state,
 )
 from tidewheel.services.service import Backoff, Service, ServiceReport, Surroundings
 from tidewheel.services.state_documents import definitions_of
@@ -69,7 +69,7 @@ class NotifierSettings:
     home: Path
     process: HostProcess  # who holds the notebook
     is_alive: Callable[[HostProcess], bool]  # False only where a death can be proven
-    means: Means
+    means: DeliveryMeans
     interval_seconds: float = 1.0
     standby_seconds: float = 5.0
     late_interval_seconds: float = 30.0
@@ -80,7 +80,7 @@ class NotifierSettings:
     runs_looked_at_max: int = 200
 
 
-class Notifier(Service):
+class NotifierService(Service):
     """One of many; at most one of a store sends."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Notifier(Service):
         self._rules = RulesInForce(settings.rules)
         self._owner = Owner(settings.process, f"{surroundings.chance.getrandbits(64):x}")
         self._epoch: int | None = None
-        self._diary = Diary()
+        self._state = NotifierState()
         self._written = ""
         self._written_at = 0.0
         self._late_at = 0.0
@@ -117,7 +117,7 @@ class Notifier(Service):
         """After the end: what happened up to now is told, as far as it is due."""
         for _ in range(PASSES_AT_END_MAX):
             await self._pass()
-            if self._epoch is None or not any(self._diary.due(await self._store.now())):
+            if self._epoch is None or not any(self._state.due(await self._store.now())):
                 break
         await self._leave()
 
@@ -159,17 +159,17 @@ class Notifier(Service):
             held = await self._claim(holder.epoch)
         if held is None:
             return False
-        diary = read_diary(held.body)
+        state = read_state(held.body)
         head = await self._store.events_head()
-        if not diary.cursor:
-            diary.cursor = str(head)
+        if not state.cursor:
+            state.cursor = str(head)
             for view in await self._store.runs(count=self._settings.runs_looked_at_max):
-                diary.saw_status(view.number, view.status)
+                state.saw_status(view.number, view.status)
         # Only now, when nothing can fail any more: else it is claimed again.
-        self._epoch, self._written, self._diary = held.epoch, held.body, diary
+        self._epoch, self._written, self._state = held.epoch, held.body, state
         self._written_at = self._clock.monotonic()
         self._store_letters = head.store
-        self._tell("notebook.taken", waiting=len(self._diary.waiting))
+        self._tell("notebook.taken", waiting=len(self._state.waiting))
         return True
 
     async def _claim(self, dead_epoch: int | None) -> Notebook | None:
@@ -185,7 +185,7 @@ class Notifier(Service):
     async def _write(self) -> bool:
         """Whether the notebook is still held; what has not changed is written now and then."""
         assert self._epoch is not None
-        body, now = write_diary(self._diary), self._clock.monotonic()
+        body, now = write_state(self._state), self._clock.monotonic()
         is_due = now - self._written_at > self._settings.lease_seconds / 3
         if body == self._written and not is_due:
             return True
@@ -202,24 +202,24 @@ class Notifier(Service):
 
     async def _notice(self) -> None:
         """All of it or nothing: what was half done when the store went away is done again."""
-        before = write_diary(self._diary)
+        before = write_state(self._state)
         try:
             await self._take_in()
             await self._look_for_late_ones()
         except Unavailable:
-            self._diary = read_diary(before)
+            self._state = read_state(before)
             raise
 
     async def _take_in(self) -> None:
         now = await self._store.now()
         for _ in range(PAGES_PER_PASS_MAX):
-            page = await self._store.events_after(read_cursor(self._diary.cursor), RUN_EVENTS)
+            page = await self._store.events_after(read_cursor(self._state.cursor), RUN_EVENTS)
             if page.is_lost:
-                self._tell("events.lost", cursor=self._diary.cursor)
+                self._tell("events.lost", cursor=self._state.cursor)
             for event in page.events:
                 assert isinstance(event, RunEvent)
-                await self._put_all(list(noticed(event, self._diary)), now)
-            self._diary.cursor = str(page.next)
+                await self._put_all(list(noticed(event, self._state)), now)
+            self._state.cursor = str(page.next)
             if page.is_last:
                 return
 
@@ -241,18 +241,18 @@ class Notifier(Service):
             style = await self._documents.style(event) if one.tasks else None
             message = message_for(rule, one, style)
             if message is not None and one.event == STALL:
-                message = await stuck_because(
+                message = await stall_summary(
                     self._store, self._settings.home, self._definition_of, message
                 )
             if message is not None:
                 self._put_message(rule, message, now)
 
-    def _put_message(self, rule: Rule, message: Message, now: float) -> None:
+    def _put_message(self, rule: NotificationRule, message: Notification, now: float) -> None:
         letters = self._store_letters
         message = msgspec.structs.replace(
             message, id=message_id(letters, message.id), store=letters
         )
-        if not self._diary.put(rule, message, now):
+        if not self._state.put(rule, message, now):
             self._tell("notification.dropped", rule=rule.name, run=message.run)
 
     async def _look_for_late_ones(self) -> None:
@@ -261,37 +261,37 @@ class Notifier(Service):
             self._late_at = monotonic + self._settings.late_interval_seconds
             now = await self._store.now()
             rules = self._rules.now.rules
-            async for rule, message in self._late.messages(rules, self._diary, now):
+            async for rule, message in self._late.messages(rules, self._state, now):
                 self._put_message(rule, message, now)
 
     # ---- sending ----
 
     async def _send(self) -> None:
         now = await self._store.now()
-        due = list(self._diary.due(now))[: self._settings.at_once_max]
+        due = list(self._state.due(now))[: self._settings.at_once_max]
         if due:
             await asyncio.gather(*(self._send_one(one, now) for one in due))
 
-    async def _send_one(self, one: Waiting, now: float) -> None:
-        message, settings, diary = one.message, self._settings, self._diary
+    async def _send_one(self, one: WaitingMessage, now: float) -> None:
+        message, settings, state = one.message, self._settings, self._state
         rule = self._rules.now.named(message.rule)
         if rule is None:
-            diary.drop(one, now)
+            state.drop(one, now)
             return
-        error = await deliver(rule, message, diary.missed.get(rule.name, 0), settings.means)
+        error = await deliver(rule, message, state.missed.get(rule.name, 0), settings.means)
         told = {"id": message.id, "rule": rule.name, "kind": message.event, "run": message.run}
         self._surroundings.failpoint("notification_sent")
         if not error:
-            diary.sent(one, now)
+            state.sent(one, now)
             self._tell("notification.sent", **told)
         elif one.tries + 1 >= settings.tries_max:
-            diary.give_up(one, error, now)
+            state.give_up(one, error, now)
             self._tell("notification.given_up", **told, error=error)
         else:
             wait = settings.retry.first_seconds * 2.0**one.tries
             wait = min(wait, settings.retry.seconds_max)
             chance = self._surroundings.chance.uniform(0.75, 1.0)  # not all at once
-            diary.failed(one, error, now + wait * chance)
+            state.failed(one, error, now + wait * chance)
             self._tell("notification.failed", **told, error=error, tries=one.tries)
 
     def _tell(self, what: str, /, **facts: object) -> None:

@@ -56,7 +56,7 @@ def is_meant(node: NodeDef, pattern: str) -> bool:
     return any(fnmatchcase(name, pattern) for name in names)
 
 
-class Part(NamedTuple):
+class AssumedJob(NamedTuple):
     """What every job of one node does."""
 
     seconds: float
@@ -66,7 +66,7 @@ class Part(NamedTuple):
     is_heard_at_start: bool  # somebody waits for `submitted` or `started`
 
 
-class Jobs:
+class AssumedJobs:
     """How each job of a graph goes."""
 
     def __init__(
@@ -75,11 +75,11 @@ class Jobs:
         self._graph = graph
         self._assumptions = assumptions
         self._point_text = point_text
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, AssumedJob] = {}
         self._failures: dict[str, list[Failure]] = {}
         self.unused = set(assumptions.failures)
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> AssumedJob:
         """What is the same at every point."""
         part = self._parts.get(name)
         if part is None:
@@ -122,7 +122,7 @@ class Jobs:
         node = self._graph.nodes[name].definition
         return [one for one in self._assumptions.failures if is_meant(node, one.name)]
 
-    def _find_part(self, name: str) -> Part:
+    def _find_part(self, name: str) -> AssumedJob:
         node = self._graph.nodes[name].definition
         heard = {*self._graph.nodes[name].links, *self._graph.nodes[name].groups}
         heard |= {output for node, _, output in self._graph.absolute_links if node == name}
@@ -131,9 +131,9 @@ class Jobs:
         if node.run_mode is RunMode.SKIP:
             named = node.skip.outputs
             made = tuple(one for one in named if one not in STANDARD) if named else outputs
-            return Part(0.0, False, FAILED in named, made, is_heard)
+            return AssumedJob(0.0, False, FAILED in named, made, is_heard)
         seconds, over_limit = self._length(name, node)
-        return Part(seconds, over_limit, False, outputs, is_heard)
+        return AssumedJob(seconds, over_limit, False, outputs, is_heard)
 
     def _length(self, name: str, node: NodeDef) -> tuple[float, bool]:
         limit = node.time_limit_seconds

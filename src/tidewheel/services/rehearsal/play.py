@@ -1,4 +1,4 @@
-"""The loop of a rehearsal: the next thing that would happen happens at once.
+"""Plays a workflow without running it: the next thing that would happen happens at once.
 
 Theory of operation. What lies ahead is a heap of (time, order): ends of jobs, timers, checks
 of xtriggers. The earliest is taken, the clock jumps to it, the core is told, and what the core
@@ -13,35 +13,32 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from heapq import merge
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
 from tidewheel.core.queue.task import Instant
-from tidewheel.services.rehearsal.assumptions import Assumptions, Jobs
+from tidewheel.scheduler.timers import TimerHeap
+from tidewheel.services.clock_triggers import ClockTriggers
+from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
 from tidewheel.services.rehearsal.core_run import (
+    EXPIRY,
+    RETRY,
     CancelTimer,
     CheckXtrigger,
+    CoreRun,
     DropXtrigger,
     Key,
     Notice,
     PoolState,
     RunStatus,
-    Scheduling,
     SetTimer,
-    Submitted,
+    SubmittedTask,
     Wanted,
 )
-from tidewheel.services.rehearsal.play import (
-    Agenda,
-    Clocks,
-    Occasion,
-    Slots,
-    Timer,
-    occasion_of_clock,
-)
-from tidewheel.services.rehearsal.record import Rehearsal, Submission, WaitedFor
+from tidewheel.services.rehearsal.record import PlayedSubmission, Rehearsal, WaitedFor
 
 SUBMISSIONS_MAX = 1_000_000  # that are kept in memory
 STEPS_BETWEEN_NEWS = 2_000
@@ -98,14 +95,16 @@ class _Play:
         self, graph: Graph, assumptions: Assumptions, at: Instant, until: Point | None
     ) -> None:
         self._graph = graph
-        self._core = Scheduling(graph, until)
-        self._jobs = Jobs(graph, assumptions, graph.cycling.style.text)
+        self._core = CoreRun(graph, until)
+        self._jobs = AssumedJobs(graph, assumptions, graph.cycling.style.text)
         self._clocks = Clocks(graph)
         self._begins_at = self._now = at
-        self._agenda = Agenda()
+        # Ends of jobs, and timers of the core by task and name.
+        self._ahead: TimerHeap[PlayedSubmission | tuple[Key, str]] = TimerHeap()
+        self._awaited: dict[tuple[Key, str], AwaitedTimer] = {}
         self._slots = Slots(assumptions.slots)
-        self._started: deque[Submission] = deque()  # of which the core is to be told
-        self._submissions: list[Submission] = []
+        self._started: deque[PlayedSubmission] = deque()  # of which the core is to be told
+        self._submissions: list[PlayedSubmission] = []
         self._occasion = Occasion(WaitedFor.START)
         self._remarks = _Remarks()
 
@@ -134,13 +133,14 @@ class _Play:
             self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
             self._do(core.job_makes(job.key, job.submit, STARTED, self._now))
             return True
-        found = self._agenda.next()
-        if found is None:
+        at = self._ahead.next_at()
+        if at is None:
             return False
-        self._now, what = found
-        if isinstance(what, Submission):
-            self._end(what)
+        self._now, due = at, self._ahead.pop()
+        if isinstance(due, PlayedSubmission):
+            self._end(due)
             return True
+        what = self._awaited.pop(due)
         self._occasion = what.occasion
         if what.is_xtrigger:
             self._do(core.xtrigger_is_met(what.name, what.key, self._now))
@@ -148,7 +148,7 @@ class _Play:
             self._do(core.timer_fires(what.key, what.name, self._now))
         return True
 
-    def _end(self, job: Submission) -> None:
+    def _end(self, job: PlayedSubmission) -> None:
         """A job is over."""
         core, now = self._core, self._now
         job.end_at = now
@@ -167,7 +167,7 @@ class _Play:
 
     def _do(self, wanted: list[Wanted]) -> None:
         for one in wanted:
-            if isinstance(one, Submitted):
+            if isinstance(one, SubmittedTask):
                 self._submit(one)
             else:
                 self._do_other(one)
@@ -179,11 +179,12 @@ class _Play:
             case SetTimer(task, name, at) if task is not None:
                 waits = at > self._now
                 occasion = occasion_of_clock(self._occasion, task, name, waits=waits)
-                self._agenda.put(Timer(task, name, False, occasion), max(at, self._now))
+                self._wait(AwaitedTimer(task, name, False, occasion), max(at, self._now))
             case CheckXtrigger(task, label):
                 self._check(task, label)
             case CancelTimer(task, name) | DropXtrigger(task, name) if task is not None:
-                self._agenda.take_back(task, name)
+                self._ahead.cancel((task, name))
+                self._awaited.pop((task, name), None)
             case Notice(event, task, text) if task is not None:
                 self._remarks.note(event, task, text)
             case _:
@@ -198,10 +199,15 @@ class _Play:
             occasion = Occasion(WaitedFor.XTRIGGER, occasion.blocker, occasion.key)
         if check.assumed:
             self._remarks.assumed[check.assumed] = None
-        self._agenda.put(Timer(key, label, True, occasion), check.at)
+        self._wait(AwaitedTimer(key, label, True, occasion), check.at)
 
-    def _submit(self, one: Submitted) -> None:
-        job = Submission(
+    def _wait(self, timer: AwaitedTimer, at: Instant) -> None:
+        key = (timer.key, timer.name)
+        self._awaited[key] = timer
+        self._ahead.set(key, at)
+
+    def _submit(self, one: SubmittedTask) -> None:
+        job = PlayedSubmission(
             one.key, one.submit, one.try_number, one.flows, one.parents, one.ready_at
         )
         job.waited_for, job.blocker, job.blocker_key = self._occasion
@@ -213,7 +219,7 @@ class _Play:
         self._submissions.append(job)
         self._slots.ask(job)
 
-    def _start(self, job: Submission) -> None:
+    def _start(self, job: PlayedSubmission) -> None:
         job.start_at = self._now
         freed_by = self._slots.freed_by
         if self._now > job.submitted_at and freed_by is not None:
@@ -221,7 +227,7 @@ class _Play:
             job.blocker, job.blocker_key = freed_by, freed_by.key
         point, name = job.key
         part = self._jobs.part(name)
-        self._agenda.put(job, self._now + part.seconds)
+        self._ahead.set(job, Instant(self._now + part.seconds))
         # Who succeeds has started; the core need only be told if somebody waits for that.
         job.fails = self._jobs.fails(point, name, job.try_number)
         if part.is_heard_at_start or job.fails:
@@ -245,10 +251,117 @@ class _Play:
         )
 
 
-def _last_wait(one: Submitted, reporter: Key | None) -> WaitedFor:
+def _last_wait(one: SubmittedTask, reporter: Key | None) -> WaitedFor:
     """What a task waited for that was let go by a report of another, or of itself."""
     if one.stood is PoolState.READY:
         return WaitedFor.LIMIT
     if one.stood is PoolState.UNRELEASED or reporter not in one.parents:
         return WaitedFor.RUNAHEAD
     return WaitedFor.PARENT
+
+
+class Occasion(NamedTuple):
+    """What lets a task go: what it waited for, and whose report ended that."""
+
+    waited_for: WaitedFor
+    blocker: PlayedSubmission | None = None
+    key: Key | None = None
+
+
+class AwaitedTimer(NamedTuple):
+    """Something that the core waits for; `occasion` is what will have let its task go then."""
+
+    key: Key
+    name: str
+    is_xtrigger: bool
+    occasion: Occasion
+
+
+def occasion_of_clock(now: Occasion, key: Key, name: str, *, waits: bool) -> Occasion:
+    """For a timer of the core, set on another occasion; `waits` if its time is to come."""
+    if name == EXPIRY:
+        return Occasion(WaitedFor.PARENT, None, key)  # of those that wait for `expired`
+    if name == RETRY:
+        return Occasion(WaitedFor.RETRY, now.blocker, key)
+    if waits:
+        return Occasion(WaitedFor.CLOCK)  # no task can change what a clock shows
+    kind = WaitedFor.START if now.blocker is None else WaitedFor.RUNAHEAD
+    return Occasion(kind, now.blocker, now.key)
+
+
+MESSAGE = "message/"  # how the core names an external trigger
+INTERVAL_SECONDS = 10.0  # of what has none of its own
+
+
+class Check(NamedTuple):
+    """When a check ends well; `assumed` says what was taken for granted."""
+
+    at: Instant
+    is_clock: bool
+    assumed: str = ""
+
+
+class Clocks:
+    """The xtriggers of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._triggers = ClockTriggers(graph.xtriggers, graph.cycling)
+        self._is_integer = graph.cycling.is_integer
+
+    def check(self, label: str, point: Point, now: Instant) -> Check:
+        """A check that begins now."""
+        xtrigger = self._triggers.find(label)
+        if xtrigger is None:
+            text = f"the message {label.removeprefix(MESSAGE)!r} comes after "
+            return Check(
+                Instant(now + INTERVAL_SECONDS), False, f"{text}{INTERVAL_SECONDS:g} s"
+            )
+        due_at = self._triggers.due_at(label, point)
+        if due_at is not None and not self._is_integer:
+            return Check(Instant(max(now, due_at)), True)
+        seconds = xtrigger.interval_seconds
+        text = f"xtrigger {label} ({xtrigger.function}) is satisfied after {seconds:g} s"
+        return Check(Instant(now + seconds), False, text)
+
+
+class Slots:
+    """How many jobs may run at once, and who waits."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: deque[PlayedSubmission] = deque()
+        self.freed_by: PlayedSubmission | None = None
+
+    def ask(self, job: PlayedSubmission) -> None:
+        self._waiting.append(job)
+
+    def give_back(self, job: PlayedSubmission) -> None:
+        self._free += 1
+        self.freed_by = job
+
+    def take(self) -> PlayedSubmission | None:
+        """The next job that gets a slot."""
+        if not self._waiting or not self._free:
+            return None
+        self._free -= 1
+        return self._waiting.popleft()
+
+
+POINTS_DEFAULT = 10
+
+
+def last_of(graph: Graph, count: int = POINTS_DEFAULT) -> Point | None:
+    """The last of so many points over all sequences; None if the workflow ends by itself."""
+    cycling = graph.cycling
+    if cycling.final is not None or cycling.stop is not None:
+        return None
+    first = cycling.initial if cycling.start is None else cycling.start
+    last = first
+    # From the start on; no sequence is walked further than it is asked for.
+    for point in merge(*(sequence.points(first) for sequence in graph.sequences())):
+        if point > last:
+            count -= 1
+            if count < 1:
+                break
+            last = point
+    return last

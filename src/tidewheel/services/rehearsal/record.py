@@ -1,17 +1,26 @@
-"""What a rehearsal leaves: every submission, its times, its end, and what it waited for."""
+"""The record of a rehearsal: its submissions, the critical path, and the lanes of a chart.
+
+Each submission knows its times, its end, and what let it go: the task whose end, start or
+output did, or a clock. The critical path is the chain of waits that determined when the
+rehearsal ended: from the submission that ended last it is followed back until something is
+reached that no task delayed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from heapq import heappop, heappush
+from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
-from tidewheel.services.rehearsal.scheduling import Cause, Key, RunStatus
+from tidewheel.quantities import show_duration
+from tidewheel.services.rehearsal.core_run import Cause, Key, RunStatus
 
 CLOCK_FORMAT = "CCYY-MM-DDThh:mm:ssZ"
 
@@ -29,7 +38,7 @@ class WaitedFor(StrEnum):
     SLOT = "slot"  # of the worker
 
 
-class Submission:
+class PlayedSubmission:
     """One submission of a task. Mutable until its job has ended."""
 
     __slots__ = (
@@ -70,7 +79,7 @@ class Submission:
         self.ended = ""  # succeeded, failed; empty while it runs
         self.waited_for = WaitedFor.START
         # Whose end, start or output let it go; a task that expired has no submission.
-        self.blocker: Submission | None = None
+        self.blocker: PlayedSubmission | None = None
         self.blocker_key: Key | None = None
 
     @property
@@ -104,7 +113,7 @@ class Rehearsal:
     status: RunStatus
     begins_at: Instant
     ends_at: Instant
-    submissions: list[Submission]
+    submissions: list[PlayedSubmission]
     causes: list[Cause]
     lost: list[str]  # sentences about tasks that will not run
     expired: list[Key]
@@ -153,7 +162,7 @@ class Rehearsal:
 
     def by_name(self) -> list[NameSummary]:
         """In the order of the definition; names that never ran are not in it."""
-        found: dict[str, list[Submission]] = {}
+        found: dict[str, list[PlayedSubmission]] = {}
         for one in self.submissions:
             found.setdefault(one.key[1], []).append(one)
         return [_summary(name, found[name]) for name in self.graph.nodes if name in found]
@@ -166,7 +175,7 @@ class Rehearsal:
             yield f"{self.id_of(one.key)} -triggered off {parents!r} in flow {flows}"
 
 
-def _summary(name: str, runs: list[Submission]) -> NameSummary:
+def _summary(name: str, runs: list[PlayedSubmission]) -> NameSummary:
     return NameSummary(
         name=name,
         runs=len(runs),
@@ -174,3 +183,120 @@ def _summary(name: str, runs: list[Submission]) -> NameSummary:
         mean_wait_seconds=sum(one.wait_seconds for one in runs) / len(runs),
         mean_length_seconds=sum(one.length_seconds for one in runs) / len(runs),
     )
+
+
+_WORDS = {
+    WaitedFor.START: "start",
+    WaitedFor.PARENT: "parent {blocker}",
+    WaitedFor.LIMIT: "limit: room in its group, left by {blocker}",
+    WaitedFor.RUNAHEAD: "runahead: {blocker} was among the oldest",
+    WaitedFor.CLOCK: "clock: {clock}",
+    WaitedFor.RETRY: "retry delay of {idle}",
+    WaitedFor.XTRIGGER: "xtrigger, {idle} after {blocker}",
+    WaitedFor.SLOT: "slot: the worker was full, until {blocker}",
+}
+
+
+class Hop(NamedTuple):
+    """A submission on the path; `idle_seconds` are those before it in which none of it ran."""
+
+    submission: PlayedSubmission
+    idle_seconds: float
+
+
+def critical_path(rehearsal: Rehearsal) -> list[Hop]:
+    """From the first to the last; empty if nothing ran."""
+    last = max(
+        (one for one in rehearsal.submissions if one.end_at is not None),
+        key=lambda one: one.end_at or 0.0,
+        default=None,
+    )
+    path: list[Hop] = []
+    while last is not None:
+        before = last.blocker
+        path.append(Hop(last, _idle(rehearsal, before, last)))
+        last = before
+    path.reverse()
+    return path
+
+
+def _idle(
+    rehearsal: Rehearsal, before: PlayedSubmission | None, after: PlayedSubmission
+) -> float:
+    """Time in which neither ran; a child may start before its parent ends."""
+    assert after.start_at is not None
+    since = rehearsal.begins_at if before is None else before.end_at
+    return 0.0 if since is None else max(0.0, after.start_at - since)
+
+
+def reason_text(hop: Hop, rehearsal: Rehearsal) -> str:
+    """Why a submission did not start earlier, in words."""
+    one = hop.submission
+    blocker = "the start" if one.blocker_key is None else rehearsal.id_of(one.blocker_key)
+    clock = None if one.start_at is None else rehearsal.clock_text(one.start_at)
+    return _WORDS[one.waited_for].format(
+        blocker=blocker, clock=clock, idle=span(hop.idle_seconds)
+    )
+
+
+def span(seconds: float) -> str:
+    """Nothing is 0s, not 0ms."""
+    return show_duration(seconds) if seconds else "0s"
+
+
+MARKS_WANTED = 8
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+# Between two marks on an axis, as people divide time.
+_STEPS = (
+    *(1, 2, 5, 10, 15, 30),
+    *(minutes * _MINUTE for minutes in (1, 2, 5, 10, 15, 30)),
+    *(hours * _HOUR for hours in (1, 2, 3, 6, 12)),
+    *(days * _DAY for days in (1, 2, 5, 10, 30, 60, 90, 180, 365, 730, 1825, 3650)),
+)
+
+
+class Lane(NamedTuple):
+    """Bars beside each other; only the first lane of a name has a title."""
+
+    title: str
+    bars: list[PlayedSubmission]
+
+
+def lanes(rehearsal: Rehearsal, bars_max: int) -> tuple[list[Lane], int]:
+    """As many lanes for a name as run at once; and how many bars were left out."""
+    started = [one for one in rehearsal.submissions if one.start_at is not None]
+    shown = started[:bars_max]
+    by_name: dict[str, list[PlayedSubmission]] = {}
+    for one in shown:
+        by_name.setdefault(one.key[1], []).append(one)
+    found: list[Lane] = []
+    for name in rehearsal.graph.nodes:
+        for number, bars in enumerate(_apart(by_name.get(name, ()))):
+            found.append(Lane("" if number else name, bars))
+    return found, len(started) - len(shown)
+
+
+def _apart(submissions: Sequence[PlayedSubmission]) -> list[list[PlayedSubmission]]:
+    rows: list[list[PlayedSubmission]] = []
+    free: list[int] = []  # rows, the topmost first
+    busy: list[tuple[float, int]] = []  # until when which row is
+    for one in sorted(submissions, key=lambda one: (one.start_at or 0.0, one.key)):
+        begin = min(one.ready_at, one.start_at or 0.0)
+        while busy and busy[0][0] <= begin:
+            heappush(free, heappop(busy)[1])
+        if free:
+            row = heappop(free)
+        else:
+            row = len(rows)
+            rows.append([])
+        rows[row].append(one)
+        heappush(busy, (one.end_at or begin, row))
+    return rows
+
+
+def marks(seconds: float, wanted: int = MARKS_WANTED) -> list[int]:
+    """Round numbers of seconds from 0 to the end."""
+    step = next((one for one in _STEPS if seconds / one <= wanted), None)
+    if step is None:
+        step = max(_STEPS[-1], int(seconds / wanted))
+    return list(range(0, int(seconds) + 1, step))

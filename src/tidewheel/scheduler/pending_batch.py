@@ -1,17 +1,19 @@
-"""What a batch in the making holds besides the changes of the pool."""
+"""The batch of a run that is being built: what the steps since the last one led to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.requests import CommandAnswer, StoredBroadcast, XtriggerResult
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.core.sched.effects import Notice
+from tidewheel.core.sched.pool import Past
 from tidewheel.core.sched.step_context import Touched
-from tidewheel.core.sched.task_state import Key
+from tidewheel.core.sched.task_state import Key, TaskHistory
 
 
 class News(NamedTuple):
@@ -24,8 +26,8 @@ class News(NamedTuple):
 
 
 @dataclass(slots=True)
-class Work:
-    """What the steps of one batch led to."""
+class PendingBatch:
+    """Everything in a batch but the changes of the pool, which are found when it is written."""
 
     touched: Touched = field(default_factory=Touched)
     consumed: list[int] = field(default_factory=list)
@@ -39,7 +41,7 @@ class Work:
     goes_on: bool = False  # it had been let go
     steps: int = 0
     seconds: float = 0.0  # from reading what had happened to having written this
-    outbox: list[str] = field(default_factory=list)  # of what somebody is to be told
+    outbox: list[str] = field(default_factory=list)  # events for which handlers are called
     # Told to people once it is committed.
     news: list[News] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
@@ -50,3 +52,30 @@ class Work:
     def is_empty(self) -> bool:
         happened = self.steps or self.consumed or self.answers or self.broadcasts
         return not (happened or self.submissions)
+
+
+class HistoryCache:
+    """The past of a run, with what the pending batch has evicted and no store knows yet.
+
+    It is looked up here first, then in the store, and there once while a batch is built.
+    """
+
+    def __init__(self, stored: Past) -> None:
+        self._stored = stored
+        self._recent: dict[Key, TaskHistory | None] = {}
+
+    def add(self, memories: dict[Key, TaskHistory]) -> None:
+        """Keeps what the core has just evicted."""
+        self._recent |= memories
+
+    def written(self) -> None:
+        """Drops everything: the store knows all of it now."""
+        self._recent.clear()
+
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
+        """Returns what is remembered of a task; None if it never was."""
+        key = (point, name)
+        if key not in self._recent:
+            self._recent[key] = self._stored.recall(point, name)
+        memory = self._recent[key]
+        return None if memory is None else memory.copy()

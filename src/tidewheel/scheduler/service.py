@@ -38,7 +38,7 @@ Delivering = Callable[[RunView], Awaitable[object]]
 QUIET_SECONDS = 60.0  # twice as long as a scheduler waits for its handlers
 
 
-class Standby(Service):
+class SchedulerService(Service):
     """Takes over runs until it is asked to stop."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Sending one message to where its rule points: a webhook, a mail, a command."""
+"""Delivers one message to where its rule points: a webhook, a mail, a command."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import EmailMessage
-from email.utils import formatdate
 from pathlib import Path
 from typing import assert_never
 
 from tidewheel.runners.process.event_handlers import HandlerCommand, HandlerEnd, run_handler
-from tidewheel.scheduler.mail import MailSettings, smtp_sender
+from tidewheel.scheduler.mail import Addresses, MailSettings, new_mail, smtp_sender
 from tidewheel.services.notifications import webhook
-from tidewheel.services.notifications.messages import Message, document, facts, text_of
-from tidewheel.services.notifications.rules import MailTo, Rule, RunCommand, Webhook, filled
+from tidewheel.services.notifications.messages import Notification, document, facts, text_of
+from tidewheel.services.notifications.rules import (
+    MailTo,
+    NotificationRule,
+    RunCommand,
+    Webhook,
+    filled,
+)
 
 SECONDS_MAX = 30.0  # of any delivery; the lease of the notifier lasts longer
 COMMAND_SECONDS_MAX = 25.0
@@ -26,7 +31,7 @@ PRINTED_MAX = 500  # characters of what a command that failed printed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class DeliveryMeans:
     """What deliveries are made with. `environment` is all that a command sees."""
 
     directory: Path
@@ -34,7 +39,9 @@ class Means:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-async def deliver(rule: Rule, message: Message, missed: int, means: Means) -> str:
+async def deliver(
+    rule: NotificationRule, message: Notification, missed: int, means: DeliveryMeans
+) -> str:
     """ "" if it was taken, else what went wrong; whatever happens, an answer comes in time."""
     try:
         async with asyncio.timeout(SECONDS_MAX):
@@ -53,7 +60,7 @@ async def deliver(rule: Rule, message: Message, missed: int, means: Means) -> st
         return repr(error)
 
 
-async def _post(rule: Rule, to: Webhook, message: Message, missed: int) -> str:
+async def _post(rule: NotificationRule, to: Webhook, message: Notification, missed: int) -> str:
     body = json.dumps(document(message, text_of(rule, message), missed)).encode()
     what = webhook.Posted(message.id, message.event, int(message.at), body)
     try:
@@ -63,7 +70,9 @@ async def _post(rule: Rule, to: Webhook, message: Message, missed: int) -> str:
     return ""
 
 
-async def _mail(rule: Rule, to: MailTo, message: Message, missed: int, means: Means) -> str:
+async def _mail(
+    rule: NotificationRule, to: MailTo, message: Notification, missed: int, means: DeliveryMeans
+) -> str:
     settings = MailSettings(smtp=means.smtp, timeout_seconds=MAIL_SECONDS_MAX)
     try:
         mail = compose(rule, to, message, missed)
@@ -73,29 +82,36 @@ async def _mail(rule: Rule, to: MailTo, message: Message, missed: int, means: Me
     return ""
 
 
-def compose(rule: Rule, to: MailTo, message: Message, missed: int) -> EmailMessage:
+def compose(
+    rule: NotificationRule, to: MailTo, message: Notification, missed: int
+) -> EmailMessage:
     """The id stands in it where mail programs look for one, so that a second copy is known."""
     text = text_of(rule, message)
     host = socket.gethostname()
-    mail = EmailMessage()
-    mail["Subject"] = " ".join(filled(rule.subject, facts(message, text)).split())
-    mail["From"] = to.sender or f"tidewheel@{host}"
-    mail["To"] = ", ".join(to.to)
-    mail["Date"] = formatdate()
+    dropped = f"\n{missed} messages of this rule before it were dropped.\n" if missed else ""
+    mail = new_mail(
+        filled(rule.subject, facts(message, text)),
+        Addresses(to.sender or f"tidewheel@{host}", ", ".join(to.to)),
+        f"{text}\n\n{_about(message)}{dropped}",
+    )
     mail["Message-ID"] = f"<{message.id}@tidewheel.{message.store or 'store'}>"
     mail["Auto-Submitted"] = "auto-generated"
-    dropped = f"\n{missed} messages of this rule before it were dropped.\n" if missed else ""
-    mail.set_content(f"{text}\n\n{_about(message)}{dropped}")
     return mail
 
 
-def _about(message: Message) -> str:
+def _about(message: Notification) -> str:
     shown = facts(message, "")
     names = ("event", "run", "workflow", "status", "reason", "tasks", "count", "at", "rule")
     return "".join(f"{name}: {shown[name]}\n" for name in names if shown[name])
 
 
-async def _run(rule: Rule, to: RunCommand, message: Message, missed: int, means: Means) -> str:
+async def _run(
+    rule: NotificationRule,
+    to: RunCommand,
+    message: Notification,
+    missed: int,
+    means: DeliveryMeans,
+) -> str:
     text = text_of(rule, message)
     known = facts(message, text)
     words = [shlex.quote(filled(word, known)) for word in to.words]

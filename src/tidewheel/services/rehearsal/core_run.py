@@ -1,4 +1,4 @@
-"""The scheduling core as a rehearsal needs it: events by verbs, effects back, who waited why.
+"""Runs the scheduling core for a rehearsal: events by verbs, effects back, who waited why.
 
 Nothing else in this package knows how the core keeps its tasks. What a submission waited for
 last is read off the core's own standings: after each step the standing of every task that the
@@ -46,16 +46,16 @@ __all__ = [
     "Key",
     "Notice",
     "RunStatus",
-    "Scheduling",
+    "CoreRun",
     "SetTimer",
     "PoolState",
-    "Submitted",
+    "SubmittedTask",
 ]
 
 CAUSES_MAX = 1_000  # of a stall that are explained
 
 
-class Submitted(NamedTuple):
+class SubmittedTask(NamedTuple):
     """A task is to be run once: off which parents, and how it stood before this step."""
 
     key: Key
@@ -75,10 +75,10 @@ class Cause(NamedTuple):
     commands: tuple[str, ...]
 
 
-Wanted = Submitted | Effect
+Wanted = SubmittedTask | Effect
 
 
-class Scheduling:
+class CoreRun:
     """A run of the core. Every verb says what the core wants done because of it."""
 
     def __init__(self, graph: Graph, until: Point | None = None) -> None:
@@ -123,14 +123,14 @@ class Scheduling:
         self._note_standings(outcome.touched.tasks, event.at)
         return wanted
 
-    def _submitted(self, effect: Submit, at: Instant) -> Submitted:
+    def _submitted(self, effect: Submit, at: Instant) -> SubmittedTask:
         key = effect.task
         self._submits[key] = effect.submit
         task = self._pool.tasks.get(key)
         parents = () if task is None else triggered_off(self._pool, task)
         stood = self._stood.get(key)
         ready_at = self._ready_at.pop(key, at)
-        return Submitted(
+        return SubmittedTask(
             key, effect.submit, effect.try_number, effect.flows, parents, stood, ready_at
         )
 

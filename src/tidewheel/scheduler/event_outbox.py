@@ -1,10 +1,11 @@
-"""Who is told what happens in a run: event handlers and mail, at least once.
+"""Delivers the events of a run to its event handlers and by mail, at least once.
 
-Theory of operation. What somebody is to be told of is written with the batch that decided it,
-as rows of the run's outbox. Once the batch is in the store, handlers are called and mail is
-sent; when all of that is over for an event, its row is deleted. Whoever takes the run after a
-crash finds the rows that are left, and does them again: an event may be told twice, and is
-never lost. Of a run that was over by then, any scheduler of the store does it (`deliver_left`).
+Theory of operation. An event that is to be delivered is written with the batch that decided it,
+as a row of the run's outbox. Once the batch is in the store, handlers are called and mail is
+sent; when all of that is over for an event, its row is deleted. The scheduler that takes the
+run after a crash finds the rows that are left, and does them again: an event may be delivered
+twice, and is never left out. Of a run that was over by then, any scheduler of the store does it
+(`deliver_left`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import asyncio
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -29,7 +30,7 @@ from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Unavailable
 from tidewheel.ports.runs import RunStore
-from tidewheel.scheduler.broadcasts import Nodes
+from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.event_handlers import (
     EventHandlers,
     HandledNotice,
@@ -38,8 +39,7 @@ from tidewheel.scheduler.event_handlers import (
     TaskFacts,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
-from tidewheel.scheduler.pending_batch import News, Work
-from tidewheel.scheduler.run_engine import Drive
+from tidewheel.scheduler.pending_batch import News
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.task_events import (
     FAILED,
@@ -50,6 +50,9 @@ from tidewheel.scheduler.task_events import (
 from tidewheel.scheduler.timers import TASK_TIMERS
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.services.service import Surroundings
+
+if TYPE_CHECKING:
+    from tidewheel.scheduler.run_engine import RunEngine
 
 DRAIN_SECONDS = 30.0
 HURRIED_SECONDS = 2.0  # for a scheduler that leaves a run which goes on
@@ -101,8 +104,8 @@ class OutboxBody(msgspec.Struct, kw_only=True, omit_defaults=True):
     ended_at: float | None = None
 
 
-class Outbox:
-    """The rows of one run: which events were told by now is written a moment later."""
+class OutboxRows:
+    """The rows of one run; those of events that were delivered are deleted a moment later."""
 
     def __init__(self, store: RunStore, run: int) -> None:
         self._store, self._run = store, run
@@ -152,10 +155,10 @@ class Outbox:
             await self._write()
 
 
-class Telling:
-    """Of one run. What nobody handles costs a look-up."""
+class EventDelivery:
+    """Calls the handlers and sends the mail of one run. What nobody handles costs a look-up."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - made in one place, by taking.py
+    def __init__(  # noqa: PLR0913, PLR0917 - made in one place, by open_run.py
         self,
         run: RunView,
         restored: RestoredDefinition,
@@ -163,7 +166,7 @@ class Telling:
         surroundings: Surroundings,
         environment: Mapping[str, str],
         mail: MailSettings,
-        outbox: Outbox,
+        outbox: OutboxRows,
     ) -> None:
         self._run = run
         self._outbox = outbox
@@ -197,38 +200,41 @@ class Telling:
         )
         self._jobs: dict[Key, _Job] = {}  # of nodes with handlers
 
-    def reload(self, restored: RestoredDefinition) -> None:
-        self._handlers.redefine(restored.settings.scheduler.events)
+    def reload(self, new: DefinitionInForce) -> None:
+        """Takes another definition."""
+        self._handlers.redefine(new.restored.settings.scheduler.events)
 
-    def decide(self, drive: Drive, nodes: Nodes, work: Work, now: Instant) -> list[str]:
-        """Before a batch is written: of what in it somebody is to be told, as rows of it."""
+    def decide(self, engine: RunEngine, now: Instant) -> list[str]:
+        """Returns rows for the batch that is written next: the events to deliver after that."""
         self._decided = []
         if not self._is_begun:
-            how = "was started" if drive.lease.batch == 0 else "is carried on"
+            how = "was started" if engine.lease.batch == 0 else "is carried on"
             self._add(HandledNotice(event=STARTUP, message=f"{self._run.name} {how}"))
-        for one in work.news:
-            node = nodes.node(one.key) if one.key[1] in drive.graph.nodes else None
+        for one in engine.batch.news:
+            node = engine.settings.node(one.key) if one.key[1] in engine.graph.nodes else None
             if node is not None and self._handlers.wants(one.event, node):
-                self._add_task(drive, nodes, one, now)
+                self._add_task(engine, one, now)
             self._note_course(one, now)
-        self._note_submissions(drive, nodes, work, now)
-        for notice in work.notices:
-            self._add_notice(drive, nodes, notice, now)
-        if drive.gave_up and drive.gave_up != RunStatus.STALLED:
-            self._add(HandledNotice(event=ABORT, message=drive.gave_up))
+        self._note_submissions(engine, now)
+        for notice in engine.batch.notices:
+            self._add_notice(engine, notice, now)
+        if engine.gave_up and engine.gave_up != RunStatus.STALLED:
+            self._add(HandledNotice(event=ABORT, message=engine.gave_up))
         return [body_of(*one) for one in self._decided]
 
-    def tell(self, batch: int) -> None:
-        """The batch is in the store."""
+    def deliver(self, batch: int) -> None:
+        """Begins to deliver what was decided: the batch is in the store."""
         self._is_begun = True
         decided, self._decided = self._decided, []
         for place, one in enumerate(decided):
             self._notice(Undelivered(batch, place, ""), one.notice)
 
-    def tell_again(self, rows: Sequence[Undelivered], graph: Graph, nodes: Nodes) -> None:
-        """What a scheduler before us left."""
+    def deliver_again(
+        self, rows: Sequence[Undelivered], graph: Graph, settings: EffectiveSettings
+    ) -> None:
+        """Begins to deliver what a scheduler before this one left."""
         for row in rows:
-            self._notice(row, notice_of(row.body, graph, nodes))
+            self._notice(row, notice_of(row.body, graph, settings))
 
     def _notice(self, row: Undelivered, notice: HandledNotice) -> None:
         self._outbox.begun()
@@ -239,25 +245,25 @@ class Telling:
         if self._handlers.wants(notice.event, node):
             self._decided.append(_Decided(notice, point))
 
-    def _add_notice(self, drive: Drive, nodes: Nodes, notice: Notice, now: Instant) -> None:
+    def _add_notice(self, engine: RunEngine, notice: Notice, now: Instant) -> None:
         if notice.task is None:
             event = _STATUS_EVENTS.get(notice.event, notice.event)  # type: ignore[call-overload]
             self._add(HandledNotice(event=event, message=notice.text))
-        elif notice.event.startswith(MESSAGE) and notice.task[1] in drive.graph.nodes:
+        elif notice.event.startswith(MESSAGE) and notice.task[1] in engine.graph.nodes:
             event = notice.event.removeprefix(MESSAGE).lower()
-            task = drive.pool.tasks.get(notice.task)
+            task = engine.pool.tasks.get(notice.task)
             submit = 0 if task is None else task.submit
-            self._add_task(drive, nodes, News(event, notice.task, submit, notice.text), now)
-        elif notice.event in TASK_TIMERS and notice.task in drive.pool.tasks:
-            submit = drive.pool.tasks[notice.task].submit
+            self._add_task(engine, News(event, notice.task, submit, notice.text), now)
+        elif notice.event in TASK_TIMERS and notice.task in engine.pool.tasks:
+            submit = engine.pool.tasks[notice.task].submit
             news = News(notice.event, notice.task, submit, notice.text)
-            self._add_task(drive, nodes, news, now)
+            self._add_task(engine, news, now)
 
-    def _add_task(self, drive: Drive, nodes: Nodes, one: News, now: Instant) -> None:
+    def _add_task(self, engine: RunEngine, one: News, now: Instant) -> None:
         job = self._jobs.get(one.key, _UNKNOWN)
         facts = TaskFacts(
-            node=nodes.node(one.key),
-            point=drive.graph.cycling.style.text(one.key[0]),
+            node=engine.settings.node(one.key),
+            point=engine.graph.cycling.style.text(one.key[0]),
             submit=one.submit,
             try_number=job.try_number,
             submitted_at=job.submitted_at,
@@ -267,11 +273,11 @@ class Telling:
         message = one.text or f"job {one.event}"
         self._add(HandledNotice(event=one.event, message=message, task=facts), one.key[0])
 
-    def _note_submissions(self, drive: Drive, nodes: Nodes, work: Work, now: Instant) -> None:
-        for task_id in work.submissions:
-            key, _ = drive.jobs.get(task_id, (None, 0))
-            task = None if key is None else drive.pool.tasks.get(key)
-            if task is not None and nodes.node(task.key).events is not NO_EVENTS:
+    def _note_submissions(self, engine: RunEngine, now: Instant) -> None:
+        for task_id in engine.batch.submissions:
+            key, _ = engine.jobs.get(task_id, (None, 0))
+            task = None if key is None else engine.pool.tasks.get(key)
+            if task is not None and engine.settings.node(task.key).events is not NO_EVENTS:
                 self._jobs[task.key] = _Job(task.try_number, now)
 
     def _note_course(self, one: News, now: Instant) -> None:
@@ -309,7 +315,7 @@ def body_of(notice: HandledNotice, point: Point) -> str:
     return msgspec.json.encode(body).decode()
 
 
-def notice_of(text: str, graph: Graph, nodes: Nodes) -> HandledNotice:
+def notice_of(text: str, graph: Graph, settings: EffectiveSettings) -> HandledNotice:
     """With the node as it is now: its handlers are those of the definition in force."""
     body = msgspec.json.decode(text, type=OutboxBody)
     if not body.name:
@@ -318,7 +324,7 @@ def notice_of(text: str, graph: Graph, nodes: Nodes) -> HandledNotice:
     times = (body.submitted_at, body.started_at, body.ended_at)
     submitted, started, ended = (None if at is None else Instant(at) for at in times)
     facts = TaskFacts(
-        node=nodes.node((point, body.name)),
+        node=settings.node((point, body.name)),
         point=graph.cycling.style.text(point),
         submit=body.submit,
         try_number=body.try_number,

@@ -1,4 +1,8 @@
-"""A submission of a run as one task of the store: its id, its script, its time limit."""
+"""Makes the tasks of the queue out of the core's wishes to run a task.
+
+`JobWriter` writes one submission as a task: its id, its script, its time limit. `Submissions`
+gives it the node as broadcasts have left it, or the stage of a SIP definition.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
-from tidewheel.core.graph.node import NodeDef, Pairs
+from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
 from tidewheel.core.operator.names import DEFINITION, JobName
+from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
+from tidewheel.core.sched.effects import Submit
 from tidewheel.platforms import Platform
+from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.job_script import (
     dummy_node,
     facts_text,
@@ -21,15 +28,17 @@ from tidewheel.scheduler.job_script import (
     polling_node,
 )
 from tidewheel.scheduler.placement import ANY_WORKER, job_place
+from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
 
 if TYPE_CHECKING:
+    from tidewheel.formats.sip.stage_renderer import RenderedStage
     from tidewheel.scheduler.container_stage import ContainerStage
 
 SHEBANG = "#!/usr/bin/env bash\n"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-XtriggerResults = tuple[tuple[str, Mapping[str, object]], ...]  # (label, result)
+JobXtriggers = tuple[tuple[str, Mapping[str, object]], ...]  # (label, result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +68,7 @@ class JobFacts:
     submit: int
     try_number: int
     flows: frozenset[int]
-    xtriggers: XtriggerResults = ()
+    xtriggers: JobXtriggers = ()
 
 
 class JobWriter:
@@ -153,7 +162,7 @@ def _node_text(node: NodeDef, results: Pairs) -> str:
     return node_text(polling_node(node) if node.polling.target else node, results)
 
 
-def _results(xtriggers: XtriggerResults) -> Pairs:
+def _results(xtriggers: JobXtriggers) -> Pairs:
     """A function may answer with any keys; those that no shell accepts are left out."""
     named = (
         (f"{label}_{key}", str(value))
@@ -161,3 +170,89 @@ def _results(xtriggers: XtriggerResults) -> Pairs:
         for key, value in result.items()
     )
     return tuple((name, value) for name, value in named if _VARIABLE.fullmatch(name))
+
+
+class Submissions:
+    """Makes the tasks of one run."""
+
+    def __init__(
+        self,
+        run: RunView,
+        definition: DefinitionInForce,
+        settings: EffectiveSettings,
+        xtriggers: Xtriggers,
+        platforms: Mapping[str, Platform],
+    ) -> None:
+        self._platforms = platforms
+        self._run = run
+        self._settings = settings
+        self._xtriggers = xtriggers
+        self.reload(definition)
+
+    def reload(self, new: DefinitionInForce) -> None:
+        """Takes another definition."""
+        digest, restored = new
+        cycling = restored.graph.cycling
+        self._text = cycling.style.text
+        self._writer = JobWriter(
+            RunFacts(
+                number=self._run.number,
+                name=self._run.name,
+                workflow=self._run.workflow,
+                queue=self._run.queue,
+                initial=self._text(cycling.initial),
+                final="" if cycling.final is None else self._text(cycling.final),
+                start="" if cycling.start is None else self._text(cycling.start),
+                cycling_mode=cycling.style.calendar.value,
+                utc=bool(restored.settings.scheduler.utc_mode),
+                dummy=self._run.options.mode == RunMode.DUMMY,
+                definition=digest,
+                priority=_priority(self._run.options.priority),
+            ),
+            self._platforms,
+        )
+        self._stages = restored.stages
+
+    def new_task(self, one: Submit) -> NewTask:
+        """A task of any kind, as it is known before anything has run."""
+        name = one.task[1]
+        stage = None if self._stages is None else self._stages.whole(name)
+        if stage is not None and stage.compose is not None and self._is_live(one):
+            return self.new_stage_task(one, stage)
+        return self._writer.new_task(self._settings.node(one.task), self._facts(one))
+
+    def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
+        """A stage with all its values."""
+        # They bring along all that reads SIP definitions: most runs have no stages.
+        from tidewheel.formats.sip.translation import stage_scripts  # noqa: PLC0415
+        from tidewheel.scheduler.container_stage import (  # noqa: PLC0415
+            container_stage,
+        )
+
+        facts = self._facts(one)
+        if rendered.compose is None:
+            scripts = stage_scripts(one.task[1], rendered)
+            return self._writer.new_task(self._settings.node(one.task, scripts), facts)
+        node = self._settings.node(one.task)
+        assert self._stages is not None
+        stage = self._stages.parameters.definition.stage(node.name)
+        assert stage is not None, node.name
+        containers = container_stage(stage, rendered, node)
+        return self._writer.new_container_task(node, facts, containers)
+
+    def _is_live(self, one: Submit) -> bool:
+        return self._settings.mode(one.task) is RunMode.LIVE
+
+    def _facts(self, one: Submit) -> JobFacts:
+        return JobFacts(
+            point=self._text(one.task[0]),
+            submit=one.submit,
+            try_number=one.try_number,
+            flows=one.flows,
+            xtriggers=self._xtriggers.results_for(one.task),
+        )
+
+
+def _priority(given: int | None) -> int:
+    """Around that of all other tasks, from one below it: nothing said is 0."""
+    return PRIORITY_DEFAULT + (given or 0)

@@ -1,4 +1,4 @@
-"""Rules and messages for people to see and to try, at the machine where they are."""
+"""Shows rules and messages to people, and sends tests, at the machine where the rules are."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from urllib.parse import urlsplit
 from tidewheel.errors import NotFound
 from tidewheel.ports.runs import Document
 from tidewheel.ports.store import Store
-from tidewheel.services.notifications.delivering import Means, deliver
-from tidewheel.services.notifications.diary import (
-    NAME,
-    Diary,
-    Ended,
-    Waiting,
-    read_diary,
-    read_owner,
-)
+from tidewheel.services.notifications.delivery import DeliveryMeans, deliver
 from tidewheel.services.notifications.messages import text_of, trial_message
 from tidewheel.services.notifications.rules import (
     Destination,
     MailTo,
-    Rule,
+    NotificationRule,
     Rules,
     RunCommand,
     Webhook,
+    load_rules,
 )
-from tidewheel.services.notifications.rules_file import load_rules
+from tidewheel.services.notifications.state import (
+    NAME,
+    Ended,
+    NotifierState,
+    WaitingMessage,
+    read_owner,
+    read_state,
+)
 from tidewheel.vocabulary import time_text
 
 AT_ONCE_MAX = 8
 
 
-class NotificationDesk:
+class NotificationAdmin:
     """``ports.runs.BringsNotifications`` for a store that is here."""
 
-    def __init__(self, store: Store, rules: Path, means: Means) -> None:
+    def __init__(self, store: Store, rules: Path, means: DeliveryMeans) -> None:
         self._store, self._path, self._means = store, rules, means
 
     async def notifications(self) -> Document:
         """The rules, what is wrong with them, what waits, and what became of messages."""
         rules = await asyncio.to_thread(load_rules, self._path)
         notebook = await self._store.notebook(NAME)
-        diary = Diary() if notebook is None else read_diary(notebook.body)
+        state = NotifierState() if notebook is None else read_state(notebook.body)
         now = await self._store.now()
         is_held = notebook is not None and notebook.is_held(now)
         owner = read_owner(notebook.owner) if notebook is not None and is_held else None
@@ -54,8 +54,8 @@ class NotificationDesk:
             "sender": None
             if owner is None
             else f"{owner.process.host}, process {owner.process.pid}",
-            "waiting": [_waiting_document(one) for one in diary.waiting],
-            "ended": [_ended_document(one) for one in reversed(diary.ended)],
+            "waiting": [_waiting_document(one) for one in state.waiting],
+            "ended": [_ended_document(one) for one in reversed(state.ended)],
         }
 
     async def try_notifications(self, rule: str | None = None) -> Document:
@@ -68,7 +68,7 @@ class NotificationDesk:
         store = (await self._store.events_head()).store
         room = asyncio.Semaphore(AT_ONCE_MAX)
 
-        async def send(one: Rule) -> Document:
+        async def send(one: NotificationRule) -> Document:
             message = trial_message(one, at, store, secrets.token_hex(8))
             async with room:
                 error = await deliver(one, message, 0, self._means)
@@ -116,7 +116,7 @@ def where_to(to: Destination) -> str:
             return (words or line.split())[0] + " …"
 
 
-def _waiting_document(one: Waiting) -> Document:
+def _waiting_document(one: WaitingMessage) -> Document:
     message = one.message
     return {
         "id": message.id,

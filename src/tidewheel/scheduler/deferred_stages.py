@@ -1,4 +1,4 @@
-"""Stages of a SIP run that need values of earlier ones: made when they are due.
+"""Renders the stages of a SIP run that need values of earlier ones, when they are due.
 
 Theory of operation. Most stages are known as a whole when a run is asked for. One whose
 parameters are outputs of earlier stages is put aside when the core submits it. In the same
@@ -15,27 +15,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
 from tidewheel.core.operator.requests import TimerKey
-from tidewheel.core.queue.task import Instant, NewTask, TaskId
+from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
+from tidewheel.scheduler.broadcasts import DefinitionInForce
 from tidewheel.scheduler.job_events import tell_failure
-from tidewheel.scheduler.run_engine import RENDERING, Drive, timer_key
+from tidewheel.scheduler.submissions import Submissions
+from tidewheel.scheduler.timers import timer_key
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.parameters import Values
     from tidewheel.formats.sip.stage_renderer import RenderedStage
+    from tidewheel.scheduler.run_engine import RunEngine
     from tidewheel.services.definitions.sip import StageSource
 
+RENDERING = "late-rendering"  # the timer of a stage that is rendered in a later pass
 SUBMISSIONS_MAX = 100  # of one stage, the last ones: among them is the one whose values count
 ERRORS_TOLD_MAX = 3
 PASS_SECONDS_MAX = 1.0  # without a look at what has happened meanwhile
@@ -46,31 +50,34 @@ Made = dict[str, "RenderedStage | str"]
 
 
 @dataclass(frozen=True, slots=True)
-class LateMeans:
-    """What late stages are made with."""
+class RenderingMeans:
+    """The store and the clock with which stages are rendered."""
 
     store: TaskStore
     clock: Clock
 
 
-class LateStages:
-    """Those of one run. Without a source, as in all but SIP definitions, none is late."""
+class DeferredStages:
+    """Renders the stages of one run. Without a source, as in all but SIP definitions, there are
+    none."""
 
     def __init__(
         self,
-        means: LateMeans,
+        means: RenderingMeans,
         source: StageSource | None,
-        new_task: Callable[[Submit, RenderedStage], NewTask],
+        submissions: Submissions,
     ) -> None:
         self._store, self._clock = means.store, means.clock
         self._source = source
-        self._new_task = new_task
+        self._submissions = submissions
         self.troubles: dict[Key, str] = {}  # why the last submission of a stage failed
 
-    def reload(self, source: StageSource | None) -> None:
-        self._source = source
+    def reload(self, new: DefinitionInForce) -> None:
+        """Takes another definition."""
+        self._source = new.restored.stages
 
-    def is_late(self, key: Key) -> bool:
+    def is_deferred(self, key: Key) -> bool:
+        """Whether a stage needs values of earlier ones."""
         return self._source is not None and self._source.is_late(key[1])
 
     @property
@@ -81,53 +88,53 @@ class LateStages:
         last = [f"and {more} more"] if more > 0 else []
         return "; ".join(told[:ERRORS_TOLD_MAX] + last)
 
-    async def submit(self, drive: Drive, now: Instant) -> None:
+    async def submit(self, engine: RunEngine, now: Instant) -> None:
         """Stages that were put aside, also those that follow from one that fails here: all, or
         some of them if that takes long."""
         end_at, count = self._clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
-        while drive.due:
+        while engine.due:
             if count > FIRST_MADE and self._clock.monotonic() > end_at:
-                _put_off(drive, now)
+                _put_off(engine, now)
                 return
-            due = dict(islice(drive.due.items(), count))
-            drive.due = {key: one for key, one in drive.due.items() if key not in due}
+            due = dict(islice(engine.due.items(), count))
+            engine.due = {key: one for key, one in engine.due.items() if key not in due}
             count *= 2
             assert self._source is not None, due
             stages = sorted({key[1] for key in due})
-            values = await self._values(drive, stages)
+            values = await self._values(engine, stages)
             made = await asyncio.to_thread(_made, self._source, values)
             for one in due.values():
                 found = made[one.task[1]]
                 if isinstance(found, str):
                     self.troubles[one.task] = found
-                    _cannot(drive, one, found, now)
+                    _cannot(engine, one, found, now)
                 else:
                     self.troubles.pop(one.task, None)
-                    drive.enqueue(self._new_task(one, found), one)
-            drive.drain()
+                    engine.enqueue(self._submissions.new_stage_task(one, found), one)
+            engine.drain()
 
-    def take_up(self, drive: Drive, timer: TimerKey, now: Instant) -> None:
+    def take_up(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
         """One that was put off is due now, unless it was killed or removed since."""
         assert timer.point is not None
         key = (timer.point, timer.name)
-        task = drive.pool.tasks.get(key)
+        task = engine.pool.tasks.get(key)
         if task is None or task.stage is not JobPhase.PREPARING:
             return
         one = Submit(key, task.submit, task.try_number, task.flows)
-        if timer.name in drive.graph.nodes:
-            drive.due[key] = one
+        if timer.name in engine.graph.nodes:
+            engine.due[key] = one
         else:
-            _cannot(drive, one, f"stage {timer.name} is not in the definition any more", now)
+            _cannot(engine, one, f"stage {timer.name} is not in the definition any more", now)
 
     async def _values(
-        self, drive: Drive, stages: Sequence[str]
+        self, engine: RunEngine, stages: Sequence[str]
     ) -> dict[str, Mapping[str, Values]]:
         """What the stages before each of these have left, by stage."""
         assert self._source is not None
         definition = self._source.parameters.definition
         before = {stage: tuple(definition.upstream(stage)) for stage in stages}
         earlier = dict.fromkeys(name for names in before.values() for name in names)
-        ids = {name: _task_ids(drive, name) for name in earlier}
+        ids = {name: _task_ids(engine, name) for name in earlier}
         wanted = [task_id for some in ids.values() for task_id in some]
         texts = await self._store.values_of(wanted) if wanted else {}
         newest: dict[str, Values] = {}
@@ -141,25 +148,25 @@ class LateStages:
         }
 
 
-def _put_off(drive: Drive, now: Instant) -> None:
-    for key in drive.due:
-        drive.agenda.set(timer_key(key, RENDERING), now)
-    drive.due = {}
+def _put_off(engine: RunEngine, now: Instant) -> None:
+    for key in engine.due:
+        engine.timers.set(timer_key(key, RENDERING), now)
+    engine.due = {}
 
 
-def _task_ids(drive: Drive, stage: str) -> list[TaskId]:
+def _task_ids(engine: RunEngine, stage: str) -> list[TaskId]:
     """The submissions of a stage, the newest first."""
-    point = drive.graph.cycling.initial
-    memory = drive.pool.recall(point, stage)
+    point = engine.graph.cycling.initial
+    memory = engine.pool.recall(point, stage)
     last = 0 if memory is None else memory.submits
     first = max(1, last - SUBMISSIONS_MAX + 1)
-    return [drive.task_id((point, stage), number) for number in range(last, first - 1, -1)]
+    return [engine.task_id((point, stage), number) for number in range(last, first - 1, -1)]
 
 
-def _cannot(drive: Drive, one: Submit, why: str, now: Instant) -> None:
-    tell_failure(drive, one.task, one.submit, why)
+def _cannot(engine: RunEngine, one: Submit, why: str, now: Instant) -> None:
+    tell_failure(engine, one.task, one.submit, why)
     told = f"{JobEnd.NOT_STARTED}: {why}"
-    drive.step(JobEnded(one.task, one.submit, JobEnd.NOT_STARTED, now, why=told))
+    engine.step(JobEnded(one.task, one.submit, JobEnd.NOT_STARTED, now, why=told))
 
 
 def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Made:

@@ -1,4 +1,4 @@
-"""Takes a run: reads all of it from the store, and sets the stage on which it is driven."""
+"""Opens a run: reads all of it from the store, and makes the engine that holds it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
 from tidewheel.runners.python.functions import Functions
-from tidewheel.scheduler.broadcasts import Nodes
-from tidewheel.scheduler.command_handler import Commands
-from tidewheel.scheduler.deferred_stages import LateMeans
-from tidewheel.scheduler.event_outbox import Outbox, Telling
+from tidewheel.scheduler.broadcasts import EffectiveSettings
+from tidewheel.scheduler.deferred_stages import RenderingMeans
+from tidewheel.scheduler.event_outbox import EventDelivery, OutboxRows
 from tidewheel.scheduler.mail import MailSettings
-from tidewheel.scheduler.restart_options import check_final, options_from_now_on
+from tidewheel.scheduler.restart_options import RestartOptions, check_final, options_from_now_on
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver, at_once
-from tidewheel.scheduler.run_engine import GivenAnew, Stage, Taken
+from tidewheel.scheduler.run_engine import OpenedRun, RunEngine
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.xtrigger_calls import RunContext, XtriggerSurroundings
 from tidewheel.scheduler.xtriggers import Xtriggers
@@ -59,7 +58,9 @@ class SchedulerHome:
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
     pace: Callable[[RunOptions, StoredDefinition], float] = at_once
     read: Read = read_in_thread
-    plan_of: Callable[[Graph], DependencyIndex] = build_index  # a test may number otherwise
+    plan_of: Callable[[Graph], DependencyIndex] = (
+        build_index  # a test may number prerequisites otherwise
+    )
     platforms: Mapping[str, Platform] = field(default_factory=dict)
 
 
@@ -71,14 +72,14 @@ def driver_of(
     given: RunOptions | None = None,
     on_batch: OnBatch | None = None,
 ) -> RunDriver:
-    """Who drives a run that was claimed, with options that are given anew if it goes on."""
+    """Returns the driver of a run that was claimed; `given` are options to go on with."""
 
-    async def open_stage() -> Stage:
-        stage = await _open_stage(lease, given, home, driver.wake)
-        driver.pace_seconds = home.pace(stage.drive.run.options, stage.definition)
-        return stage
+    async def open_engine() -> RunEngine:
+        engine = await _open_engine(lease, given, home, driver.wake)
+        driver.pace_seconds = home.pace(engine.run.options, engine.definition)
+        return engine
 
-    driver = RunDriver(home.store, run, lease, open_stage, home.surroundings, on_batch)
+    driver = RunDriver(home.store, run, lease, open_engine, home.surroundings, on_batch)
     return driver
 
 
@@ -93,41 +94,40 @@ async def check_given(run: RunView, given: RunOptions, home: Path, store: Store)
         check_final(run.name, old.graph, new.graph)
 
 
-async def _open_stage(
+async def _open_engine(
     lease: RunLease, given: RunOptions | None, home: SchedulerHome, wake: Callable[[], None]
-) -> Stage:
-    taken = await _take(lease, given, home)
-    files = home.new_files(run_directory(home.home, taken.run.name), home.trigger_log)
-    files.prepare(taken.definition)
-    return Stage(
-        taken,
+) -> RunEngine:
+    opened = await _read_run(lease, given, home)
+    files = home.new_files(run_directory(home.home, opened.run.name), home.trigger_log)
+    files.prepare(opened.definition)
+    return RunEngine(
+        opened,
         files,
-        _xtriggers(taken, files, home, wake),
-        Commands(home.store),
-        _telling(taken.run, taken.restored, files, home),
-        LateMeans(home.store, home.surroundings.clock),
+        _xtriggers(opened, files, home, wake),
+        _delivery(opened.run, opened.restored, files, home),
+        RenderingMeans(home.store, home.surroundings.clock),
     )
 
 
-def _telling(
+def _delivery(
     run: RunView, restored: RestoredDefinition, files: RunFiles, home: SchedulerHome
-) -> Telling:
-    return Telling(
+) -> EventDelivery:
+    return EventDelivery(
         run,
         restored,
         files,
         home.surroundings,
         home.environment,
         MailSettings(smtp=home.smtp),
-        Outbox(home.store, run.number),
+        OutboxRows(home.store, run.number),
     )
 
 
 async def deliver_left(run: RunView, home: SchedulerHome) -> int:
     """Calls the handlers of a run that is over and whose scheduler died before it could.
 
-    Answers how many events there were. Who else does it at the same time tells them twice.
-    That takes as long as the handlers do; whoever cancels it leaves the rest for the next time.
+    Returns how many events there were; two that do it at once deliver each of them twice. It
+    takes as long as the handlers do; what is left if it is cancelled is for the next time.
     """
     store = home.store
     left = await store.undelivered(run.number)
@@ -135,31 +135,33 @@ async def deliver_left(run: RunView, home: SchedulerHome) -> int:
     restored = await _read(definition, run.options, home, run)
     stored = await store.read_run(run.number)
     files = home.new_files(run_directory(home.home, run.name), None)
-    telling = _telling(run, restored, files, home)
+    delivery = _delivery(run, restored, files, home)
     is_settled = False
     try:
-        nodes = Nodes(restored.graph, run.options.mode, stored.broadcasts)
-        telling.tell_again(left, restored.graph, nodes)
-        await telling.settled()
+        settings = EffectiveSettings(restored.graph, run.options.mode, stored.broadcasts)
+        delivery.deliver_again(left, restored.graph, settings)
+        await delivery.settled()
         is_settled = True
     finally:
-        await telling.close(is_hurried=not is_settled)
+        await delivery.close(is_hurried=not is_settled)
     return len(left)
 
 
-async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) -> Taken:
+async def _read_run(
+    lease: RunLease, given: RunOptions | None, home: SchedulerHome
+) -> OpenedRun:
     store, number = home.store, lease.run
     run = await store.run(number)
     if run.epoch != lease.epoch:  # nothing may be done in its folder, and no handler be run
         raise RunLost(run.name, lease.epoch, run.epoch)
     definition = await store.definition(run.definition)
-    anew = None
+    restart = None
     if given is not None and run.batch == lease.batch:  # else it goes on with them by now
         options = options_from_now_on(run.name, run.options, given)
-        restored_anew = await _read(definition, options, home, run)
-        anew = GivenAnew(given=given, options=options, restored=restored_anew)
-    if anew is not None and run.batch == 0:  # nothing has happened yet: it begins with them
-        run, restored = replace(run, options=anew.options), anew.restored
+        restored_then = await _read(definition, options, home, run)
+        restart = RestartOptions(given=given, options=options, restored=restored_then)
+    if restart is not None and run.batch == 0:  # nothing has happened yet: it begins with them
+        run, restored = replace(run, options=restart.options), restart.restored
     else:
         restored = await _read(definition, run.options, home, run)
     stored = await store.read_run(number)
@@ -170,7 +172,7 @@ async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) 
         pool = new_pool(restored.graph, past=past, prune_across_points=across)
     else:
         pool = rebuild(home.plan_of(restored.graph), stored.changes, past)
-    return Taken(
+    return OpenedRun(
         run=run,
         lease=RunLease(
             run=number, epoch=lease.epoch, batch=run.batch, lease_seconds=lease.lease_seconds
@@ -180,7 +182,7 @@ async def _take(lease: RunLease, given: RunOptions | None, home: SchedulerHome) 
         pool=pool,
         stored=stored,
         undelivered=await store.undelivered(number),
-        anew=anew,
+        restart=restart,
         platforms=home.platforms,
     )
 
@@ -192,7 +194,7 @@ async def _read(
 
 
 def _xtriggers(
-    taken: Taken, files: RunFiles, home: SchedulerHome, wake: Callable[[], None]
+    opened: OpenedRun, files: RunFiles, home: SchedulerHome, wake: Callable[[], None]
 ) -> Xtriggers:
     async def definition_of(run: RunView) -> RestoredDefinition:
         definition = await home.store.definition(run.definition)
@@ -200,10 +202,10 @@ def _xtriggers(
 
     remembered = remembering(definition_of)
     xtriggers = Xtriggers(
-        taken.restored.graph,
+        opened.restored.graph,
         XtriggerSurroundings(
             context=RunContext(
-                run=taken.run.name,
+                run=opened.run.name,
                 user=home.environment.get("USER", ""),
                 directory=str(files.directory),
             ),
@@ -214,5 +216,5 @@ def _xtriggers(
             on_report=home.surroundings.on_report,
         ),
     )
-    xtriggers.restore(taken.stored.xtriggers)
+    xtriggers.restore(opened.stored.xtriggers)
     return xtriggers

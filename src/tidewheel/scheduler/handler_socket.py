@@ -1,4 +1,4 @@
-"""The voice of a run's event handlers: commands that they give are heard while it is driven."""
+"""Hears the commands of a run's event handlers; apart, since a run service needs `open_run`."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ import msgspec
 from tidewheel.core.operator.stream import read_cursor
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import BadSetting
-from tidewheel.services.notifications.messages import REASON_MAX, Message
-from tidewheel.services.notifications.rules import Rule
+from tidewheel.services.notifications.messages import REASON_MAX, Notification
+from tidewheel.services.notifications.rules import NotificationRule
 
 NAME = "notifier"
 WAITING_PER_RULE_MAX = 100
@@ -27,10 +27,10 @@ ENDED_MAX = 200
 SENT, GIVEN_UP, DROPPED = "sent", "given up", "dropped"
 
 
-class Waiting(msgspec.Struct, kw_only=True):
+class WaitingMessage(msgspec.Struct, kw_only=True):
     """A message that is yet to be sent, perhaps again."""
 
-    message: Message
+    message: Notification
     due_at: float
     tries: int = 0
     error: str = ""
@@ -49,18 +49,18 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-class Diary(msgspec.Struct, kw_only=True):
+class NotifierState(msgspec.Struct, kw_only=True):
     """Changed in place, by the one process that holds the notebook."""
 
     cursor: str = ""
-    waiting: list[Waiting] = []
+    waiting: list[WaitingMessage] = []
     ended: list[Ended] = []
     statuses: dict[str, str] = {}  # of runs by number, as last seen
     told: dict[str, int] = {}  # of which tasks somebody was told; oldest first
     sent_at: dict[str, float] = {}  # by rule, run and event
     missed: dict[str, int] = {}  # by rule
 
-    def put(self, rule: Rule, message: Message, now: float) -> bool:
+    def put(self, rule: NotificationRule, message: Notification, now: float) -> bool:
         """It is to be sent; False if too many of this rule are. Others join one like it."""
         place = f"{rule.name}|{message.run}|{message.event}"
         of_rule = [one for one in self.waiting if one.message.rule == rule.name]
@@ -71,21 +71,21 @@ class Diary(msgspec.Struct, kw_only=True):
                 return True
         if len(of_rule) >= WAITING_PER_RULE_MAX:
             self.missed[rule.name] = self.missed.get(rule.name, 0) + 1
-            self._end(Waiting(message=message, due_at=now), now, DROPPED)
+            self._end(WaitingMessage(message=message, due_at=now), now, DROPPED)
             return False
         due_at = max(
             now, self.sent_at.get(place, now - rule.every_seconds) + rule.every_seconds
         )
-        self.waiting.append(Waiting(message=message, due_at=due_at))
+        self.waiting.append(WaitingMessage(message=message, due_at=due_at))
         return True
 
-    def due(self, now: float) -> Iterator[Waiting]:
+    def due(self, now: float) -> Iterator[WaitingMessage]:
         """Those whose time has come, the longest waiting first."""
         yield from sorted(
             (one for one in self.waiting if one.due_at <= now), key=lambda one: one.due_at
         )
 
-    def sent(self, one: Waiting, now: float) -> None:
+    def sent(self, one: WaitingMessage, now: float) -> None:
         message = one.message
         one.tries += 1
         self.missed.pop(message.rule, None)
@@ -93,20 +93,20 @@ class Diary(msgspec.Struct, kw_only=True):
         _shorten(self.sent_at, RUNS_MAX)
         self._end(one, now, SENT)
 
-    def failed(self, one: Waiting, error: str, next_at: float) -> None:
+    def failed(self, one: WaitingMessage, error: str, next_at: float) -> None:
         one.tries += 1
         one.error, one.due_at = error[:REASON_MAX], next_at
 
-    def give_up(self, one: Waiting, error: str, now: float) -> None:
+    def give_up(self, one: WaitingMessage, error: str, now: float) -> None:
         one.tries += 1
         one.error = error[:REASON_MAX]
         self._end(one, now, GIVEN_UP)
 
-    def drop(self, one: Waiting, now: float) -> None:
+    def drop(self, one: WaitingMessage, now: float) -> None:
         """Its rule is gone."""
         self._end(one, now, DROPPED)
 
-    def _end(self, one: Waiting, now: float, outcome: str) -> None:
+    def _end(self, one: WaitingMessage, now: float, outcome: str) -> None:
         self.waiting = [other for other in self.waiting if other is not one]
         message = one.message
         ended = Ended(
@@ -147,21 +147,21 @@ def _shorten(
         del many[next(iter(many))]
 
 
-def write_diary(diary: Diary) -> str:
-    return msgspec.json.encode(diary).decode()
+def write_state(state: NotifierState) -> str:
+    return msgspec.json.encode(state).decode()
 
 
-def read_diary(text: str) -> Diary:
+def read_state(text: str) -> NotifierState:
     """As it was written; what a later version wrote and cannot be read is begun anew."""
     if not text:
-        return Diary()
+        return NotifierState()
     try:
-        diary = msgspec.json.decode(text, type=Diary)
-        if diary.cursor:
-            read_cursor(diary.cursor)
+        state = msgspec.json.decode(text, type=NotifierState)
+        if state.cursor:
+            read_cursor(state.cursor)
     except (msgspec.DecodeError, BadSetting):
-        return Diary()
-    return diary
+        return NotifierState()
+    return state
 
 
 class Owner(msgspec.Struct, frozen=True):

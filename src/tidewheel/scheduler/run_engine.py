@@ -1,0 +1,492 @@
+"""Holds one run in memory while a scheduler has it: its pool, its timers, its pending batch.
+
+Theory of operation. Everything here is synchronous and waits for nothing: an event is handed to
+`step`, the core decides, and its effects become rows of the next batch. The pool is ahead of
+the store by that batch and no more; the driver (`run_driver`) writes the batch before anything
+else happens. If that cannot be done because another scheduler took over, the engine is dropped.
+
+The engine is made when a scheduler takes a run, and again from the store if a step failed. It
+calls its collaborators and hands itself to those that step or set timers; none of them is given
+a function to call back. Those that keep something of the definition are listed in
+`_redefined`: a reload calls them in that order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tidewheel.core.graph.findings import Findings, InvalidDefinition
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import RunMode
+from tidewheel.core.operator.definition import SIP, StoredDefinition
+from tidewheel.core.operator.end_reasons import aborted_for, stopped_at
+from tidewheel.core.operator.requests import (
+    RunBatch,
+    RunLease,
+    StoredBroadcast,
+    StoredRun,
+    Undelivered,
+)
+from tidewheel.core.operator.run_log import RunLogLine
+from tidewheel.core.operator.selection import read_point, select
+from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView
+from tidewheel.core.queue.task import Instant, NewTask, TaskId
+from tidewheel.core.sched.effects import (
+    CancelTimer,
+    CheckXtrigger,
+    DropXtrigger,
+    Effect,
+    KillJob,
+    Notice,
+    PollJob,
+    SetTimer,
+    Submit,
+)
+from tidewheel.core.sched.events import (
+    AllHeldAfter,
+    Event,
+    JobEnd,
+    JobEnded,
+    OutputMade,
+    RunContinued,
+    RunPaused,
+    RunReloaded,
+    RunStarted,
+    StopPointSet,
+)
+from tidewheel.core.sched.explain import trigger_line
+from tidewheel.core.sched.persistence import changes, outdated, reads_otherwise
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.spawn import TIMERS
+from tidewheel.core.sched.step import Outcome, step
+from tidewheel.core.sched.task_state import JobPhase as TaskStage
+from tidewheel.core.sched.task_state import Key
+from tidewheel.errors import Refused
+from tidewheel.platforms import Platform
+from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings, says_where
+from tidewheel.scheduler.deferred_stages import (
+    RENDERING,
+    DeferredStages,
+    RenderingMeans,
+)
+from tidewheel.scheduler.event_outbox import EventDelivery
+from tidewheel.scheduler.job_events import job_polled
+from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
+from tidewheel.scheduler.placement import check_places, check_places_of
+from tidewheel.scheduler.restart_options import RestartOptions, stop_point
+from tidewheel.scheduler.run_files import RunFiles
+from tidewheel.scheduler.simulated_jobs import SIMULATED_MODES, SimulatedJobs
+from tidewheel.scheduler.submissions import Submissions
+from tidewheel.scheduler.task_events import FAILURES, TaskEvents
+from tidewheel.scheduler.timers import RunTimers, StoredTimers, TaskTimers, timer_key
+from tidewheel.scheduler.xtriggers import Xtriggers
+from tidewheel.services.definitions.snapshot import RestoredDefinition
+
+STEPS_PER_BATCH_MAX = 1_000
+OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
+READS_OTHERWISE = (
+    "this version reads prerequisites otherwise than the one that stored them: "
+    "they are looked up in what is known of the run"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedRun:
+    """What a scheduler read of a run that it took."""
+
+    run: RunView
+    lease: RunLease
+    definition: StoredDefinition
+    restored: RestoredDefinition
+    pool: TaskPool
+    stored: StoredRun
+    undelivered: Sequence[Undelivered] = ()  # events that a scheduler before did not deliver
+    restart: RestartOptions | None = None
+    platforms: Mapping[str, Platform] = field(default_factory=dict)
+
+
+class RunEngine:
+    """One run while a scheduler has it."""
+
+    def __init__(
+        self,
+        opened: OpenedRun,
+        files: RunFiles,
+        xtriggers: Xtriggers,
+        delivery: EventDelivery,
+        means: RenderingMeans,
+    ) -> None:
+        restart, graph, pool = opened.restart, opened.restored.graph, opened.pool
+        options = opened.run.options if restart is None else restart.options
+        self.run = replace(opened.run, options=options)
+        self.lease = opened.lease
+        self.definition = opened.definition
+        self.restored = opened.restored
+        self.graph = graph
+        self.pool = pool
+        self._past = HistoryCache(pool.past)
+        pool.past = self._past
+        self.files = files
+        self.xtriggers = xtriggers
+        self._restart = restart
+        self._delivery = delivery
+        self._platforms = opened.platforms
+        self._undelivered = opened.undelivered
+        self._reads_otherwise = reads_otherwise(pool, opened.stored.changes)
+        self._reason = opened.run.reason
+        self._own_stops = {graph.cycling.stop}  # as its definition and its options say
+        if restart is not None:
+            self._own_stops.add(restart.restored.graph.cycling.stop)
+
+        self.begun = False
+        self.batch = PendingBatch()
+        # What is stored in an old format is written anew with the first batch.
+        self.batch.touched.add(outdated(pool.plan, opened.stored.changes))
+        self.timers = StoredTimers(opened.stored.timers)
+        self.jobs: dict[TaskId, tuple[Key, int]] = {}
+        self.todo: deque[Event] = deque()
+        self.due: dict[Key, Submit] = {}  # submitted, and not rendered yet
+        self.gave_up = ""  # why the run ends although it is neither completed nor stopped
+        self.aborted = ""  # why, if it was
+        for task in pool.tasks.values():
+            if task.is_active:
+                self.jobs[self.task_id(task.key, task.submit)] = (task.key, task.submit)
+        self._make_collaborators(opened, means)
+
+    def _make_collaborators(self, opened: OpenedRun, means: RenderingMeans) -> None:
+        graph, options = self.graph, self.run.options
+        in_force = DefinitionInForce(self.definition.digest, self.restored)
+        self.settings = EffectiveSettings(graph, options.mode, opened.stored.broadcasts)
+        self.task_events = TaskEvents(self.pool)
+        self.simulated = SimulatedJobs(graph)
+        self.run_timers = RunTimers(
+            self.restored.settings.scheduler.events, options.stall_timeout_seconds
+        )
+        self.task_timers = TaskTimers(graph, self.settings, self.pool)
+        self._submissions = Submissions(
+            self.run, in_force, self.settings, self.xtriggers, self._platforms
+        )
+        self.deferred = DeferredStages(means, self.restored.stages, self._submissions)
+        # All that keep something of the definition take another one in this order, before the
+        # core does, which may submit new tasks at once; see `_take_definition`.
+        self._redefined = (
+            self.settings,
+            self.simulated,
+            self.task_timers,
+            self._submissions,
+            self.deferred,
+        )
+
+    # ---- names ----
+
+    def text(self, key: Key) -> str:
+        """Returns the id of a task as people write it: POINT/NAME."""
+        return f"{self.graph.cycling.style.text(key[0])}/{key[1]}"
+
+    def task_id(self, key: Key, submit: int) -> TaskId:
+        """Returns the id that one submission of a task has in the queue."""
+        return TaskId(f"{self.run.name}/{self.text(key)}/{submit}")
+
+    # ---- beginning ----
+
+    def begin(self, now: Instant) -> None:
+        """Starts the run, carries it on, or takes it over from a scheduler that died."""
+        self.begun = True
+        status = self.run.status
+        self._watch_xtriggers(now)
+        if self.lease.batch == 0:
+            if self._restart is not None:
+                self.batch.options = self._restart.options
+            self._start(now)
+            self.run_timers.begin(self, now)
+        else:
+            self._go_on(
+                now, is_over=status in CARRY_ON_STATUSES or status == RunStatus.COMPLETED
+            )
+        self.drain()
+
+    def drop_passing_notices(self) -> None:
+        """Drops what the run was for a moment, before it heard what it goes on with."""
+        batch = self.batch
+        passed = set(RunStatus) - {self.pool.run.status}
+        gone = {one.text for one in batch.notices if one.task is None and one.event in passed}
+        batch.notices = [one for one in batch.notices if one.task or one.event not in passed]
+        batch.log = [one for one in batch.log if one.text not in gone]
+
+    def _start(self, now: Instant) -> None:
+        options = self.run.options
+        if options.paused:
+            self.pool.run.paused = True
+        if options.hold_after:
+            self.pool.run.hold_after = read_point(self.graph.cycling, options.hold_after)
+        tasks = select(self.pool, options.start_tasks) if options.start_tasks else ()
+        self.step(RunStarted(now, tasks))
+
+    def _go_on(self, now: Instant, *, is_over: bool) -> None:
+        """Goes on with what was given anew: nothing, if the run was only taken over."""
+        restart = self._restart
+        self.batch.steps += 1  # let everybody see who has it now
+        if self._reads_otherwise:
+            self.batch.log.append(RunLogLine("WARNING", READS_OTHERWISE))
+            self.step(RunReloaded(self.graph, now))
+        given = None
+        if restart is not None:
+            self.batch.options = restart.options
+            if restart.given.final:
+                self._take_definition(restart.restored, now)
+            if restart.given.stop:
+                given = restart.restored.graph.cycling.stop
+        if is_over:
+            self.batch.goes_on = True
+            self.step(RunContinued(now, stop_point(self.pool, given)))
+            self.run_timers.begin(self, now)
+        elif given is not None:
+            self.step(StopPointSet(given, now))
+        if restart is not None and restart.given.paused:
+            self.step(RunPaused(now))
+        if restart is not None and restart.given.hold_after:
+            point = read_point(self.graph.cycling, restart.given.hold_after)
+            self.step(AllHeldAfter(point, now))
+
+    def _watch_xtriggers(self, now: Instant) -> None:
+        """Those that pooled tasks wait for; timers were read from the store."""
+        for task in self.pool.tasks.values():
+            if task.waits and task.admitted:
+                for name in task.waits:
+                    if name not in TIMERS:
+                        self.xtriggers.watch(task.key, name, now)
+
+    # ---- events, and what the core wants done because of them ----
+
+    def step(self, event: Event, failure: str = "ERR") -> list[Effect]:
+        """Hands one event to the core and adds what follows to the batch.
+
+        `failure` is the signal with which a job ended that failed.
+        """
+        before: TaskStage | None = None
+        if type(event) is JobEnded or type(event) is OutputMade:
+            task = self.pool.tasks.get(event.task)
+            before = None if task is None else task.stage
+        outcome = step(self.graph, self.pool, event)
+        batch = self.batch
+        batch.steps += 1
+        batch.touched.add(outcome.touched)
+        if outcome.touched.forgotten:
+            self._past.add(outcome.touched.forgotten)
+        self._tell_step(event, outcome, before, failure)
+        for effect in outcome.effects:
+            self._do(effect, event.at)
+        return outcome.effects
+
+    def _tell_step(
+        self, event: Event, outcome: Outcome, before: TaskStage | None, failure: str
+    ) -> None:
+        """Before its effects are done: those may step again."""
+        self.task_timers.after_step(self, event, outcome)
+        log, news = self.task_events.told(event, outcome, before, failure)
+        self.batch.log += log
+        self.batch.news += news
+        if news and self.run.options.abort_if_any_task_fails:
+            for one in news:
+                if one.event in FAILURES:
+                    self.abort(aborted_for(f"{self.text(one.key)} {one.event}"))
+
+    def drain(self) -> None:
+        """Steps through what follows from earlier steps, as far as it happens at once."""
+        todo = self.todo
+        while todo:
+            self.step(todo.popleft())
+
+    def abort(self, why: str) -> None:
+        """Lets nothing more happen; jobs that run are left alone."""
+        self.aborted = self.aborted or why
+        self.gave_up = self.gave_up or RunStatus.STOPPED
+
+    def _do(self, effect: Effect, now: Instant) -> None:
+        kind = type(effect)
+        if kind is Submit:
+            self._submit(effect, now)  # type: ignore[arg-type]
+        elif kind is Notice:
+            self.batch.notices.append(effect)  # type: ignore[arg-type]
+        else:
+            self._do_other(effect, now)
+
+    def _do_other(self, effect: Effect, now: Instant) -> None:
+        match effect:
+            case SetTimer(task, name, at):
+                self.timers.set(timer_key(task, name), at)
+            case CancelTimer(task, name):
+                self.timers.cancel(timer_key(task, name))
+            case CheckXtrigger(task, label):
+                self.xtriggers.watch(task, label, now)
+            case DropXtrigger(task, label):
+                self.xtriggers.drop(task, label)
+            case KillJob():
+                self._kill(effect, now)
+            case PollJob(task, submit):
+                # The store knows how every job is. What a job wrote down is known to its files.
+                texts = self.files.written_messages(f"{self.text(task)}/{submit:02d}")
+                job_polled(self, (task, submit), texts, now)
+            case _:
+                raise AssertionError(effect)
+
+    def _submit(self, one: Submit, now: Instant) -> None:
+        if self.files.has_trigger_log:
+            self.batch.triggers.append(trigger_line(self.pool, one))
+        mode = self.settings.mode(one.task)
+        if mode in SIMULATED_MODES:
+            self.simulated.begin(self, one, mode, now)
+        elif mode is RunMode.LIVE and self.deferred.is_deferred(one.task):
+            self.timers.cancel(timer_key(one.task, RENDERING))  # of an earlier one
+            self.due[one.task] = one
+        else:
+            self.enqueue(self._submissions.new_task(one), one)
+
+    def enqueue(self, task: NewTask, one: Submit) -> None:
+        """Puts a task into the queue, with this batch."""
+        self.batch.submissions[task.id] = task
+        self.jobs[task.id] = (one.task, one.submit)
+
+    def _kill(self, one: KillJob, now: Instant) -> None:
+        # Whether it would be played now is another question: the mode may have changed since.
+        rendering = timer_key(one.task, RENDERING)
+        if self.simulated.is_playing(self, one.task):
+            self.simulated.kill(self, one, now)
+        elif self.due.pop(one.task, None) is not None or rendering in self.timers:
+            self.timers.cancel(rendering)
+            self.todo.append(JobEnded(one.task, one.submit, JobEnd.KILLED, now))
+        else:
+            self.batch.cancellations[self.task_id(one.task, one.submit)] = None
+
+    def due_at(self, key: Key, wait: str) -> Instant | None:
+        """Returns when a task's wait for a clock or for its retry ends, if that is known."""
+        at = self.timers.at(timer_key(key, wait))
+        return self.xtriggers.due_at(key, wait) if at is None else at
+
+    def awaited_objects(self) -> Sequence[str]:
+        """Of a SIP definition, whatever comes from outside is an object that is posted."""
+        return self.xtriggers.awaited_messages() if self.definition.kind == SIP else ()
+
+    # ---- settings and definitions that change ----
+
+    def broadcast(self, rows: Sequence[StoredBroadcast]) -> None:
+        """Takes settings; refused if jobs would then go where nobody has described a place."""
+        placing = [one for one in rows if one.value is not None and says_where(one.setting)]
+        if placing and self.run.options.mode == RunMode.LIVE:
+            findings = Findings()
+            check_places_of(self.settings.nodes_with(placing), self._platforms, findings)
+            for one in findings.sorted():
+                raise Refused(
+                    f"not broadcast: {one.message}; {one.hint}. "
+                    "A scheduler reads that file when it starts"
+                )
+        for row in rows:
+            self.settings.put(row)
+        self.batch.broadcasts += rows
+
+    def check_places(self, graph: Graph) -> None:
+        """Refuses a definition whose jobs would go where nobody has described a place."""
+        findings = Findings()
+        if self.run.options.mode == RunMode.LIVE:
+            check_places(graph, self._platforms, findings)
+        if findings.has_errors:
+            raise InvalidDefinition(self.run.workflow, findings.sorted())
+
+    def reload(
+        self, definition: StoredDefinition, restored: RestoredDefinition, now: Instant
+    ) -> None:
+        """Takes another definition; its files replace those that are there."""
+        self.files.prepare(definition, anew=True)
+        self.definition = definition
+        self._take_definition(restored, now)
+
+    def _take_definition(self, restored: RestoredDefinition, now: Instant) -> None:
+        graph, new = restored.graph, DefinitionInForce(self.definition.digest, restored)
+        for one in self._redefined:
+            one.reload(new)
+        self.step(RunReloaded(graph, now))
+        self.restored = restored
+        self._own_stops.add(graph.cycling.stop)
+        self.graph = graph
+        self._delivery.reload(new)
+        self.xtriggers.redefine(graph, now)
+
+    # ---- the batch ----
+
+    @property
+    def has_room(self) -> bool:
+        """Whether this batch may grow further."""
+        return self.batch.steps < STEPS_PER_BATCH_MAX
+
+    @property
+    def status(self) -> str:
+        """Of the run, after this batch."""
+        return str(self.gave_up or self.pool.run.status)
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.gave_up) or self.pool.run.status in OVER
+
+    def close_batch(self, now: Instant, reason: str = "") -> RunBatch:
+        """Returns all that was decided since the last one, as it is to be written."""
+        batch = self.batch
+        timers, gone = self.timers.take_changes()
+        return RunBatch(
+            number=self.lease.batch + 1,
+            at=now,
+            status=self.status,
+            reason=reason,
+            consumed=batch.consumed,
+            changes=changes(self.pool, batch.touched),
+            submissions=list(batch.submissions.values()),
+            cancellations=list(batch.cancellations),
+            timers=timers,
+            timers_gone=gone,
+            answers=batch.answers,
+            xtriggers=batch.xtriggers,
+            broadcasts=batch.broadcasts,
+            outbox=self._delivery.decide(self, now),
+            definition=batch.definition,
+            options=batch.options,
+            ends=self.is_over,
+            goes_on=batch.goes_on,
+        )
+
+    def reason(self) -> str:
+        """Returns why the run has the status that it has."""
+        status = self.gave_up or self.pool.run.status
+        for notice in self.batch.notices:
+            if notice.task is None and notice.event == status:
+                troubles = self.deferred.trouble_text
+                self._reason = f"{notice.text} ({troubles})" if troubles else notice.text
+        reason = self.aborted or self._stop_point_text() or self._reason
+        return reason if status != RunStatus.RUNNING else ""
+
+    def _stop_point_text(self) -> str:
+        """Why a run has stopped that nobody told to stop at once; empty if it has not."""
+        run = self.pool.run
+        if run.status is not RunStatus.STOPPED or run.stopping or run.stop is None:
+            return ""
+        return stopped_at(
+            self.graph.cycling.style.text(run.stop), is_own=run.stop in self._own_stops
+        )
+
+    def written(self, now: Instant) -> PendingBatch:
+        """Writes logs and delivers events: the batch is stored. Begins the next batch."""
+        self.lease = replace(self.lease, batch=self.lease.batch + 1)
+        self._past.written()
+        batch, self.batch = self.batch, PendingBatch()
+        self.files.write_log(batch.log, now)
+        self.files.write_triggers(batch.triggers)
+        if self._undelivered:  # not before the store has accepted us
+            self._delivery.deliver_again(self._undelivered, self.graph, self.settings)
+            self._undelivered = ()
+        self._delivery.deliver(self.lease.batch)
+        return batch
+
+    async def close(self, *, is_hurried: bool = False) -> None:
+        """Lets go of what the run was driven with."""
+        await self.xtriggers.close()
+        await self._delivery.close(is_hurried=is_hurried)

@@ -1,0 +1,77 @@
+"""Jobs that are played instead of run: simulation and skip mode (SEMANTICS §12, run modes).
+
+A played job is a timer of the run, kept in the store like any other, so a restart goes on with
+it. Nothing enters the queue.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.node import RunMode
+from tidewheel.core.graph.outputs import FAILED, STARTED
+from tidewheel.core.operator.requests import TimerKey
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.effects import KillJob, Submit
+from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade
+from tidewheel.core.sched.task_state import Key
+from tidewheel.scheduler.broadcasts import DefinitionInForce
+from tidewheel.scheduler.timers import timer_key
+from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
+
+if TYPE_CHECKING:
+    from tidewheel.scheduler.run_engine import RunEngine
+
+PLAYED = "played"  # the timer at whose time a played job ends
+SIMULATED_MODES = (RunMode.SIMULATION, RunMode.SKIP)
+
+
+class SimulatedJobs:
+    """Plays the jobs of one run."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._jobs = AssumedJobs(graph, Assumptions(), graph.cycling.style.text)
+
+    def reload(self, new: DefinitionInForce) -> None:
+        """Takes another definition."""
+        graph = new.restored.graph
+        self._jobs = AssumedJobs(graph, Assumptions(), graph.cycling.style.text)
+
+    def begin(self, engine: RunEngine, one: Submit, mode: RunMode, now: Instant) -> None:
+        """Begins one; it ends when its time is over, or at once."""
+        key = one.task
+        part = self._jobs.part(key[1])
+        seconds = 0.0 if mode is RunMode.SKIP else part.seconds
+        fails = self._jobs.fails(key[0], key[1], one.try_number)
+        if seconds > 0.0 or part.is_heard_at_start or fails:
+            engine.todo.append(OutputMade(key, one.submit, STARTED, now))
+        engine.timers.set(timer_key(key, PLAYED), Instant(now + seconds))
+
+    def is_playing(self, engine: RunEngine, key: Key) -> bool:
+        """Whether a task has a job that is played, whatever its mode is by now."""
+        return timer_key(key, PLAYED) in engine.timers
+
+    def end(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
+        """Ends one whose time is over."""
+        assert timer.point is not None
+        key = (timer.point, timer.name)
+        task = engine.pool.tasks.get(key)
+        if task is None or not task.is_active:
+            return
+        submit = task.submit
+        if timer.name not in engine.graph.nodes:  # a reload removed it: nothing follows
+            engine.todo.append(JobEnded(key, submit, JobEnd.SUCCEEDED, now))
+            return
+        if self._jobs.fails(timer.point, timer.name, task.try_number):
+            engine.todo.append(JobEnded(key, submit, JobEnd.FAILED, now))
+            return
+        for output in self._jobs.part(timer.name).outputs:
+            if output != FAILED:
+                engine.todo.append(OutputMade(key, submit, output, now))
+        engine.todo.append(JobEnded(key, submit, JobEnd.SUCCEEDED, now))
+
+    def kill(self, engine: RunEngine, one: KillJob, now: Instant) -> None:
+        """Ends one before its time."""
+        engine.timers.cancel(timer_key(one.task, PLAYED))
+        engine.todo.append(JobEnded(one.task, one.submit, JobEnd.KILLED, now))
