@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from tidewheel.api.tasks import Task
+
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.memory import MemoryStore
 from tests.kit.scripted_runner import (
@@ -21,7 +23,6 @@ from tests.kit.virtual_time import VirtualClock
 from tidewheel.config import MonitorSettings, WorkerSettings
 from tidewheel.core.queue.requests import Claimed, HostProcess
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.ports.store import Store
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import ServiceReport, Surroundings
@@ -125,7 +126,7 @@ class SmallWorld:
         """Somebody sets the clock of the database's machine."""
         self._database_ahead_seconds += seconds
 
-    async def task(self, task_id: str) -> TaskView:
+    async def task(self, task_id: str) -> Task:
         return await self.store.get(TaskId(task_id))
 
     async def status(self, task_id: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.client.embedded import worker_settings
-from tidewheel.client.run_telling import told_meanwhile
+from tidewheel.client.local_run import told_meanwhile
 from tidewheel.config import (
     OnStop,
     StoreSettings,

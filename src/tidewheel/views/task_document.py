@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tidewheel.api.tasks import AttemptView, OutputView
 from tidewheel.core.graph.outputs import ENDS, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import CommandView, SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.queue.views import AttemptView, OutputView
 from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.task_state import Flows, Key, PooledTask, VerdictKind

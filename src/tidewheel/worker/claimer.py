@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
+from tidewheel.api.tasks import Task
 from tidewheel.config import WorkerSettings
 from tidewheel.core.queue.access import RUN_QUEUE, Served, is_pattern, matches
 from tidewheel.core.queue.lease import Holder
@@ -37,7 +38,6 @@ from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
@@ -334,6 +334,6 @@ class Claimer(Service):
             self.tell("leases.given_back", count=len(unknown))
         self._unsure = False
 
-    def _yield_unstarted(self, view: TaskView) -> Report:
+    def _yield_unstarted(self, view: Task) -> Report:
         holder = Holder(task_id=view.id, attempt=view.attempt, worker=self._attempts.worker)
         return Report(holder=holder, end=End(ending=Ending.YIELDED))

@@ -16,7 +16,8 @@ from tidewheel.errors import LeaseLost, WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.problems import problem
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.reports import (
+from tidewheel.server.wire.tasks import ClaimedOut, claimed_out
+from tidewheel.server.wire.workers import (
     BeatIn,
     BeatOut,
     BeatsIn,
@@ -31,7 +32,6 @@ from tidewheel.server.wire.reports import (
     SamplesIn,
     StatusOut,
 )
-from tidewheel.server.wire.tasks import ClaimedOut, claimed_out
 
 
 def holder(call: Call) -> Holder:

@@ -11,8 +11,8 @@ from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.forms import In
-from tidewheel.server.wire.queues import (
+from tidewheel.server.wire.validation import In
+from tidewheel.server.wire.workers import (
     TroubleIn,
     WorkerIdOut,
     WorkerIn,

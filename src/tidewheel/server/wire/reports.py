@@ -15,9 +15,8 @@ from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.exact_json import decode
 from tidewheel.server.refusals import BadRequest
-from tidewheel.server.wire.forms import In, Out
-from tidewheel.server.wire.problem import Problem
 from tidewheel.server.wire.tasks import ClaimedOut
+from tidewheel.server.wire.validation import In, Out, Problem
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]

@@ -27,9 +27,9 @@ from tidewheel.ports.runs import (
     LogPart,
     no_view,
 )
-from tidewheel.store.remote.address import Query, path_of
-from tidewheel.store.remote.portions import BODY_BYTES_MAX
-from tidewheel.store.remote.run_values import (
+from tidewheel.store.remote.connection import Query, path_of
+from tidewheel.store.remote.encode import BODY_BYTES_MAX
+from tidewheel.store.remote.runs import (
     SentDefinition,
     definition_body,
     definition_of,

@@ -11,8 +11,8 @@ from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.core.queue.tokens import attempt_token, secret_digest, split_token
 from tidewheel.errors import Refused
-from tidewheel.store.remote.address import path_of
-from tidewheel.store.remote.run_door import RemoteRunDoor
+from tidewheel.store.remote.connection import path_of
+from tidewheel.store.remote.runs import RemoteRunDoor
 from tidewheel.store.remote.transport import Transport
 
 RAW = {"content-type": "application/octet-stream"}
