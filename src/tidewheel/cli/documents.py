@@ -130,6 +130,7 @@ def attempt_document(attempt: AttemptView) -> Document:
 def history_document(entry: HistoryEntry) -> Document:
     """One step; ``signal`` is null for the creation."""
     return {
+        "seq": entry.seq,
         "at": time_text(entry.at),
         "signal": entry.signal.value if entry.signal else None,
         "from": entry.from_status.value if entry.from_status else None,
@@ -215,7 +216,7 @@ def limit_document(limit: Limit) -> Document:
         "key": limit.key,
         "concurrency_max": limit.concurrency_max,
         "rate_max": limit.rate_max,
-        "rate_seconds": limit.rate_seconds if limit.rate_max is not None else None,
+        "rate_seconds": limit.rate_seconds,
     }
 
 
@@ -225,7 +226,9 @@ def worker_document(worker: WorkerView) -> Document:
         "id": worker.id,
         "name": worker.name,
         "host": worker.process.host,
+        "boot_id": worker.process.boot_id,
         "pid": worker.process.pid,
+        "started": worker.process.started,
         "queues": list(worker.queues),
         "slots": worker.slots,
         "leases": worker.leases,
@@ -238,4 +241,5 @@ def worker_document(worker: WorkerView) -> Document:
         "handlers": None
         if worker.abilities.handlers is None
         else sorted(worker.abilities.handlers),
+        "bare": worker.abilities.bare,
     }
