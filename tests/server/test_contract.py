@@ -23,12 +23,13 @@ from tidewheel.server import openapi
 from tidewheel.server.table import ROUTES
 
 GOLDEN = Path(__file__).with_name("golden")
-TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
+# A moment, a duration from now, the number of a problem in the server's log.
+TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=due in )[\dms ]+|^[0-9a-f]{16}$")
 # What is another in each process, by its key.
 PASSING = {
     *("host", "boot_id", "pid", "started", "owner", "worker", "claimed_by", "correlation"),
     *("oldest_ready_seconds", "queue_seconds", "run_seconds", "folder", "digest"),
-    *("definition", "changed_at", "scheduler", "cursor"),
+    *("definition", "changed_at", "scheduler", "cursor", "mean", "p50", "p90", "p99", "max"),
 }
 
 

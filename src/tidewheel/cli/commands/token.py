@@ -164,6 +164,7 @@ def _document(view: TokenView) -> dict[str, object]:
     return {
         "number": view.number,
         "kind": view.kind.value,
+        "parent": view.parent,
         "name": view.name,
         "scopes": sorted(view.grant.scopes),
         "queues": list(view.grant.queues),
