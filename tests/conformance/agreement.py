@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.conformance import requests_drawn as drawn
 from tests.conformance.door import Door
 from tests.conformance.worlds import World
+from tidewheel.api.tasks import HistoryEntry, Task
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
     Amendment,
@@ -30,7 +31,6 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import FINAL, LEASED, Status
 from tidewheel.core.queue.steps import End, Ending
-from tidewheel.core.queue.views import HistoryEntry, TaskView
 from tidewheel.errors import Refused
 
 HALF_FREE = (Resources(cpu=2.5), Resources(cpu=1, memory_bytes=9, labels=frozenset({"x"})))
@@ -48,7 +48,7 @@ class Agreement(RuleBasedStateMachine):
         super().__init__()
         self._worlds = worlds
         self._doors = [world.open() for world in self._worlds]
-        self._views: list[TaskView] = []
+        self._views: list[Task] = []
         self._workers: list[str] = []
 
     def teardown(self) -> None:
@@ -315,7 +315,7 @@ def _numberless(thing: Any) -> Any:
             thing = [_numberless(one) for one in thing]
         case dict():
             thing = {name: _numberless(one) for name, one in thing.items()}
-        case TaskView() | HistoryEntry() | Claimed():
+        case Task() | HistoryEntry() | Claimed():
             thing = replace(thing, seq=0)
         case Submitted() | Reported():
             thing = replace(thing, refused=_numberless(thing.refused))

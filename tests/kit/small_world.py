@@ -18,10 +18,10 @@ from tests.kit.scripted_runner import (
     until_told,
 )
 from tests.kit.virtual_time import VirtualClock
+from tidewheel.api.tasks import Task
 from tidewheel.config import MonitorSettings, WorkerSettings
 from tidewheel.core.queue.requests import Claimed, HostProcess
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.ports.store import Store
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import ServiceReport, Surroundings
@@ -125,7 +125,7 @@ class SmallWorld:
         """Somebody sets the clock of the database's machine."""
         self._database_ahead_seconds += seconds
 
-    async def task(self, task_id: str) -> TaskView:
+    async def task(self, task_id: str) -> Task:
         return await self.store.get(TaskId(task_id))
 
     async def status(self, task_id: str) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tidewheel.api.tasks import Task
     from tidewheel.client.asynchronous import AsyncClient
     from tidewheel.client.blocking import Client
     from tidewheel.client.fields import TaskFields
-    from tidewheel.client.results import Batch, LeasedTask, Task
+    from tidewheel.client.results import Batch, LeasedTask
 
 __all__ = ["Client", "AsyncClient", "TaskFields", "Task", "LeasedTask", "Batch"]
 
@@ -19,7 +20,7 @@ _HOMES = {
     "Client": "tidewheel.client.blocking",
     "AsyncClient": "tidewheel.client.asynchronous",
     "TaskFields": "tidewheel.client.fields",
-    "Task": "tidewheel.client.results",
+    "Task": "tidewheel.api.tasks",
     "LeasedTask": "tidewheel.client.results",
     "Batch": "tidewheel.client.results",
 }

@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Unpack
 
+from tidewheel.api.tasks import Task
 from tidewheel.client.filters import Filters, task_filter
 from tidewheel.client.leasing import Leasing
 from tidewheel.client.looking import Looking
-from tidewheel.client.results import Task
 from tidewheel.client.submitting import Submitting
 from tidewheel.core.queue.requests import Page
 
@@ -82,7 +82,7 @@ class AsyncClient(Submitting, Looking, Leasing):
         """Tasks, newest first; ``before`` is the ``seq`` of the last one of the page before."""
         page = Page(count=limit, before=before)
         found = await self.store.list_tasks(task_filter(**which), page)
-        return [Task.of(view) for view in found]
+        return found
 
     async def close(self) -> None:
         """Sign off as a worker, if it was one, and let go of a store that it opened itself."""

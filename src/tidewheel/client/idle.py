@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+from tidewheel.api.tasks import QueueView, Task
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.config import WorkerSettings
 from tidewheel.core.queue.requests import Page, TaskFilter
 from tidewheel.core.queue.resources import Resources, fits
 from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED, Status
-from tidewheel.core.queue.views import QueueView, TaskView
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.quantities import show_instant
 
@@ -81,12 +81,12 @@ async def _has_ready(
     return not all(_why_not(task, settings, handlers) for task in ready)
 
 
-async def _ready(store: TaskStore, view: QueueView) -> list[TaskView]:
+async def _ready(store: TaskStore, view: QueueView) -> list[Task]:
     which = TaskFilter(statuses=(Status.READY,), queue=view.queue)
     return await store.list_tasks(which, Page(count=TASKS_LOOKED_AT_MAX))
 
 
-def _why_not(task: TaskView, settings: WorkerSettings, handlers: frozenset[str]) -> str:
+def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> str:
     """What this worker lacks to run a task; empty if nothing."""
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
@@ -95,7 +95,7 @@ def _why_not(task: TaskView, settings: WorkerSettings, handlers: frozenset[str])
     return _lack(task.resources, settings.capacity)
 
 
-def _delay(task: TaskView) -> str:
+def _delay(task: Task) -> str:
     """Until when it waits; empty if it does not."""
     return "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
+from tidewheel.api.tasks import Task
 from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.client.results import LeasedTask
@@ -21,7 +22,6 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import BadSetting, LeaseLost, Refused, WrongStatus
 from tidewheel.exact_json import encode
 from tidewheel.wiring.machine import this_process
@@ -159,11 +159,11 @@ class Leasing(Connection):
         return answer.status
 
 
-def _is_holder(task: LeasedTask, view: TaskView) -> bool:
+def _is_holder(task: LeasedTask, view: Task) -> bool:
     return (view.owner, view.attempt) == (task.worker, task.attempt)
 
 
-def _refusal(task: LeasedTask, view: TaskView, operation: str) -> Refused:
+def _refusal(task: LeasedTask, view: Task, operation: str) -> Refused:
     """Why the store did not take a sign of life."""
     if _is_holder(task, view):
         return WrongStatus(task.id, operation, view.status, [Status.RUNNING.value])

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from tidewheel.client.connection import Connection
-from tidewheel.client.fields import QUEUE_DEFAULT
-from tidewheel.client.results import Task
-from tidewheel.client.waiting import wait_for
-from tidewheel.core.queue.requests import QueueSettings
-from tidewheel.core.queue.task import TaskId
-from tidewheel.core.queue.views import (
+from tidewheel.api.tasks import (
     AttemptView,
     EdgeView,
     HistoryEntry,
     OutputView,
     QueueView,
+    Task,
     UsageView,
     Violation,
     WorkerView,
 )
+from tidewheel.client.connection import Connection
+from tidewheel.client.fields import QUEUE_DEFAULT
+from tidewheel.client.waiting import wait_for
+from tidewheel.core.queue.requests import QueueSettings
+from tidewheel.core.queue.task import TaskId
 from tidewheel.services.explain import reasons
 
 HISTORY_PAGE = 1_000
@@ -31,11 +31,11 @@ class Looking(Connection):
 
     async def get(self, task_id: str) -> Task:
         """One task; NotFound if there is none."""
-        return Task.of(await self.store.get(TaskId(task_id)))
+        return await self.store.get(TaskId(task_id))
 
     async def peek(self, queue: str = QUEUE_DEFAULT, count: int = 10) -> list[Task]:
         """What would be leased next, without taking it."""
-        return [Task.of(view) for view in await self.store.peek(queue, count)]
+        return await self.store.peek(queue, count)
 
     async def history(self, task_id: str) -> list[HistoryEntry]:
         """The whole life of a task, oldest first."""

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
+from tidewheel.api.tasks import Task
 from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, amendment, check_spec, new_task
 from tidewheel.client.filters import Filters, task_filter
 from tidewheel.client.ids import new_id
-from tidewheel.client.results import Batch, Task
+from tidewheel.client.results import Batch
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Cancelled, QueueSettings, Submitted
 from tidewheel.core.queue.task import NewTask, TaskId
@@ -55,12 +56,12 @@ class Submitting(Connection):
 
     async def arm(self, task_id: str) -> Task:
         """Let a task that was created unarmed run."""
-        return Task.of(await self.store.arm(TaskId(task_id)))
+        return await self.store.arm(TaskId(task_id))
 
     async def amend(self, task_id: str, **changed: Unpack[TaskFields]) -> Task:
         """Change a task that waits: name, command, retries, estimated_runtime,
         max_termination; cpu, memory, gpu, labels, nodes, exclusive and buffer together."""
-        return Task.of(await self.store.amend(TaskId(task_id), amendment(task_id, changed)))
+        return await self.store.amend(TaskId(task_id), amendment(task_id, changed))
 
     async def add_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
         """Let these tasks wait for this one."""

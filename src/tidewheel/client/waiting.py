@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from tidewheel.client.results import Task
+from tidewheel.api.tasks import Task
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.tasks import TaskStore
@@ -65,7 +65,7 @@ async def _look(store: TaskStore, task_ids: Sequence[TaskId]) -> list[Task]:
     """In as few calls as may be: somebody may wait for a hundred thousand tasks."""
     wanted = list(dict.fromkeys(task_ids))
     return [
-        Task.of(view)
+        view
         for start in range(0, len(wanted), TASKS_PER_CALL_MAX)
         for view in await store.get_many(wanted[start : start + TASKS_PER_CALL_MAX])
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from tidewheel.api.tasks import Figure
 from tidewheel.core.queue.task import Instant, WorkerId
-from tidewheel.core.queue.views import Figure
 
 if TYPE_CHECKING:
     # Loading them takes as long as all of the queue.

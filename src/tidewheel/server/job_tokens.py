@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
+from tidewheel.api.tasks import Task
 from tidewheel.core.queue.access import Grant, TokenKind, TokenView
 from tidewheel.core.queue.attempt_tokens import PREFIX, AttemptToken, read_attempt_token
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.status import LEASED
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.refusals import AttemptOver, NotAuthenticated
@@ -25,7 +25,7 @@ NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())
 class JobIdentity:
     """An attempt that has its lease."""
 
-    task: TaskView
+    task: Task
     holder: Holder
     token: TokenView  # of its worker; what it allows is not the job's
 
@@ -64,7 +64,7 @@ async def job_behind(text: str, store: Store) -> JobIdentity:
     return JobIdentity(task=task, holder=holder, token=token)
 
 
-async def _holder(said: AttemptToken, task: TaskView, store: Store) -> Holder:
+async def _holder(said: AttemptToken, task: Task, store: Store) -> Holder:
     if task.status not in LEASED or task.attempt != said.attempt or task.owner is None:
         raise AttemptOver()
     if await store.worker_token(task.owner) != said.parent:  # another's by now

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidewheel.api.tasks import Figure, QueueView, WorkerView
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.views import Figure, QueueView, WorkerView
 
 if TYPE_CHECKING:
     from tidewheel.scheduler.outcome import Work

@@ -11,6 +11,7 @@ from functools import reduce
 from operator import sub
 from shlex import quote
 
+from tidewheel.api.tasks import EdgeView, Task, WorkerView
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.operator.job_names import run_named_by
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
@@ -21,7 +22,6 @@ from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, fits
 from tidewheel.core.queue.serving import Served
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.task import Instant, TaskId, WorkerId
-from tidewheel.core.queue.views import EdgeView, TaskView, WorkerView
 from tidewheel.errors import NotFound
 from tidewheel.ports.runs import FindsRuns
 from tidewheel.ports.tasks import TaskStore
@@ -64,7 +64,7 @@ async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
     return found
 
 
-async def _withdrawn_reasons(store: TaskStore, task: TaskView) -> list[str]:
+async def _withdrawn_reasons(store: TaskStore, task: Task) -> list[str]:
     """Of a run that nobody drives nothing is claimed."""
     name = run_named_by(task.id)
     if name is None or not isinstance(store, FindsRuns):
@@ -79,7 +79,7 @@ async def _withdrawn_reasons(store: TaskStore, task: TaskView) -> list[str]:
     return [f"Its run is {run.status}, and no worker takes it before that goes on: {how}"]
 
 
-async def _waiting_reasons(store: TaskStore, task: TaskView) -> list[str]:
+async def _waiting_reasons(store: TaskStore, task: Task) -> list[str]:
     into = [edge for edge in await store.edges(task.id) if edge.child == task.id]
     still_open = [edge for edge in into if edge.state is EdgeState.OPEN]
     if not still_open:
@@ -98,7 +98,7 @@ async def _need_sentence(store: TaskStore, edge: EdgeView) -> str:
     return f"It waits for output {edge.output!r} of {label}; that task is {parent.status}."
 
 
-def delay_reasons(task: TaskView, now: Instant) -> list[str]:
+def delay_reasons(task: Task, now: Instant) -> list[str]:
     """A delay of its own, or the one before a retry."""
     if task.due_at is None or task.due_at <= now:
         return []
@@ -107,7 +107,7 @@ def delay_reasons(task: TaskView, now: Instant) -> list[str]:
     return [f"It is delayed: {what} due in {left}, at {until}."]
 
 
-def pause_reasons(task: TaskView, settings: QueueSettings) -> list[str]:
+def pause_reasons(task: Task, settings: QueueSettings) -> list[str]:
     """A paused queue hands out nothing."""
     if not settings.paused:
         return []
@@ -115,7 +115,7 @@ def pause_reasons(task: TaskView, settings: QueueSettings) -> list[str]:
     return [f"Queue {task.queue!r} is paused; resume it: {how}"]
 
 
-def limit_reasons(task: TaskView, limits: Sequence[Limit], running: Counter[str]) -> list[str]:
+def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) -> list[str]:
     """Limits on how many run at once, and how many start within a period."""
     rules = {limit.key: limit for limit in limits}
     concerned = [(WHOLE_QUEUE, rules.get(WHOLE_QUEUE))]
@@ -140,12 +140,12 @@ async def _leases_by_key(store: TaskStore, queue: str) -> Counter[str]:
     return Counter(task.limit_key or "" for task in await _leased(store, queue))
 
 
-async def _leased(store: TaskStore, queue: str | None = None) -> list[TaskView]:
+async def _leased(store: TaskStore, queue: str | None = None) -> list[Task]:
     which = TaskFilter(statuses=tuple(LEASED), queue=queue)
     return await store.list_tasks(which, Page(count=LEASES_COUNTED_MAX))
 
 
-def _serving(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
+def _serving(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
     return [
         worker
         for worker in workers
@@ -153,7 +153,7 @@ def _serving(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> lis
     ]
 
 
-def _suitable(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
+def _suitable(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
     """Those that would run it if they ran nothing else."""
     return [
         worker
@@ -162,7 +162,7 @@ def _suitable(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> li
     ]
 
 
-def worker_reasons(task: TaskView, workers: Iterable[WorkerView], now: Instant) -> list[str]:
+def worker_reasons(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[str]:
     """Nobody there, nobody who can, nobody big enough, or everybody busy."""
     serving = _serving(task, workers, now)
     if not serving:
@@ -188,9 +188,9 @@ def _mates(worker: WorkerView, workers: Iterable[WorkerView]) -> frozenset[Worke
 
 
 def room_reasons(
-    task: TaskView,
+    task: Task,
     suitable: Sequence[WorkerView],
-    leased: Iterable[TaskView],
+    leased: Iterable[Task],
     mates: Mapping[WorkerId, frozenset[WorkerId]],
 ) -> list[str]:
     """Those who could run it have something running that leaves too little."""
@@ -215,13 +215,13 @@ def room_reasons(
     return ["Workers that could run it have too little free; it waits for what they run."]
 
 
-def _can_execute(task: TaskView, abilities: Abilities) -> bool:
+def _can_execute(task: Task, abilities: Abilities) -> bool:
     if task.handler is not None:
         return abilities.handlers is None or task.handler in abilities.handlers
     return abilities.commands if task.command is not None else abilities.bare
 
 
-def _unknown(task: TaskView) -> str:
+def _unknown(task: Task) -> str:
     """What every worker of the queue that lives lacks to execute it."""
     of = f"of queue {task.queue!r} that is alive"
     if task.handler is not None:
@@ -246,7 +246,7 @@ AMOUNTS = {
 OFFERED_BY_DEFAULT = {"gpu": 0, "nodes": 1, "buffer_bytes": 0}
 
 
-def _start_one(task: TaskView, short: Container[str] = ()) -> str:
+def _start_one(task: Task, short: Container[str] = ()) -> str:
     """A worker that would take it, with all that it needs; ``short`` are amounts of which
     those that are there have too little."""
     asked, options = task.resources, [f"--queue {quote(task.queue)}"]
@@ -270,7 +270,7 @@ def exact_amount(name: str, number: float) -> str:
     return exact_size(int(number)) if name.endswith("_bytes") else f"{number:g}"
 
 
-def _missing(task: TaskView, offered: Sequence[Resources]) -> str:
+def _missing(task: Task, offered: Sequence[Resources]) -> str:
     """Everything that no worker has enough of, and what one that has would be told."""
     asked = task.resources
     seen: list[str] = []
@@ -301,7 +301,7 @@ def _label_option(label: str) -> str:
     return f"--runner {quote(CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner)}"
 
 
-def place_reasons(task: TaskView, order: Sequence[TaskId]) -> list[str]:
+def place_reasons(task: Task, order: Sequence[TaskId]) -> list[str]:
     """Others come first; ``order`` is the beginning of the queue."""
     place = order.index(task.id) if task.id in order else len(order)
     match place:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from tidewheel.core.queue.views import HistoryEntry, TaskView
+from tidewheel.api.tasks import HistoryEntry, Task
 from tidewheel.ports.tasks import TaskStore
 
 HISTORY_PER_CALL = 1_000
 
 
-async def task_line(store: TaskStore, task: TaskView) -> bytes:
+async def task_line(store: TaskStore, task: Task) -> bytes:
     """Everything about one task, as one line of JSON."""
     parts = {
         "task": task,
@@ -48,7 +48,7 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
         _sync_directory(path.parent)
 
 
-async def _whole_history(store: TaskStore, task: TaskView) -> list[HistoryEntry]:
+async def _whole_history(store: TaskStore, task: Task) -> list[HistoryEntry]:
     entries: list[HistoryEntry] = []
     while True:
         after = entries[-1].seq if entries else 0

@@ -12,6 +12,17 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tidewheel.api.tasks import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    Task,
+    UsageView,
+    Violation,
+    WorkerView,
+)
 from tidewheel.core.queue.lease import Answer, Holder
 from tidewheel.core.queue.requests import (
     Amendment,
@@ -39,17 +50,6 @@ from tidewheel.core.queue.submission import (
     run_refusal,
 )
 from tidewheel.core.queue.task import Instant, NewTask, TaskId, WorkerId
-from tidewheel.core.queue.views import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    QueueView,
-    TaskView,
-    UsageView,
-    Violation,
-    WorkerView,
-)
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.access_facade import AccessOperations
@@ -128,11 +128,11 @@ class ScriptedStore(
         )
         return [answers[position] for position in range(len(tasks))]
 
-    async def arm(self, task_id: TaskId) -> TaskView:
+    async def arm(self, task_id: TaskId) -> Task:
         await self._write("arm", lambda tx, effects: clients.arm(tx, task_id, effects))
         return await self.get(task_id)
 
-    async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView:
+    async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
         await self._write(
             "amend", lambda tx, _: clients.amend(tx, task_id, amendment, self._limits)
         )
@@ -265,7 +265,7 @@ class ScriptedStore(
             ),
         )
 
-    async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[TaskView]:
+    async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[Task]:
         return await self.look(lambda tx: watch.expired_tasks(tx, retention_seconds, count_max))
 
     async def delete_tasks(self, seqs: Sequence[int]) -> int:
@@ -279,16 +279,16 @@ class ScriptedStore(
 
     # ---- looking ----
 
-    async def get(self, task_id: TaskId) -> TaskView:
+    async def get(self, task_id: TaskId) -> Task:
         return await self.look(lambda tx: look.get(tx, task_id))
 
-    async def get_many(self, task_ids: Sequence[TaskId]) -> list[TaskView]:
+    async def get_many(self, task_ids: Sequence[TaskId]) -> list[Task]:
         return await self.look(lambda tx: look.get_many(tx, task_ids))
 
-    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]:
+    async def list_tasks(self, which: TaskFilter, page: Page) -> list[Task]:
         return await self.look(lambda tx: look.list_tasks(tx, which, page))
 
-    async def peek(self, queue: str, count: int) -> list[TaskView]:
+    async def peek(self, queue: str, count: int) -> list[Task]:
         return await self.look(lambda tx: look.peek(tx, queue, count))
 
     async def history(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tidewheel.api.tasks import Task
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Page, TaskFilter
 from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.core.queue.views import TaskView
 from tidewheel.ports.store import Store
 from tidewheel.views.event_documents import pooled_document
 from tidewheel.views.loading import Looked, gather
@@ -47,19 +47,19 @@ async def run_snapshot(store: Store, view: RunView, home: Path) -> Document:
     return {"id": str(cursor), "run": run, "pool": _pool(looked)} | _told(own)
 
 
-async def _open_tasks(store: Store, queue: str) -> list[TaskView]:
+async def _open_tasks(store: Store, queue: str) -> list[Task]:
     which = TaskFilter(statuses=OPEN, queue=queue)
     return await store.list_tasks(which, Page(count=TASKS_MAX))
 
 
-def _told(found: Sequence[TaskView]) -> Document:
+def _told(found: Sequence[Task]) -> Document:
     return {
         "tasks": [_task_document(one) for one in found],
         "cut": len(found) == TASKS_MAX,  # there may be older ones
     }
 
 
-def _task_document(task: TaskView) -> Document:
+def _task_document(task: Task) -> Document:
     return {
         "id": task.id,
         "queue": task.queue,

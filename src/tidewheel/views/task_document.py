@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tidewheel.api.tasks import AttemptView, OutputView
 from tidewheel.core.graph.outputs import ENDS, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.views import CommandView, SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.queue.views import AttemptView, OutputView
 from tidewheel.core.sched.judgement import chain_text
 from tidewheel.core.sched.plan import NodePlan
 from tidewheel.core.sched.states import Flows, Key, Task, VerdictKind

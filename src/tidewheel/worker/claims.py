@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidewheel.api.tasks import Task
 from tidewheel.config import WorkerSettings
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
@@ -26,7 +27,6 @@ from tidewheel.core.queue.resources import NO_RESOURCES
 from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
@@ -239,6 +239,6 @@ class Claims(Service):
             self.tell("leases.given_back", count=len(unknown))
         self._unsure = False
 
-    def _yield_unstarted(self, view: TaskView) -> Report:
+    def _yield_unstarted(self, view: Task) -> Report:
         holder = Holder(task_id=view.id, attempt=view.attempt, worker=self._workplace.worker)
         return Report(holder=holder, end=End(ending=Ending.YIELDED))

@@ -15,8 +15,8 @@ from tidewheel.server.call import Call
 from tidewheel.server.job_rules import any_job, own_task
 from tidewheel.server.refusals import BadRequest, NotAllowed
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.forms import In, Out
-from tidewheel.server.wire.reports import Fraction, HolderIn
+from tidewheel.server.wire.validation import In, Out
+from tidewheel.server.wire.workers import Fraction, HolderIn
 
 
 class AttemptTokenOut(Out):

@@ -28,7 +28,7 @@ from tidewheel.server.patience import unless_stopping
 from tidewheel.server.refusals import BadBody, BadRequest
 from tidewheel.server.resources.runs import READS, RUN, run_door
 from tidewheel.server.routes import Needs, Route, no_queue, workflow_of_run
-from tidewheel.server.wire.forms import In, Out, check_body, read
+from tidewheel.server.wire.validation import In, Out, check_body, read
 
 WAIT_SECONDS_DEFAULT = 25.0  # for a scheduler to obey
 WAIT_SECONDS_MAX = 60.0

@@ -35,7 +35,6 @@ from tidewheel.server.resources.run_commands import OPERATES
 from tidewheel.server.resources.runs import RUN, run_door
 from tidewheel.server.resources.workflows import registry_door
 from tidewheel.server.routes import API, Needs, Route, workflow_of_run
-from tidewheel.server.wire.forms import read
 from tidewheel.server.wire.runs import (
     TEXT_BYTES_MAX,
     CarryOnIn,
@@ -45,6 +44,7 @@ from tidewheel.server.wire.runs import (
     SavedOut,
     run_options,
 )
+from tidewheel.server.wire.validation import read
 
 CREATED = 201
 SECONDS_MAX = 60.0  # a long definition takes its time to be read

@@ -21,17 +21,18 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.problems import problem
 from tidewheel.server.refusals import BadRequest, NotAllowed
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.forms import FINDINGS_MAX, In, read, read_many
-from tidewheel.server.wire.seeds import banyan_fields, scylla_fields
-from tidewheel.server.wire.submissions import (
+from tidewheel.server.wire.tasks import (
     AnsweredOut,
     BatchOut,
     OrderedOut,
     RefusedOut,
     SubmittedOut,
+    TaskIn,
+    banyan_fields,
     refused_out,
+    scylla_fields,
 )
-from tidewheel.server.wire.tasks import TaskIn
+from tidewheel.server.wire.validation import FINDINGS_MAX, In, read, read_many
 from tidewheel.vocabulary import Vocabulary
 
 REFERENCES_MAX = 1_000  # of a caller whose token is not for every queue

@@ -14,7 +14,7 @@ from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.resources.runs import run_door
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue
-from tidewheel.server.wire.forms import read
+from tidewheel.server.wire.validation import read
 from tidewheel.server.wire.workflows import (
     GraphIn,
     ParametersIn,

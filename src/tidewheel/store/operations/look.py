@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidewheel.api.tasks import (
+    AttemptView,
+    EdgeView,
+    Figure,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    Task,
+    UsageView,
+    Violation,
+    WorkerView,
+)
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import (
@@ -15,18 +27,6 @@ from tidewheel.core.queue.requests import (
 )
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.core.queue.views import (
-    AttemptView,
-    EdgeView,
-    Figure,
-    HistoryEntry,
-    OutputView,
-    QueueView,
-    TaskView,
-    UsageView,
-    Violation,
-    WorkerView,
-)
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.store.rows import (
     ClaimedRow,
@@ -58,12 +58,12 @@ INVARIANTS = {
 }
 
 
-def get(tx: Transaction, task_id: TaskId) -> TaskView:
+def get(tx: Transaction, task_id: TaskId) -> Task:
     """One task, or a clear refusal."""
     return views_of(tx, [_seq_of(tx, task_id)])[0]
 
 
-def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[TaskView]:
+def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[Task]:
     """Tasks in the order asked for; the first that is unknown is a refusal."""
     page_count(max(1, len(task_ids)))
     wanted = list(dict.fromkeys(task_ids))
@@ -83,7 +83,7 @@ def _seq_of(tx: Transaction, task_id: TaskId) -> int:
     return seq
 
 
-def views_of(tx: Transaction, seqs: Sequence[int]) -> list[TaskView]:
+def views_of(tx: Transaction, seqs: Sequence[int]) -> list[Task]:
     """The tasks with these numbers, in this order."""
     found = {row[0]: task_view(row) for row in rows_in_chunks(tx, "get_tasks", "seqs", seqs)}
     return [found[seq] for seq in seqs if seq in found]
@@ -104,7 +104,7 @@ def filter_parameters(which: TaskFilter) -> dict[str, object]:
     }
 
 
-def list_tasks(tx: Transaction, which: TaskFilter, page: Page) -> list[TaskView]:
+def list_tasks(tx: Transaction, which: TaskFilter, page: Page) -> list[Task]:
     """A page of tasks, newest first."""
     count = page_count(page.count)
     given = filter_parameters(which) | {
@@ -146,7 +146,7 @@ def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
             return "find_tasks", {"statuses": [status.value]}
 
 
-def peek(tx: Transaction, queue: str, count: int) -> list[TaskView]:
+def peek(tx: Transaction, queue: str, count: int) -> list[Task]:
     """What would be claimed next, without taking it."""
     aging = any(name == queue and ages for name, _, ages, *_ in tx.rows("list_queues"))
     query = "find_next_aged_tasks" if aging else "find_next_tasks"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from tidewheel.api.wire import Fields, instant, read, read_all
 from tidewheel.core.queue.access import AuditEntry, NewToken, TokenView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound
 from tidewheel.store.remote.address import Query, path_of
 from tidewheel.store.remote.asking import Asking
-from tidewheel.store.remote.reading import Fields, instant, read, read_all
 
 
 class RemoteAccess(Asking):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from tidewheel.api.wire import Fields, read_all
 from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.store.remote.address import Query
-from tidewheel.store.remote.reading import Fields, read_all
 from tidewheel.store.remote.transport import Transport
 
 Kind = TypeVar("Kind")

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from tidewheel.api.tasks import Task
+from tidewheel.api.wire import Fields, read, read_all
 from tidewheel.core.queue.lease import check_lease_seconds
 from tidewheel.core.queue.requests import (
     Amendment,
@@ -16,7 +18,6 @@ from tidewheel.core.queue.requests import (
 )
 from tidewheel.core.queue.submission import refusal, run_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.store.operations.look import page_count
 from tidewheel.store.remote.asking import Asking
@@ -27,7 +28,6 @@ from tidewheel.store.remote.possible import (
     queue_path,
     task_path,
 )
-from tidewheel.store.remote.reading import Fields, read, read_all
 from tidewheel.store.remote.refusing import Problem, error_from
 from tidewheel.store.remote.writing import amendment_body, filter_body, queue_body, task_body
 
@@ -72,15 +72,15 @@ class RemoteClients(Asking):
             answers += response.part("answers", list[Answered])
         return [_submitted(one) for one in answers]
 
-    async def arm(self, task_id: TaskId) -> TaskView:
+    async def arm(self, task_id: TaskId) -> Task:
         path = task_path(task_id, "arm")
-        return read(TaskView, await self.post_fields(path, again=False))
+        return read(Task, await self.post_fields(path, again=False))
 
-    async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView:
+    async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
         response = await self.transport.call(
             "PATCH", task_path(task_id), body=amendment_body(amendment), again=True
         )
-        return read(TaskView, response.read(Fields))
+        return read(Task, response.read(Fields))
 
     async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]:
         check_tasks(task_ids)

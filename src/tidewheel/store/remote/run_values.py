@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from tidewheel.api.wire import instant
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition, StoredFile
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import HostProcess
@@ -18,7 +19,6 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Document, LogPart, LogPlace
 from tidewheel.store.remote.address import Query
-from tidewheel.store.remote.reading import instant
 from tidewheel.store.remote.transport import Response
 
 NOT_TOLD = Instant(float("inf"))  # until when a run is held; whether it is, is told

@@ -7,6 +7,8 @@ from itertools import groupby
 
 import msgspec
 
+from tidewheel.api.tasks import Task
+from tidewheel.api.wire import Fields, read, read_all
 from tidewheel.core.queue.lease import Answer, Holder, check_lease_seconds, check_progress
 from tidewheel.core.queue.requests import (
     Beat,
@@ -21,13 +23,11 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import LeaseLost, NotFound, Refused
 from tidewheel.store.remote.address import path_of
 from tidewheel.store.remote.asking import Asking
 from tidewheel.store.remote.portions import in_portions, json_list
 from tidewheel.store.remote.possible import is_possible, task_path, worker_path
-from tidewheel.store.remote.reading import Fields, read, read_all
 from tidewheel.store.remote.refusing import Problem, error_from
 from tidewheel.store.remote.writing import claim_body, report_body, worker_body
 from tidewheel.store.rows import storable
@@ -139,7 +139,7 @@ class RemoteWorkers(Asking):
 
     async def _lost(self, holder: Holder) -> Reported:
         try:
-            task = read(TaskView, await self.get_fields(task_path(holder.task_id)))
+            task = read(Task, await self.get_fields(task_path(holder.task_id)))
         except NotFound as error:
             return Reported(task_id=holder.task_id, refused=error)
         owner = task.owner if task.status in LEASED else None

@@ -1,4 +1,5 @@
-"""What workers say: claims, signs of life, messages, usage, ends."""
+"""Describes what workers say: who they are, claims, signs of life, messages, usage, ends; and
+how queues are set."""
 
 from __future__ import annotations
 
@@ -8,16 +9,16 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from tidewheel.api.wire import Out
 from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Message, Report, UsageSample
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.exact_json import decode
 from tidewheel.server.refusals import BadRequest
-from tidewheel.server.wire.forms import In, Out
-from tidewheel.server.wire.problem import Problem
-from tidewheel.server.wire.tasks import ClaimedOut
+from tidewheel.server.wire.validation import In, Problem
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -71,13 +72,6 @@ class ClaimIn(In):
     commands: bool = True
     handlers: list[str] | None = None  # null: any
     bare: bool = True
-
-
-class ClaimsOut(Out):
-    """None is no error."""
-
-    tasks: list[ClaimedOut]
-    next_due_s: float | None = None  # until the next delayed task of the queue can be claimed
 
 
 class ClaimTaskIn(In):
@@ -309,3 +303,64 @@ def json_text(what: str, raw: msgspec.Raw) -> str | None:
     except ValueError as error:
         raise BadRequest([f"{what}: {error}"]) from None
     return text
+
+
+# Queues and workers.
+
+UNKNOWN_BOOT = "http"
+
+
+class LimitIn(In):
+    """A limit; null leaves that side open."""
+
+    key: str = ""
+    concurrency_max: Annotated[int, msgspec.Meta(le=2**31 - 1)] | None = None
+    rate_max: Annotated[int, msgspec.Meta(le=2**31 - 1)] | None = None
+    rate_seconds: float = 1.0
+
+    def value(self) -> Limit:
+        """For the store."""
+        return Limit(
+            key=self.key,
+            concurrency_max=self.concurrency_max,
+            rate_max=self.rate_max,
+            rate_seconds=self.rate_seconds,
+        )
+
+
+class QueueIn(In):
+    """What shall change; null leaves it as it is."""
+
+    paused: bool | None = None
+    aging: bool | None = None
+    fence_kill: bool | None = None
+    lease_seconds: float | None = None
+    limits: Annotated[list[LimitIn], msgspec.Meta(max_length=1_000)] | None = None
+
+
+class WorkerIn(In):
+    """A worker introduces itself."""
+
+    name: str
+    queues: Annotated[list[str], msgspec.Meta(min_length=1, max_length=1_000)]
+    slots: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
+    capacity: ResourcesIn = msgspec.field(default_factory=ResourcesIn)
+    commands: bool = True
+    handlers: list[str] | None = None
+    bare: bool = True
+    host: str = ""
+    # Which boot of that host, which process and which of those with its number: with them a
+    # worker that is started there later can take over its jobs. Without, nobody can.
+    boot_id: str = UNKNOWN_BOOT
+    pid: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
+    started: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 0.0
+
+
+class WorkerIdOut(Out):
+    id: str
+
+
+class TroubleIn(In):
+    """Why a worker takes no tasks just now; null: it does again."""
+
+    trouble: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None

@@ -1,4 +1,9 @@
-"""Stored things as people and programs look at them."""
+"""Says what tasks, queues and workers look like to everybody outside of the store.
+
+The same types are what a store returns, what a client gets from it or from a server, what REST
+and `--json` say, and what the page of the server knows: `api/wire.py` derives the JSON from the
+fields, which stand in the order of its keys.
+"""
 
 from __future__ import annotations
 
@@ -8,51 +13,67 @@ from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.requests import Abilities, HostProcess, QueueSettings, UsageSample
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import RetryPolicy
-from tidewheel.core.queue.status import Signal, Status
+from tidewheel.core.queue.status import FINAL, Signal, Status
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
+from tidewheel.exact_json import decode_stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskView:
-    """A task as people see it."""
+class Task:
+    """Is a stored task; ``spec`` is the value of the JSON that ``spec_text`` has as it came."""
 
-    seq: int
     id: TaskId
+    seq: int
     queue: str
     name: str | None
-    spec: str | None
-    command: str | None
-    handler: str | None
-    priority: int
+    tag: str | None
     status: Status
     progress: float
     attempt: int
     failures: int
     lapses: int
     max_retries: int
-    retry: RetryPolicy
     max_lapses: int
+    retry: RetryPolicy
+    priority: int
+    command: str | None
+    handler: str | None
+    spec_text: str | None
+    resources: Resources
     timeout_seconds: float | None
     estimated_runtime_seconds: float | None
     max_termination_seconds: float
-    resources: Resources
     unique_key: str | None
     limit_key: str | None
-    tag: str | None
     armed: bool
-    due_at: Instant | None  # only while it is delayed
-    created_at: Instant
-    updated_at: Instant
-    owner: WorkerId | None
-    deadline_at: Instant | None
-    errors: tuple[TaskError, ...]
     open_needs: int
     withdrawn: bool  # ready, but its run was let go: no worker takes it before that goes on
+    owner: WorkerId | None
+    created_at: Instant
+    updated_at: Instant
+    due_at: Instant | None  # only while it is delayed
+    deadline_at: Instant | None
+    errors: tuple[TaskError, ...]
+
+    @property
+    def spec(self) -> object:
+        """Returns the decoded spec; None if there is none."""
+        return decoded(self.spec_text)
+
+    @property
+    def ended(self) -> bool:
+        """Returns whether the status is final."""
+        return self.status in FINAL
+
+
+def decoded(text: str | None) -> object:
+    """Returns the value of a stored JSON text; nothing stays None."""
+    return None if text is None else decode_stored(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One step of a task's life."""
+    """Is one step of a task's life."""
 
     seq: int
     at: Instant
@@ -66,7 +87,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptView:
-    """One lease of a task, live or over."""
+    """Is one lease of a task, live or over."""
 
     attempt: int
     worker: WorkerId
@@ -81,7 +102,7 @@ class AttemptView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputView:
-    """A message or custom output, in the order in which the attempt made them."""
+    """Is a message or a custom output, in the order in which the attempt made them."""
 
     attempt: int
     number: int
@@ -92,7 +113,7 @@ class OutputView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageView:
-    """A point of a usage series."""
+    """Is a point of a usage series."""
 
     attempt: int
     at: Instant
@@ -101,7 +122,7 @@ class UsageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeView:
-    """A dependency between two stored tasks."""
+    """Is a dependency between two stored tasks."""
 
     parent: TaskId
     child: TaskId
@@ -111,7 +132,7 @@ class EdgeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """A queue and how much waits in it, for people and for autoscalers."""
+    """Is a queue and how much waits in it, for people and for autoscalers."""
 
     queue: str
     settings: QueueSettings
@@ -121,15 +142,15 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerView:
-    """A worker and what it holds."""
+    """Is a worker and what it holds."""
 
     id: WorkerId
     name: str
     process: HostProcess
     queues: tuple[str, ...]
     slots: int
-    capacity: Resources
     leases: int
+    capacity: Resources
     registered_at: Instant
     seen_at: Instant
     stopped_at: Instant | None
@@ -139,7 +160,7 @@ class WorkerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Something about the store that can be measured, for machines that watch it."""
+    """Is something about the store that can be measured, for machines that watch it."""
 
     name: str
     label: str  # of what, where there are several

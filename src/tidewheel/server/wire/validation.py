@@ -1,4 +1,4 @@
-"""The forms that all bodies share: unknown fields are refused, and every finding is named."""
+"""Reads what callers send: unknown fields are refused, and every finding is named."""
 
 from __future__ import annotations
 
@@ -10,21 +10,44 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from tidewheel.api import wire
 from tidewheel.exact_json import check_numbers
 from tidewheel.server.refusals import BadBody, BadRequest
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Duration = int | float | str  # seconds, or a text such as "10m"
 Size = int | str  # bytes, or a text such as "2GiB"
+Out = wire.Out
 FINDINGS_MAX = 20  # of one body: nobody reads more, and to word them takes time
 
 
 class In(msgspec.Struct, forbid_unknown_fields=True):
-    """Something that a caller sends."""
+    """Is something that a caller sends."""
 
 
-class Out(msgspec.Struct):
-    """Something that the server answers."""
+class FindingOut(Out):
+    """Something that is wrong or remarkable in a definition, and where."""
+
+    severity: str  # error, warning, note
+    code: str
+    message: str
+    hint: str
+    file: str | None
+    line: int | None
+    column: int | None
+
+
+class Problem(Out):
+    """Every answer with a status of 400 or more."""
+
+    code: str  # one word, for programs
+    message: str  # a sentence or two, for people
+    status: int
+    id: str  # the server's log has the same
+    allowed: tuple[str, ...] = ()  # the statuses that would have been accepted
+    findings: tuple[str | FindingOut, ...] = ()  # everything that is wrong with the request
+    # The parts of the message, by name, as far as there are any.
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 def read(raw: bytes, form: type[Form], where: str = "") -> Form:
