@@ -21,9 +21,17 @@ from tidewheel.cli.journal import Journal
 from tidewheel.cli.offering import offered
 from tidewheel.cli.printing import note, plural, safe, say_json
 from tidewheel.cli.session import Session
-from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
-from tidewheel.client.idle import left_behind, unknown_queues, until_idle
-from tidewheel.client.told_runner import told
+from tidewheel.client.embedded import (
+    Embedded,
+    Monitor,
+    Notifier,
+    Scheduler,
+    Worker,
+    left_behind,
+    unknown_queues,
+    until_idle,
+)
+from tidewheel.client.observed_runner import told
 from tidewheel.config import (
     JobLimits,
     MonitorSettings,

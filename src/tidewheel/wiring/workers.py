@@ -216,7 +216,7 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
     from tidewheel.runners.home_identity import known_home_id
     from tidewheel.runners.log_parts import read_part
     from tidewheel.store.remote import RemoteStore
-    from tidewheel.store.remote.worker_ways import JobVoices, LogSender, channel
+    from tidewheel.store.remote.worker_channel import JobVoices, LogSender, channel
     from tidewheel.worker.log_streaming import LogWay, Receipt
     from tidewheel.worker.shift import ServerWays
 

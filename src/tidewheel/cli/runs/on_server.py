@@ -39,7 +39,7 @@ from tidewheel.cli.runs.registered import (
 from tidewheel.cli.runs.waits import UNTAKEN_SECONDS, UntakenWaits
 from tidewheel.cli.runs.words import documents
 from tidewheel.client import AsyncClient
-from tidewheel.client.run_here import LEFT, RunEnd
+from tidewheel.client.local_run import LEFT, RunEnd
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import NewRun, RunOptions, is_same_content
 from tidewheel.core.operator.views import RunView

@@ -42,7 +42,7 @@ from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import this_failpoint
 
 if TYPE_CHECKING:
-    from tidewheel.client.run_here import RunEnd
+    from tidewheel.client.local_run import RunEnd
     from tidewheel.core.operator.definition import RunOptions
     from tidewheel.core.operator.views import RunView
     from tidewheel.ports.runs import RunDoor

@@ -17,7 +17,7 @@ from tidewheel.cli.printing import json_line, note, plural, safe, say
 from tidewheel.cli.runs.reaching import reached
 from tidewheel.cli.runs.words import documents, texts
 from tidewheel.cli.session import stop_writing
-from tidewheel.client.run_here import RunEnd
+from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import Pool, RunStatus

@@ -35,7 +35,7 @@ from tidewheel.cli.runs.registered import (
 )
 from tidewheel.cli.runs.waits import UntakenWaits, waits_in_vain
 from tidewheel.cli.session import GlobalOptions, NewStore
-from tidewheel.client.run_here import LEFT, LOST, RunEnd, RunHere, RunHereSettings
+from tidewheel.client.local_run import LEFT, LOST, RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.node import RunMode

@@ -7,7 +7,7 @@ from typing import Any
 
 from tidewheel.api.tasks import QueueView
 from tidewheel.api.wire import answer, out_type, write
-from tidewheel.client.asynchronous import AsyncClient
+from tidewheel.client.async_client import AsyncClient
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (

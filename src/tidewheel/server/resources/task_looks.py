@@ -16,7 +16,7 @@ from tidewheel.api.tasks import (
     UsageView,
 )
 from tidewheel.api.wire import answer, json_value, out_type, write
-from tidewheel.client.asynchronous import AsyncClient
+from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.requests import Page

@@ -12,8 +12,7 @@ import msgspec
 
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import Out, answer, part_type
-from tidewheel.client.fields import RESOURCE_FIELDS
-from tidewheel.client.filters import task_filter
+from tidewheel.client.fields import RESOURCE_FIELDS, task_filter
 from tidewheel.core.queue.requests import Submitted, TaskFilter
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.wire.validation import Duration, In, Problem, Size, field_names, read

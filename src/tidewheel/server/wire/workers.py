@@ -1,5 +1,4 @@
-"""Describes what workers say: who they are, claims, signs of life, messages, usage, ends; and
-how queues are set."""
+"""Describes what workers send, from their names to ends of attempts, and how queues are set."""
 
 from __future__ import annotations
 

@@ -24,12 +24,19 @@ from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, NotFound, Refused
-from tidewheel.store.remote.address import path_of
-from tidewheel.store.remote.asking import Asking
-from tidewheel.store.remote.portions import in_portions, json_list
-from tidewheel.store.remote.possible import is_possible, task_path, worker_path
-from tidewheel.store.remote.refusing import Problem, error_from
-from tidewheel.store.remote.writing import claim_body, report_body, worker_body
+from tidewheel.store.remote.connection import path_of
+from tidewheel.store.remote.encode import (
+    claim_body,
+    in_portions,
+    is_possible,
+    json_list,
+    report_body,
+    task_path,
+    worker_body,
+    worker_path,
+)
+from tidewheel.store.remote.errors import Problem, error_from
+from tidewheel.store.remote.transport import ServerPart
 from tidewheel.store.rows import storable
 
 TROUBLE_LENGTH_MAX = 1_000
@@ -56,7 +63,7 @@ class _Claims(msgspec.Struct):
     next_due_s: float | None = None
 
 
-class RemoteWorkers(Asking):
+class RemoteWorkers(ServerPart):
     """The part of a TaskStore that workers use."""
 
     async def register_worker(self, worker: NewWorker) -> WorkerId:

@@ -1,4 +1,4 @@
-"""What a worker needs of a server beyond a store: its channel, places for logs, voices."""
+"""Gives a worker what it needs of a server beyond a store: a channel, logs, tokens for jobs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.core.queue.token_texts import secret_digest, split_token
 from tidewheel.errors import Refused
-from tidewheel.store.remote.address import path_of
-from tidewheel.store.remote.run_door import RemoteRunDoor
+from tidewheel.store.remote.connection import path_of
+from tidewheel.store.remote.runs import RemoteRunDoor
 from tidewheel.store.remote.transport import Transport
 
 RAW = {"content-type": "application/octet-stream"}

@@ -1,4 +1,4 @@
-"""A runner that tells when each job begins and ends, around one that does the work."""
+"""Wraps a runner, and tells when each of its jobs begins and ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of a worker inside an application: lease tasks, report on them (seed 002)."""
+"""Leases tasks for an application that executes them by itself, and reports on them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tidewheel.wiring.machine import this_process
 ErrorGiven = TaskError | Mapping[str, object] | str
 
 
-class Leasing(Connection):
+class LeaseApi(Connection):
     """What workers do. A report for a lease that was lost raises LeaseLost or WrongStatus."""
 
     _worker: WorkerId | None = None

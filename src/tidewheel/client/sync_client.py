@@ -1,4 +1,4 @@
-"""The client for code that does not use asyncio: the same methods, each waiting for its answer.
+"""Is the client for code without asyncio: the same methods, each waiting for its answer.
 
 The asynchronous client does the work in an event loop in a thread of its own, so there is no
 second copy of anything. A blocking client may be used by any number of threads.
@@ -13,13 +13,12 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from tidewheel.client.asynchronous import AsyncClient
+from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.connection import Where
 
 if TYPE_CHECKING:
-    from tidewheel.client.blocking_blocks import BlockingBlocks
-    from tidewheel.client.blocking_runs import BlockingRuns
-    from tidewheel.client.blocking_workflows import BlockingWorkflows
+    from tidewheel.client.runs import BlockingRuns
+    from tidewheel.client.workflows import BlockingBlocks, BlockingWorkflows
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,21 +77,21 @@ class Client:
     def runs(self) -> BlockingRuns:
         """Runs of workflows: look at them, and act on those that a scheduler drives."""
         # Whoever only uses the queue need not load what knows about runs.
-        from tidewheel.client.blocking_runs import BlockingRuns
+        from tidewheel.client.runs import BlockingRuns
 
         return BlockingRuns(self)
 
     @property
     def workflows(self) -> BlockingWorkflows:
         """The registry: definitions by name and version, and runs of them."""
-        from tidewheel.client.blocking_workflows import BlockingWorkflows
+        from tidewheel.client.workflows import BlockingWorkflows
 
         return BlockingWorkflows(self)
 
     @property
     def blocks(self) -> BlockingBlocks:
         """Scheduling block instances, processing blocks and buffer objects."""
-        from tidewheel.client.blocking_blocks import BlockingBlocks
+        from tidewheel.client.workflows import BlockingBlocks
 
         return BlockingBlocks(self)
 

@@ -1,7 +1,13 @@
-"""From the values of the core to what a server is sent: the bodies of requests."""
+"""Turns values of the core into requests: bodies, lists in chunks, and paths.
+
+A name that no task, queue or worker can have is in no store: such a request is answered here,
+with the words of a store. Some names could not even be written into a request: half a character
+is no UTF-8, and a server bounds its URLs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -18,7 +24,10 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import NO_DELAY, FixedDelays, RetryPolicy
 from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, Need, NewTask, TaskId
+from tidewheel.errors import BadSetting, NotFound
+from tidewheel.store.remote.connection import path_of
 from tidewheel.store.rows import storable, storable_end
 
 Body = dict[str, Any]
@@ -189,3 +198,70 @@ def _end(end: End) -> Body:
     if end.values is not None:
         body["values_text"] = end.values
     return body
+
+
+# Lists that are sent in chunks, each of a size that a server takes.
+
+
+BODY_BYTES_MAX = 8 * 1024 * 1024  # that a server takes
+FRAME_BYTES_MAX = 1024  # what stands around a list
+
+
+def in_portions(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """JSON values in order, as many at once as fit; one that is larger goes alone."""
+    portion: list[bytes] = []
+    size = 0
+    for part in parts:
+        if portion and size + len(part) + FRAME_BYTES_MAX > BODY_BYTES_MAX:
+            yield portion
+            portion, size = [], 0
+        portion.append(part)
+        size += len(part) + 1
+    if portion:
+        yield portion
+
+
+def json_list(parts: Iterable[bytes]) -> bytes:
+    """A JSON array of what is JSON already."""
+    return b"[" + b",".join(parts) + b"]"
+
+
+# What a request can name at all.
+
+
+def is_possible(*names: str | None) -> bool:
+    """Whether something may have these names."""
+    return all(name is None or name_finding("name", name) is None for name in names)
+
+
+def is_findable(which: TaskFilter) -> bool:
+    """Whether a filter can match anything."""
+    names = (which.queue, which.worker, which.tag, which.name)
+    return which.statuses != () and is_possible(*names)
+
+
+def check_tasks(task_ids: Iterable[TaskId]) -> None:
+    """NotFound for one that no task can have."""
+    for task_id in task_ids:
+        if not is_possible(task_id):
+            raise NotFound("task", task_id)
+
+
+def task_path(task_id: TaskId, *rest: str) -> str:
+    """A path to a task, and what belongs to it."""
+    check_tasks([task_id])
+    return path_of("tasks", task_id, *rest)
+
+
+def queue_path(queue: str, *rest: str) -> str:
+    """A path to a queue that shall exist afterwards."""
+    if finding := name_finding("queue", queue):
+        raise BadSetting("queue", queue, finding)
+    return path_of("queues", queue, *rest)
+
+
+def worker_path(worker: str, *rest: str) -> str:
+    """A path to a worker."""
+    if not is_possible(worker):
+        raise NotFound("worker", worker)
+    return path_of("workers", worker, *rest)

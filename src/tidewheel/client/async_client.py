@@ -1,4 +1,4 @@
-"""The asynchronous client: every request that an application can make of a store.
+"""Is the asynchronous client: every request that an application can make of a store.
 
 Refusals and failures are the errors of ``tidewheel.errors``. A client may be used by any
 number of coroutines of one event loop.
@@ -11,20 +11,19 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Unpack
 
 from tidewheel.api.tasks import Task
-from tidewheel.client.filters import Filters, task_filter
-from tidewheel.client.leasing import Leasing
-from tidewheel.client.looking import Looking
-from tidewheel.client.submitting import Submitting
+from tidewheel.client.fields import Filters, task_filter
+from tidewheel.client.leases import LeaseApi
+from tidewheel.client.read_api import ReadApi
+from tidewheel.client.write_api import WriteApi
 from tidewheel.core.queue.requests import Page
 
 if TYPE_CHECKING:
-    from tidewheel.client.blocks import Blocks
     from tidewheel.client.runs import Runs
-    from tidewheel.client.workflows import Workflows
+    from tidewheel.client.workflows import Blocks, Workflows
     from tidewheel.core.operator.stream import FollowedEvent
 
 
-class AsyncClient(Submitting, Looking, Leasing):
+class AsyncClient(WriteApi, ReadApi, LeaseApi):
     """``async with AsyncClient("postgresql://…") as client: await client.submit(…)``.
 
     The address of a server, ``https://…``, does as well. Without an address it uses the store
@@ -50,7 +49,7 @@ class AsyncClient(Submitting, Looking, Leasing):
     @property
     def blocks(self) -> Blocks:
         """Scheduling block instances, processing blocks and buffer objects."""
-        from tidewheel.client.blocks import Blocks
+        from tidewheel.client.workflows import Blocks
 
         return Blocks(self)
 
@@ -69,13 +68,13 @@ class AsyncClient(Submitting, Looking, Leasing):
         database that is away for a while is waited for.
         """
         # Whoever only uses the queue need not load what knows about runs.
-        from tidewheel.client.following import follow
+        from tidewheel.client.runs import follow
 
         async with aclosing(follow(self.store, since, run, queue, kind)) as events:  # type: ignore[type-var]
             async for event in events:
                 yield event
 
-    # Here and not in Looking: a method of this name hides the type in its class.
+    # Here and not in ReadApi: a method of this name hides the type in its class.
     async def list(
         self, *, limit: int = 100, before: int | None = None, **which: Unpack[Filters]
     ) -> Sequence[Task]:

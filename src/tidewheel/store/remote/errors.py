@@ -1,4 +1,4 @@
-"""From a server's problem to the error that it stands for: the way back of server/problems.py.
+"""Turns a server's problem into the error that it stands for, as server/problems.py made it.
 
 The class follows from the code, its attributes from the details. A code that is known to
 servers only stays what it is by its status: refused, or unavailable.

@@ -1,21 +1,22 @@
-"""One process that does everything for one run: scheduler, worker and monitor (DESIGN §3)."""
+"""Does everything for one run in one process: scheduler, worker and monitor (DESIGN §3)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.client.embedded import worker_settings
-from tidewheel.client.run_telling import told_meanwhile
 from tidewheel.config import (
+    RULES_FILE,
     OnStop,
     StoreSettings,
     WorkerSettings,
     home_directory,
     monitor_settings,
+    scheduler_settings,
 )
 from tidewheel.core.operator.commands import Stop, command_text
 from tidewheel.core.operator.definition import RunOptions
@@ -27,10 +28,54 @@ from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.runners.others import found_runners
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver
-from tidewheel.services.service import OnReport
+from tidewheel.services.service import OnReport, ServiceReport
+from tidewheel.wiring.notifications import build_notifier
 from tidewheel.wiring.services import build_monitor, driving
 from tidewheel.wiring.workers import Fittings, built_worker, machine_capacity
 from tidewheel.worker.worker import Worker
+
+END_SECONDS_MAX = 60.0
+HURRIED_SECONDS_MAX = 2.0  # of a process that leaves; the diary keeps what is not sent
+
+
+@asynccontextmanager
+async def told_meanwhile(
+    store: Store, home: Path, on_report: OnReport | None, is_hurried: Callable[[], bool]
+) -> AsyncIterator[None]:
+    """A notifier beside what is done in the block, if there are rules."""
+    if not (home / RULES_FILE).exists():
+        yield
+        return
+    notifier = build_notifier(store, home, scheduler_settings().smtp, on_report)
+    # Before the run goes on, so that its own beginning is behind the cursor and nothing else.
+    telling = [asyncio.create_task(notifier.begin())]
+    await asyncio.wait(telling)
+    telling.append(asyncio.create_task(notifier.run()))
+    try:
+        yield
+    finally:
+        notifier.ask_stop()
+        seconds_max = HURRIED_SECONDS_MAX if is_hurried() else END_SECONDS_MAX
+        for task in telling:
+            await _to_its_end(task, on_report, seconds_max)
+        finishing = asyncio.create_task(notifier.finish())
+        await _to_its_end(finishing, on_report, seconds_max)
+
+
+async def _to_its_end(
+    task: asyncio.Task[None], on_report: OnReport | None, seconds_max: float
+) -> None:
+    try:
+        async with asyncio.timeout(seconds_max):
+            await task
+    except Exception as error:  # a bug in telling must not end a run
+        if on_report is not None:
+            facts = {"error": repr(error)}
+            on_report(ServiceReport(service="notifier", event="notifier.failed", facts=facts))
+
+
+# The run.
+
 
 SLOTS_DEFAULT = 100
 STOP_MODES = ("clean", "now")  # for the first and the second request
