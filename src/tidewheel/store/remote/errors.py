@@ -64,9 +64,9 @@ def _built(
 ) -> Iterator[TidewheelError]:
     """The class that the code says, else those that it is a case of, if the parts suffice."""
     for kind in _classes(code):
-        names = _arguments(cast("Hashable", kind))
-        if issubclass(kind, root) and names <= details.keys():
-            yield kind(**{name: details[name] for name in names})
+        needed, known = _arguments(cast("Hashable", kind))
+        if issubclass(kind, root) and needed <= details.keys():
+            yield kind(**{name: details[name] for name in known if name in details})
 
 
 def _is_passing(status: int) -> bool:
@@ -93,11 +93,13 @@ def _by_code() -> Mapping[str, type[TidewheelError]]:
 
 
 @cache
-def _arguments(kind: type[TidewheelError]) -> frozenset[str]:
-    """What its constructor wants; each is an attribute of the error, too."""
+def _arguments(kind: type[TidewheelError]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Returns what its constructor must have, and what it takes: attributes of the error."""
     if kind.__init__ is TidewheelError.__init__:
-        return frozenset()
-    return frozenset(inspect.signature(kind).parameters)
+        return frozenset(), ()
+    taken = inspect.signature(kind).parameters.values()
+    needed = frozenset(one.name for one in taken if one.default is inspect.Parameter.empty)
+    return needed, tuple(one.name for one in taken)
 
 
 def _frozen(value: Any) -> Any:  # noqa: ANN401 - JSON
