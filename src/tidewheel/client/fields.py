@@ -8,15 +8,16 @@ are numbers (seconds, bytes) or texts such as "10m" and "2GiB".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, get_type_hints
 
 from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
 from tidewheel.core.queue.requests import Amendment, TaskFilter
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources, runner_label
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
-from tidewheel.core.queue.task import Need, NewTask, TaskId, WorkerId
+from tidewheel.core.queue.task import Need, NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask
 from tidewheel.exact_json import decode, encode
 from tidewheel.quantities import parse_duration, parse_size
@@ -152,30 +153,21 @@ class TaskFields(TypedDict, total=False):
     tag: str
 
 
-_PLAIN = {
-    "name": "name",
-    "command": "command",
-    "handler": "handler",
-    "priority": "priority",
-    "armed": "armed",
-    "retries": "max_retries",
-    "max_lapses": "max_lapses",
-    "unique_key": "unique_key",
-    "limit_key": "limit_key",
-    "tag": "tag",
-}
-_TEXTS = frozenset(
-    (
-        *("id", "queue", "name", "command", "handler", "spec_text"),
-        *("unique_key", "limit_key", "tag", "runner", "compose"),
-    )
-)
+_STORED = frozenset(one.name for one in dataclass_fields(NewTask))
 _DURATIONS = {
-    "delay": "delay_seconds",
-    "timeout": "timeout_seconds",
-    "estimated_runtime": "estimated_runtime_seconds",
-    "max_termination": "max_termination_seconds",
+    name: f"{name}_seconds"
+    for name in TaskFields.__annotations__
+    if f"{name}_seconds" in _STORED
 }
+# What is stored as it is given; of the rest a function below makes what is stored.
+_PLAIN = {
+    name: name
+    for name in TaskFields.__annotations__
+    if name in _STORED - {"id", "spec", "needs", "continuations", "resources"}
+} | {"retries": "max_retries"}
+_TEXTS = frozenset(
+    {"queue"} | {name for name, kind in get_type_hints(TaskFields).items() if kind is str}
+)
 RESOURCE_FIELDS = ("cpu", "memory", "gpu", "labels", "nodes", "exclusive", "buffer")
 FIELD_NAMES = frozenset(TaskFields.__annotations__) | {"queue"}
 
@@ -421,15 +413,10 @@ def task_filter(**which: Unpack[Filters]) -> TaskFilter:
     if unknown := which.keys() - Filters.__annotations__.keys():
         # A filter that is not heard would find, or cancel, too much.
         raise TypeError(f"there is no filter {sorted(unknown)[0]!r}")
-    status, worker = which.get("status"), which.get("worker")
+    status = which.get("status")
+    others: dict[str, Any] = {
+        name: one for name, one in which.items() if name not in ("status", "vocabulary")
+    }
     words = [status] if isinstance(status, str) else status
     vocabulary = Vocabulary(which.get("vocabulary", Vocabulary.TIDEWHEEL))
-    return TaskFilter(
-        statuses=statuses_named(words, vocabulary) if words else None,
-        queue=which.get("queue"),
-        worker=None if worker is None else WorkerId(worker),
-        tag=which.get("tag"),
-        name=which.get("name"),
-        estimated_runtime_seconds_max=which.get("estimated_runtime_seconds_max"),
-        memory_bytes_min=which.get("memory_bytes_min"),
-    )
+    return TaskFilter(statuses=statuses_named(words, vocabulary) if words else None, **others)

@@ -29,10 +29,10 @@ from tidewheel.server.log_parts import PartQuery, log_answer
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
 from tidewheel.server.wire.tasks import (
+    TaskListQuery,
     TaskPage,
     TaskPart,
     TaskQuery,
-    TasksQuery,
     WhyOut,
     filter_of,
 )
@@ -79,12 +79,12 @@ GraphOut = answer(
 
 async def queue_asked(call: Call) -> Iterable[str]:
     """The queue of the filter; without one, the handler shows what the caller may see."""
-    query = call.query_as(TasksQuery)
+    query = call.query_as(TaskListQuery)
     return () if query.queue is None else (query.queue,)
 
 
 async def list_tasks(call: Call) -> object:
-    query = call.query_as(TasksQuery)
+    query = call.query_as(TaskListQuery)
     which = filter_of(
         query,
         status=query.status.split(",") if query.status else None,
@@ -99,7 +99,7 @@ async def list_tasks(call: Call) -> object:
     return _told({"tasks": told, "next": following}, query.vocabulary)
 
 
-async def _queue_filter(call: Call, query: TasksQuery) -> str | None:
+async def _queue_filter(call: Call, query: TaskListQuery) -> str | None:
     if query.run is None:
         return query.queue
     run = await call.store.find_run(query.run)
@@ -250,7 +250,7 @@ ROUTES = (
         guard=Needs(scopes=(Scope.READ,), queues=queue_asked),
         handler=list_tasks,
         says="Tasks, newest first, page by page; specs only if fields= names them.",
-        query=TasksQuery,
+        query=TaskListQuery,
         answers=TaskPage,
     ),
     Route(

@@ -85,7 +85,7 @@ class TaskQuery(In):
     fields: str | None = None  # names, separated by commas
 
 
-class TasksQuery(TaskQuery):
+class TaskListQuery(TaskQuery):
     """Which tasks; everything given must match."""
 
     status: str | None = None  # any of several, separated by commas, in any vocabulary
@@ -100,7 +100,7 @@ class TasksQuery(TaskQuery):
     before: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
 
 
-def filter_of(given: FilterIn | TasksQuery, **instead: Any) -> TaskFilter:  # noqa: ANN401 - as `Filters` has them
+def filter_of(given: FilterIn | TaskListQuery, **instead: Any) -> TaskFilter:  # noqa: ANN401 - as `Filters` has them
     """Returns the store's filter, with other values for some of its parts."""
     asked = {name: getattr(given, name) for name in field_names(FilterIn)}
     return task_filter(**{**asked, **instead})

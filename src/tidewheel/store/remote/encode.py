@@ -8,6 +8,7 @@ is no UTF-8, and a server bounds its URLs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -32,25 +33,22 @@ from tidewheel.store.rows import storable, storable_end
 
 Body = dict[str, Any]
 
+# How a server calls the fields of a new task, where it does not use our names.
+_RENAMED = {
+    "spec": "spec_text",
+    "max_retries": "retries",
+    **{
+        name: name.removesuffix("_seconds")
+        for name in (one.name for one in fields(NewTask))
+        if name.endswith("_seconds")
+    },
+}
+_WRITTEN_APART = frozenset({"id", "run", "needs", "resources", "retry"})
 # Ours, and the server's; what has its default value is left out.
 _TASK_FIELDS = {
-    "queue": "queue",
-    "name": "name",
-    "spec": "spec_text",
-    "command": "command",
-    "handler": "handler",
-    "priority": "priority",
-    "delay_seconds": "delay",
-    "armed": "armed",
-    "continuations": "continuations",
-    "max_retries": "retries",
-    "max_lapses": "max_lapses",
-    "timeout_seconds": "timeout",
-    "estimated_runtime_seconds": "estimated_runtime",
-    "max_termination_seconds": "max_termination",
-    "unique_key": "unique_key",
-    "limit_key": "limit_key",
-    "tag": "tag",
+    one.name: _RENAMED.get(one.name, one.name)
+    for one in fields(NewTask)
+    if one.name not in _WRITTEN_APART
 }
 _PLAIN = NewTask(id=TaskId(""), queue="")
 
@@ -108,27 +106,15 @@ def amendment_body(amendment: Amendment) -> Body:
 
 
 def queue_body(settings: QueueSettings) -> Body:
-    """All that can be set."""
-    return {
-        "paused": settings.paused,
-        "aging": settings.aging,
-        "fence_kill": settings.fence_kill,
-        "lease_seconds": settings.lease_seconds,
-        "limits": settings.limits,
-    }
+    """Returns all that can be set."""
+    return {one.name: getattr(settings, one.name) for one in fields(QueueSettings)}
 
 
 def filter_body(which: TaskFilter) -> Body:
-    """Which tasks; what is None matches all."""
-    return {
-        "status": None if which.statuses is None else [one.value for one in which.statuses],
-        "queue": which.queue,
-        "worker": which.worker,
-        "tag": which.tag,
-        "name": which.name,
-        "estimated_runtime_seconds_max": which.estimated_runtime_seconds_max,
-        "memory_bytes_min": which.memory_bytes_min,
-    }
+    """Returns which tasks are meant; what is None matches all."""
+    body = {one.name: getattr(which, one.name) for one in fields(TaskFilter)}
+    statuses = body.pop("statuses")
+    return {"status": None if statuses is None else [one.value for one in statuses], **body}
 
 
 def worker_body(worker: NewWorker) -> Body:
@@ -236,8 +222,10 @@ def is_possible(*names: str | None) -> bool:
 
 def is_findable(which: TaskFilter) -> bool:
     """Whether a filter can match anything."""
-    names = (which.queue, which.worker, which.tag, which.name)
-    return which.statuses != () and is_possible(*names)
+    values = (getattr(which, one.name) for one in fields(TaskFilter))
+    return which.statuses != () and is_possible(
+        *(one for one in values if isinstance(one, str))
+    )
 
 
 def check_tasks(task_ids: Iterable[TaskId]) -> None:

@@ -22,7 +22,7 @@ MESSAGE_LENGTH_MAX = 2_000
 INTERNAL = "internal"  # a bug, which somebody has to find in a log
 
 
-class Problem(msgspec.Struct):
+class ReceivedProblem(msgspec.Struct):
     """As application/problem+json says it."""
 
     code: str = ""
@@ -36,9 +36,9 @@ class Problem(msgspec.Struct):
 def error_of(status: int, body: bytes, url: str) -> TidewheelError:
     """The error of an answer that is none of the good ones."""
     try:
-        problem = msgspec.json.decode(body, type=Problem)
+        problem = msgspec.json.decode(body, type=ReceivedProblem)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        problem = Problem()
+        problem = ReceivedProblem()
     if not problem.code:
         return _of_a_stranger(status, url)
     problem.status = problem.status or status
@@ -47,7 +47,7 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
     return error_from(problem)
 
 
-def error_from(problem: Problem) -> TidewheelError:
+def error_from(problem: ReceivedProblem) -> TidewheelError:
     """The error of a problem, as far as this program knows it."""
     root = Unavailable if _is_passing(problem.status) else Refused
     details = {name: _frozen(value) for name, value in problem.details.items()}

@@ -48,7 +48,7 @@ from tidewheel.store.remote.encode import (
     task_body,
     task_path,
 )
-from tidewheel.store.remote.errors import Problem, error_from
+from tidewheel.store.remote.errors import ReceivedProblem, error_from
 from tidewheel.store.remote.transport import ServerPart
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ PAGE_MAX = 1_000
 TASK_FIELDS = ",".join(out_type(Task).__struct_fields__)
 
 
-class TaskPage(msgspec.Struct):
+class _TaskPage(msgspec.Struct):
     """A page of tasks; ``next`` is null at the end."""
 
     tasks: list[Fields]
@@ -91,7 +91,7 @@ class RemoteReads(ServerPart):
         while (left := page.count - len(found)) > 0:
             query |= {"limit": min(left, PAGE_MAX), "before": before}
             response = await self.transport.call("GET", "/tasks", query=query)
-            part = response.read(TaskPage)
+            part = response.read(_TaskPage)
             found += part.tasks
             before = part.next
             if before is None:
@@ -199,7 +199,7 @@ class Answered(msgspec.Struct):
 
     id: str
     created: bool
-    refused: Problem | None = None
+    refused: ReceivedProblem | None = None
 
 
 class RemoteWrites(ServerPart):
