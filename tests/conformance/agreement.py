@@ -19,8 +19,8 @@ from tidewheel.core.queue.requests import (
     Beat,
     Claimed,
     HeldLease,
-    Message,
-    Page,
+    JobMessage,
+    KeysetPage,
     QueueSettings,
     Report,
     Reported,
@@ -62,7 +62,9 @@ class Agreement(RuleBasedStateMachine):
         """The one answer of all, after which all must look alike."""
         answers = [_answer(operation, door) for door in self._doors]
         self._compare(answers)
-        pages = [_numberless(door.list_tasks(TaskFilter(), Page())) for door in self._doors]
+        pages = [
+            _numberless(door.list_tasks(TaskFilter(), KeysetPage())) for door in self._doors
+        ]
         self._compare(pages)
         self._views = pages[0]
         return answers[0]
@@ -244,7 +246,10 @@ class Agreement(RuleBasedStateMachine):
         ends=st.booleans(),
     )
     def say(self, data: Any, first: int, output: str | None, started: bool, ends: bool) -> None:
-        said = (Message(number=first, text="a"), Message(number=2, text="b", output=output))
+        said = (
+            JobMessage(number=first, text="a"),
+            JobMessage(number=2, text="b", output=output),
+        )
         report = Report(
             holder=self._holder(data, *LEASED),
             started=started,
@@ -287,7 +292,7 @@ class Agreement(RuleBasedStateMachine):
 
     @rule(which=drawn.filters, queue=drawn.queues, count=st.integers(1, 4))
     def look(self, which: TaskFilter, queue: str, count: int) -> None:
-        self.ask(lambda door: door.list_tasks(which, Page(count=count)))
+        self.ask(lambda door: door.list_tasks(which, KeysetPage(count=count)))
         self.ask(lambda door: door.peek(queue, count))
         self.ask(lambda door: door.queues())
 

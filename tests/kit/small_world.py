@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from tidewheel.worker.runtime import Host
+
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.memory import MemoryStore
 from tests.kit.scripted_runner import (
@@ -25,7 +27,6 @@ from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.ports.store import Store
 from tidewheel.services.monitor import Monitor
 from tidewheel.services.service import ServiceReport, Surroundings
-from tidewheel.worker.shift import Host
 from tidewheel.worker.worker import Worker
 
 QUEUE = "default"

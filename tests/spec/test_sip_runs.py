@@ -8,15 +8,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tidewheel.services.definitions.snapshot import check_definition
 
 from tests.kit.driven_run import DrivenRun
 from tests.support.sips import definition, stage
 from tidewheel.core.graph.findings import InvalidDefinition
-from tidewheel.core.operator import commands
+from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
 from tidewheel.errors import Refused, StoreUnreachable
-from tidewheel.services.definitions.kept import check_definition
 
 FILE = "flow-1.0.0.yaml"
 COMPOSE = "services:\n  work:\n    image: busybox:1.36\n    command: [echo, '{{ place }}']\n"
@@ -157,9 +157,9 @@ def test_a_scheduler_that_takes_over_between_stages_finds_the_values_again(run):
 def test_the_newest_values_of_a_stage_count(run):
     flow = run(MADE_AND_USED, stall_timeout_seconds=60.0).ends("1/make", place="old")
     flow.fails("1/use")
-    flow.gives(commands.Trigger(ids=("1/make",)))
+    flow.gives(verbs.Trigger(ids=("1/make",)))
     flow.ends("1/make", place="new")
-    flow.gives(commands.Trigger(ids=("1/use",)))
+    flow.gives(verbs.Trigger(ids=("1/use",)))
     assert "echo new" in flow.jobs["1/use/02"]
 
 
@@ -186,8 +186,8 @@ def test_a_store_that_fails_in_the_middle_of_it_costs_no_stage(run):
 def test_a_stage_that_is_killed_before_it_was_made_does_not_run(run):
     flow = run(MADE_AND_USED, stall_timeout_seconds=60.0).ends("1/make", place="p")
     flow.fails("1/use")
-    flow.asks(commands.Trigger(ids=("1/use",)))
-    flow.asks(commands.Kill(ids=("1/use",)))
+    flow.asks(verbs.Trigger(ids=("1/use",)))
+    flow.asks(verbs.Kill(ids=("1/use",)))
     assert flow.goes_on().submitted == ["1/make/01", "1/use/01"]
     assert flow.status == "stalled" and flow.running == []
 
@@ -253,7 +253,7 @@ def test_the_priority_of_a_run_is_that_of_its_tasks(run):
 def test_a_stage_that_is_killed_counts_as_aborted(run):
     text = definition(stage("make"), stage("tidy", "make aborted"))
     flow = run(files(text, make=script(), tidy=script()))
-    flow.gives(commands.Kill(ids=("1/make",)))
+    flow.gives(verbs.Kill(ids=("1/make",)))
     assert flow.fails("1/make").running == ["1/tidy/1"]
 
 
@@ -261,7 +261,7 @@ def test_a_stage_that_is_killed_counts_as_aborted(run):
 def test_a_stage_waits_for_a_buffer_object_until_it_is_announced(run):
     flow = run(files(definition(stage("a", "object:vis present")), a=script()))
     assert flow.running == [] and flow.status == "running"
-    flow.gives(commands.ExtTrigger(message="vis", trigger_id="now"))
+    flow.gives(verbs.ExtTrigger(message="vis", trigger_id="now"))
     assert flow.goes_on().running == ["1/a/1"]
 
 
@@ -269,7 +269,7 @@ def test_a_reloaded_definition_counts_for_stages_to_come(run):
     flow = run(MADE_AND_USED)
     new = {**USES_PLACE, "command.yaml.j2": "[print, '{{ place }}', twice]\n"}
     digest = flow.reads(files(MAKE_AND_USE, make=MAKES_PLACE, use=new))
-    assert flow.gives(commands.Reload(definition=digest))["changed"]
+    assert flow.gives(verbs.Reload(definition=digest))["changed"]
     assert "print /p twice" in flow.ends("1/make", place="/p").jobs["1/use/01"]
 
 
@@ -277,7 +277,7 @@ def test_a_definition_that_its_own_job_changed_is_read_again(run):
     flow = run(MADE_AND_USED)
     there = flow.home / "runs" / flow.view.name / "stages/use/1.0.0/command.yaml.j2"
     there.write_text("[print, '{{ place }}']\n")
-    assert flow.gives(commands.Reload())["changed"]
+    assert flow.gives(verbs.Reload())["changed"]
     assert "print /p" in flow.ends("1/make", place="/p").jobs["1/use/01"]
 
 
@@ -287,7 +287,7 @@ def test_a_reload_that_this_request_cannot_run_changes_nothing(run):
     there = flow.home / "runs" / flow.view.name / "stages/make/1.0.0/parameters.yaml"
     there.write_text(needy["parameters.yaml"])
     with pytest.raises(Refused, match="never_given"):
-        flow.gives(commands.Reload())
+        flow.gives(verbs.Reload())
     assert "echo /p" in flow.ends("1/make", place="/p").jobs["1/use/01"]
 
 

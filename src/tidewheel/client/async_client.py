@@ -15,7 +15,7 @@ from tidewheel.client.fields import Filters, task_filter
 from tidewheel.client.leases import LeaseApi
 from tidewheel.client.read_api import ReadApi
 from tidewheel.client.write_api import WriteApi
-from tidewheel.core.queue.requests import Page
+from tidewheel.core.queue.requests import KeysetPage
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
@@ -79,7 +79,7 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
         self, *, limit: int = 100, before: int | None = None, **which: Unpack[Filters]
     ) -> Sequence[Task]:
         """Tasks, newest first; ``before`` is the ``seq`` of the last one of the page before."""
-        page = Page(count=limit, before=before)
+        page = KeysetPage(count=limit, before=before)
         found = await self.store.list_tasks(task_filter(**which), page)
         return found
 

@@ -38,17 +38,16 @@ from tidewheel.config import (
     runner_labels,
     scheduler_settings,
 )
-from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.access import Served, is_pattern
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.resources import Resources, fits
-from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.quantities import show_instant
-from tidewheel.runners.handlers import Handlers
-from tidewheel.services.alarm import Alarm
-from tidewheel.services.clock import SystemClock
+from tidewheel.runners.python.handlers import Handlers
 from tidewheel.services.service import OnReport
+from tidewheel.services.wakeup import SystemClock, Wakeup
 from tidewheel.wiring.notifications import build_notifier
 from tidewheel.wiring.services import awaited_store, build_monitor, build_standby
 from tidewheel.wiring.stores import require_database
@@ -60,7 +59,7 @@ from tidewheel.wiring.workers import (
     usable_cores,
     worker_name,
 )
-from tidewheel.worker.room import Machine
+from tidewheel.worker.capacity import Machine
 
 if TYPE_CHECKING:
     from tidewheel.scheduler.run_driver import OnBatch
@@ -99,7 +98,9 @@ async def unknown_queues(store: TaskStore, settings: WorkerSettings) -> list[str
     known = {view.queue for view in await store.queues()} | {QUEUE_DEFAULT}
     named = [one for one in settings.queues if not is_pattern(one) and one not in known]
     return [
-        one for one in named if not await store.list_tasks(TaskFilter(queue=one), Page(count=1))
+        one
+        for one in named
+        if not await store.list_tasks(TaskFilter(queue=one), KeysetPage(count=1))
     ]
 
 
@@ -133,7 +134,7 @@ async def _has_ready(
 
 async def _ready(store: TaskStore, view: QueueView) -> list[Task]:
     which = TaskFilter(statuses=(Status.READY,), queue=view.queue)
-    return await store.list_tasks(which, Page(count=TASKS_LOOKED_AT_MAX))
+    return await store.list_tasks(which, KeysetPage(count=TASKS_LOOKED_AT_MAX))
 
 
 def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> str:
@@ -224,7 +225,7 @@ class Embedded(ABC):
     ) -> None:
         self._where = store
         self._wait_for_store_seconds = wait_for_store_seconds
-        self._stop_alarm = Alarm(SystemClock())
+        self._stop_alarm = Wakeup(SystemClock())
         self._on_report = on_report
         self._service: Attended | None = None
         self._arrived: asyncio.Event | None = None

@@ -9,11 +9,11 @@ from tidewheel.api.tasks import Task
 from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.client.results import LeasedTask
-from tidewheel.core.queue.lease import Answer
+from tidewheel.core.queue.lease import LeaseAnswer
 from tidewheel.core.queue.requests import (
     Beat,
     ClaimRequest,
-    Message,
+    JobMessage,
     NewWorker,
     Report,
     UsageSample,
@@ -89,7 +89,7 @@ class LeaseApi(Connection):
         """Extend the lease; WrongStatus with the status if the task was cancelled or ended."""
         beat = Beat(task_id=task.id, attempt=task.attempt, progress=progress)
         [answer] = await self.store.heartbeat(task.worker, [beat])
-        if answer is not Answer.GO_ON:
+        if answer is not LeaseAnswer.GO_ON:
             raise _refusal(task, await self.store.get(task.id), "heartbeat")
 
     async def cancel_requested(self, task: LeasedTask) -> bool:
@@ -109,7 +109,7 @@ class LeaseApi(Connection):
         If the store did not answer, call it again with the same words: it is stored once.
         """
         async with task.said.turn:
-            said = Message(number=task.said.count + 1, text=text, output=output)
+            said = JobMessage(number=task.said.count + 1, text=text, output=output)
             await self._report(Report(holder=task.holder, messages=(said,)))
             task.said.count += 1
 

@@ -18,15 +18,15 @@ from tidewheel.config import (
     monitor_settings,
     scheduler_settings,
 )
-from tidewheel.core.operator.commands import Stop, command_text
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.end_reasons import Undone, ran_nothing, undone_in, was_aborted
 from tidewheel.core.operator.requests import NewCommand
+from tidewheel.core.operator.verbs import Stop, command_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.runners.others import found_runners
+from tidewheel.runners.registry import found_runners
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport, ServiceReport
 from tidewheel.wiring.notifications import build_notifier

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from tidewheel.client.connection import Connection
 from tidewheel.config import home_directory
-from tidewheel.core.operator.commands import Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.stream import EventFilter, EventKind, FollowedEvent, read_cursor
+from tidewheel.core.operator.verbs import Command, command_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runs import (
@@ -28,8 +28,8 @@ from tidewheel.ports.runs import (
 )
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.clock import SystemClock
 from tidewheel.services.following import follow_store
+from tidewheel.services.wakeup import SystemClock
 from tidewheel.wiring.doors import run_door
 
 if TYPE_CHECKING:

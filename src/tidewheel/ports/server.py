@@ -10,8 +10,13 @@ from tidewheel.core.queue.task import Instant, WorkerId
 if TYPE_CHECKING:
     # Loading them takes as long as all of the queue.
     from tidewheel.core.operator.stream import EventCursor, EventFilter, EventPage
-    from tidewheel.core.queue.access import AuditEntry, KeptAnswer, NewToken, TokenView
-    from tidewheel.core.queue.job_words import JobWords
+    from tidewheel.core.queue.access import (
+        AuditEntry,
+        JobWords,
+        KeptAnswer,
+        NewToken,
+        TokenView,
+    )
 
 
 class AccessStore(Protocol):

@@ -20,7 +20,7 @@ from tidewheel.api.tasks import (
     Violation,
     WorkerView,
 )
-from tidewheel.core.queue.lease import Answer, Holder
+from tidewheel.core.queue.lease import Holder, LeaseAnswer
 from tidewheel.core.queue.requests import (
     Amendment,
     Beat,
@@ -29,8 +29,8 @@ from tidewheel.core.queue.requests import (
     ClaimedTasks,
     ClaimRequest,
     HeldLease,
+    KeysetPage,
     NewWorker,
-    Page,
     QueueSettings,
     Report,
     Reported,
@@ -76,7 +76,7 @@ class TaskStore(Protocol):
     async def claim_by_id(
         self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
     ) -> Claimed: ...
-    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
         """Extend leases in bulk; one answer per beat, in order."""
         ...
 
@@ -121,7 +121,7 @@ class TaskStore(Protocol):
         """Up to 10,000 tasks at one moment, in this order; NotFound names one that is not."""
         ...
 
-    async def list_tasks(self, which: TaskFilter, page: Page) -> list[Task]: ...
+    async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[Task]: ...
     async def peek(self, queue: str, count: int) -> list[Task]: ...
     async def history(
         self, task_id: TaskId, after: int = 0, count: int = 100

@@ -17,8 +17,8 @@ from tidewheel.core.queue.access import (
     covers_pattern,
     covers_queue,
     covers_workflow,
+    is_pattern,
 )
-from tidewheel.core.queue.serving import is_pattern
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store

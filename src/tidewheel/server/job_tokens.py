@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from tidewheel.api.tasks import Task
 from tidewheel.core.queue.access import Grant, TokenKind, TokenView
-from tidewheel.core.queue.attempt_tokens import PREFIX, AttemptToken, read_attempt_token
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.tokens import PREFIX, AttemptToken, read_attempt_token
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.refusals import AttemptOver, NotAuthenticated

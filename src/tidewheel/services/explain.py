@@ -13,13 +13,13 @@ from shlex import quote
 
 from tidewheel.api.tasks import EdgeView, Task, WorkerView
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
-from tidewheel.core.operator.job_names import run_named_by
+from tidewheel.core.operator.names import run_named_by
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
+from tidewheel.core.queue.access import Served
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.limits import EACH_KEY, WHOLE_QUEUE, Limit
-from tidewheel.core.queue.requests import Abilities, Page, QueueSettings, TaskFilter
+from tidewheel.core.queue.requests import Abilities, KeysetPage, QueueSettings, TaskFilter
 from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, fits
-from tidewheel.core.queue.serving import Served
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.errors import NotFound
@@ -142,7 +142,7 @@ async def _leases_by_key(store: TaskStore, queue: str) -> Counter[str]:
 
 async def _leased(store: TaskStore, queue: str | None = None) -> list[Task]:
     which = TaskFilter(statuses=tuple(LEASED), queue=queue)
-    return await store.list_tasks(which, Page(count=LEASES_COUNTED_MAX))
+    return await store.list_tasks(which, KeysetPage(count=LEASES_COUNTED_MAX))
 
 
 def _serving(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:

@@ -33,7 +33,7 @@ from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.export import append_lines, task_line
 from tidewheel.services.file_removal import remove_run_files, remove_task_files
-from tidewheel.services.home_folders import tasks_directory
+from tidewheel.services.paths import tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 BATCHES_PER_PASS_MAX = 100
@@ -43,7 +43,7 @@ UNNAMED_SECONDS_MIN = 3600.0  # a definition is saved before anything names it
 STANDSTILL_SECONDS_MIN = 1.0  # a shorter one is not worth a full lease of patience
 
 
-class Watch:
+class StoreWatch:
     """For how long a monitor has seen the store without a break, by the local clock."""
 
     def __init__(self, rest_seconds_max: float) -> None:
@@ -93,7 +93,7 @@ class Monitor(Service):
         self._home = home
         self._store = store
         self._settings = settings
-        self._watch = Watch(STANDSTILL_SECONDS_MIN + 2 * settings.interval_seconds)
+        self._watch = StoreWatch(STANDSTILL_SECONDS_MIN + 2 * settings.interval_seconds)
         self._retention_at = self._clock.monotonic()
 
     def rest_seconds(self) -> float | None:

@@ -23,7 +23,7 @@ from tidewheel.api.tasks import (
     Violation,
     WorkerView,
 )
-from tidewheel.core.queue.lease import Answer, Holder
+from tidewheel.core.queue.lease import Holder, LeaseAnswer
 from tidewheel.core.queue.requests import (
     Amendment,
     Beat,
@@ -32,9 +32,9 @@ from tidewheel.core.queue.requests import (
     ClaimedTasks,
     ClaimRequest,
     HeldLease,
-    Message,
+    JobMessage,
+    KeysetPage,
     NewWorker,
-    Page,
     QueueSettings,
     Report,
     Reported,
@@ -66,7 +66,7 @@ from tidewheel.store.transaction import News, Result, Script, Transaction, no_ne
 from tidewheel.store.worker_rows import abilities_text
 
 if TYPE_CHECKING:
-    from tidewheel.core.queue.job_words import JobWords
+    from tidewheel.core.queue.access import JobWords
     from tidewheel.core.queue.statistics import EndedAttempt
 
 
@@ -213,7 +213,7 @@ class ScriptedStore(
             "claim_by_id", lambda tx, _: claim.claim_by_id(tx, task_id, worker, lease_seconds)
         )
 
-    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
         return await self._write("heartbeat", lambda tx, _: report.heartbeat(tx, worker, beats))
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
@@ -237,7 +237,7 @@ class ScriptedStore(
         # Only servers hear jobs.
         from tidewheel.store.operations import job_words  # noqa: PLC0415
 
-        said = Message(number=1, text=words.text)
+        said = JobMessage(number=1, text=words.text)
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
             raise why
         await self._write(
@@ -285,7 +285,7 @@ class ScriptedStore(
     async def get_many(self, task_ids: Sequence[TaskId]) -> list[Task]:
         return await self.look(lambda tx: look.get_many(tx, task_ids))
 
-    async def list_tasks(self, which: TaskFilter, page: Page) -> list[Task]:
+    async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[Task]:
         return await self.look(lambda tx: look.list_tasks(tx, which, page))
 
     async def peek(self, queue: str, count: int) -> list[Task]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tidewheel.api.tasks import Task
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.ports.store import Store
 from tidewheel.views.event_documents import pooled_document
@@ -49,7 +49,7 @@ async def run_snapshot(store: Store, view: RunView, home: Path) -> Document:
 
 async def _open_tasks(store: Store, queue: str) -> list[Task]:
     which = TaskFilter(statuses=OPEN, queue=queue)
-    return await store.list_tasks(which, Page(count=TASKS_MAX))
+    return await store.list_tasks(which, KeysetPage(count=TASKS_MAX))
 
 
 def _told(found: Sequence[Task]) -> Document:

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from tidewheel.api.tasks import AttemptView, OutputView
 from tidewheel.core.graph.outputs import ENDS, STANDARD, STARTED, SUBMITTED
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import CommandView, SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.judgement import chain_text
-from tidewheel.core.sched.plan import NodePlan
-from tidewheel.core.sched.states import Flows, Key, Task, VerdictKind
+from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.reachability import chain_text
+from tidewheel.core.sched.task_state import Flows, Key, PooledTask, VerdictKind
 from tidewheel.ports.store import Store
-from tidewheel.services.home_folders import submission_directory
+from tidewheel.services.paths import submission_directory
 from tidewheel.views.conditions import prerequisites, suicides
 from tidewheel.views.environment import environment_document
 from tidewheel.views.hand_work import SetByHand, outputs_set
@@ -62,7 +62,7 @@ async def task_document(store: Store, looked: Looked, key: Key, home: Path) -> D
     return document
 
 
-def _facts(looked: Looked, key: Key, node: NodePlan) -> Document:
+def _facts(looked: Looked, key: Key, node: IndexedNode) -> Document:
     words = words_of(looked.pool, key)
     task = looked.pool.tasks.get(key)
     memory = looked.pool.recall(*key)
@@ -88,7 +88,7 @@ def _facts(looked: Looked, key: Key, node: NodePlan) -> Document:
     }
 
 
-def _children(looked: Looked, key: Key, node: NodePlan) -> list[str]:
+def _children(looked: Looked, key: Key, node: IndexedNode) -> list[str]:
     """Who hears of one of its outputs."""
     plan = looked.pool.plan
     links = [link for found in node.links.values() for link in found]
@@ -158,7 +158,7 @@ def _outputs(
 
 
 def _made(
-    looked: Looked, key: Key, task: Task | None, submissions: Sequence[Submission]
+    looked: Looked, key: Key, task: PooledTask | None, submissions: Sequence[Submission]
 ) -> dict[str, Flows]:
     """Every output that was made by any submission or by hand."""
     memory = looked.pool.recall(*key)

@@ -12,29 +12,29 @@ from collections.abc import Sequence
 
 from tidewheel.api.tasks import Task
 from tidewheel.config import WorkerSettings
+from tidewheel.core.queue.access import Served, is_pattern
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
     Abilities,
     Claimed,
     ClaimedTasks,
     ClaimRequest,
-    Page,
+    KeysetPage,
     Report,
     TaskFilter,
     Wake,
 )
 from tidewheel.core.queue.resources import NO_RESOURCES
-from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.worker.attempt_table import Workplace
 from tidewheel.worker.attempts import Attempt, StopReason
+from tidewheel.worker.claimer import OpenQueues
+from tidewheel.worker.host_health import Trouble
 from tidewheel.worker.jobs import Jobs
-from tidewheel.worker.open_queues import OpenQueues
-from tidewheel.worker.trouble import Trouble
-from tidewheel.worker.workplace import Workplace
 
 CLAIMED_PER_CALL_MAX = 1_000
 DUE_SECONDS_MIN = 0.001  # clocks differ by so much that to ask sooner would be in vain
@@ -232,7 +232,7 @@ class Claims(Service):
         """A claim whose answer got lost must not cost its tasks a lapse each."""
         which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._workplace.worker)
         count_max = self._settings.slots + self._count_max
-        held = await self._store.list_tasks(which, Page(count=count_max))
+        held = await self._store.list_tasks(which, KeysetPage(count=count_max))
         unknown = [view for view in held if (view.id, view.attempt) not in self._workplace]
         if unknown:
             await self._store.report([self._yield_unstarted(view) for view in unknown])

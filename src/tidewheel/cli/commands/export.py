@@ -48,12 +48,12 @@ def command(session: Session, file: str, *, append: bool, **which: Unpack[Filter
 
 async def _export(client: AsyncClient, path: Path | None, which: Filters) -> int:
     from tidewheel.client.fields import task_filter
-    from tidewheel.core.queue.requests import Page
+    from tidewheel.core.queue.requests import KeysetPage
     from tidewheel.services.export import append_lines, task_line
 
     count, before = 0, None
     while True:
-        page = Page(count=PAGE, before=before)
+        page = KeysetPage(count=PAGE, before=before)
         views = await client.store.list_tasks(task_filter(**which), page)
         lines = [await task_line(client.store, view) for view in views]
         if path is not None:

@@ -45,7 +45,7 @@ from tidewheel.core.operator.definition import NewRun, RunOptions, is_same_conte
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, Refused, Unavailable
-from tidewheel.scheduler.choosing import is_same_request, newest_of, run_to_carry_on
+from tidewheel.scheduler.restart_options import is_same_request, newest_of, run_to_carry_on
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.running import Wanted

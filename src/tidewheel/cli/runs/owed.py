@@ -36,8 +36,8 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.errors import RunUnderWay
 from tidewheel.quantities import show_instant
 from tidewheel.runners.job_directory import write_whole
-from tidewheel.scheduler.standby import QUIET_SECONDS
-from tidewheel.services.home_folders import run_directory
+from tidewheel.scheduler.service import QUIET_SECONDS
+from tidewheel.services.paths import run_directory
 from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import this_failpoint
 

@@ -53,17 +53,17 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.runners.processes import is_process_alive
-from tidewheel.scheduler.choosing import (
+from tidewheel.runners.process.processes import is_process_alive
+from tidewheel.scheduler.event_outbox import DRAIN_SECONDS
+from tidewheel.scheduler.restart_options import (
     is_driven,
     is_same_request,
     newest_of,
     run_to_carry_on,
 )
 from tidewheel.scheduler.run_driver import ERROR
-from tidewheel.scheduler.run_owner import last_numbered
-from tidewheel.scheduler.telling import DRAIN_SECONDS
-from tidewheel.services.definitions.kept import Captured
+from tidewheel.scheduler.run_folder_lock import last_numbered
+from tidewheel.services.definitions.snapshot import Captured
 from tidewheel.services.service import OnReport
 from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
@@ -77,8 +77,8 @@ from tidewheel.wiring.stores import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.scheduler.outcome import Work
-    from tidewheel.scheduler.stage import Stage
+    from tidewheel.scheduler.pending_batch import PendingBatch
+    from tidewheel.scheduler.run_engine import RunEngine
     from tidewheel.services.definitions.sip import StageSource
 
 STAGES_TOLD_MAX = 5
@@ -324,7 +324,7 @@ async def _run(
             page.claimed()
             owed.note(wanted.words)
 
-        def on_batch(stage: Stage, work: Work) -> None:
+        def on_batch(stage: RunEngine, work: PendingBatch) -> None:
             page.on_batch(stage, work)
             untaken.heed(work)
 

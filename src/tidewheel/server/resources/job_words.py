@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from tidewheel.core.queue.access import KeptAnswer, Scope
-from tidewheel.core.queue.attempt_tokens import attempt_token
-from tidewheel.core.queue.job_words import JobWords
+from tidewheel.core.queue.access import JobWords, KeptAnswer, Scope
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
+from tidewheel.core.queue.tokens import attempt_token
 from tidewheel.errors import LeaseLost
 from tidewheel.server.call import Call
 from tidewheel.server.job_rules import any_job, own_task

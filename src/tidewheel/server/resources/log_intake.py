@@ -10,21 +10,21 @@ import msgspec
 
 from tidewheel.api.tasks import Task
 from tidewheel.client.log_places import attempt_folder
-from tidewheel.core.operator.job_names import LATEST, read_job_name
+from tidewheel.core.operator.names import LATEST, read_job_name
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import LeaseLost, NotFound, Unavailable
-from tidewheel.runners.home_identity import home_id
 from tidewheel.runners.job_directory import make_private_directory
-from tidewheel.runners.log_copies import (
+from tidewheel.runners.job_logs import (
     CHUNK_BYTES_MAX,
+    FILES,
     CopyEnd,
-    Place,
+    CopyPlace,
     add_to_copy,
     point_to_latest,
 )
-from tidewheel.runners.log_parts import FILES
+from tidewheel.runners.worker_home import home_id
 from tidewheel.server.call import Call
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
 from tidewheel.server.wire.validation import In, Out
@@ -83,7 +83,7 @@ def _write(
 ) -> CopyEnd:
     kind, *folders = folder.relative_to(home).parts
     make_private_directory(home / kind)
-    end = add_to_copy(Place(home / kind, folders, name), offset, content)
+    end = add_to_copy(CopyPlace(home / kind, folders, name), offset, content)
     if kind == RUNS and offset == 0:
         submit = f"{read_job_name(task.id).submit:02d}"
         until = len(folders) - folders[::-1].index(submit)

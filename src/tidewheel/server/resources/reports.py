@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tidewheel.api.wire import out_type, write
 from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.lease import Answer as BeatAnswer
 from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.lease import LeaseAnswer as BeatAnswer
 from tidewheel.core.queue.requests import Beat, Claimed, Report, Reported
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tidewheel.core.operator.commands import (
+from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.verbs import (
     REOPENING,
     VERBS,
     Command,
@@ -17,7 +18,6 @@ from tidewheel.core.operator.commands import (
     command_text,
     read_command,
 )
-from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.queue.access import Scope
 from tidewheel.errors import NoAnswer, Refused
 from tidewheel.server.admission import Urgency

@@ -36,7 +36,7 @@ from tidewheel.server.resources.run_queries import (
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workflow_of_run
 from tidewheel.server.wire.runs import DefinitionOut, definition_out
 from tidewheel.server.wire.validation import In
-from tidewheel.services.home_folders import runs_directory
+from tidewheel.services.paths import runs_directory
 
 Document = dict[str, Any]
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from tidewheel.api.tasks import WorkerView
 from tidewheel.api.wire import answer, write
-from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.access import Scope, is_pattern
 from tidewheel.core.queue.requests import Abilities, HostProcess, NewWorker
-from tidewheel.core.queue.serving import is_pattern
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Answer, Call

@@ -26,7 +26,7 @@ from tidewheel.server.wire.workflows import (
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.registry import Bundle
-    from tidewheel.services.registry.door import StoreRegistryDoor
+    from tidewheel.services.registry.service import RegistryService
 
 JSON = "application/json"
 ARCHIVES = ("application/x-tar", "application/gzip", "application/zip")
@@ -39,11 +39,11 @@ WORKFLOW = f"{WORKFLOWS}/{{name}}"
 VERSION = f"{WORKFLOW}/{{version}}"
 
 
-def registry_door(call: Call) -> StoreRegistryDoor:
+def registry_door(call: Call) -> RegistryService:
     """The registry for this caller; no code of a definition runs here."""
-    from tidewheel.services.registry.door import StoreRegistryDoor
+    from tidewheel.services.registry.service import RegistryService
 
-    return StoreRegistryDoor(
+    return RegistryService(
         call.store, run_door(call), code_trusted=False, permit=call.require_workflows
     )
 

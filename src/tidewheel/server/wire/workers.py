@@ -11,7 +11,7 @@ import msgspec
 from tidewheel.api.wire import Out
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.requests import Message, Report, UsageSample
+from tidewheel.core.queue.requests import JobMessage, Report, UsageSample
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
@@ -134,7 +134,7 @@ class MessagesIn(HolderIn):
 
     messages: Annotated[list[MessageIn], msgspec.Meta(min_length=1, max_length=1_000)]
 
-    def values(self) -> tuple[Message, ...]:
+    def values(self) -> tuple[JobMessage, ...]:
         """For the store."""
         return message_values(self.messages)
 
@@ -274,9 +274,11 @@ class StatusOut(Out):
     status: str
 
 
-def message_values(given: Iterable[MessageIn]) -> tuple[Message, ...]:
+def message_values(given: Iterable[MessageIn]) -> tuple[JobMessage, ...]:
     """For the store."""
-    return tuple(Message(number=one.number, text=one.text, output=one.output) for one in given)
+    return tuple(
+        JobMessage(number=one.number, text=one.text, output=one.output) for one in given
+    )
 
 
 def sample_values(given: Iterable[SampleIn]) -> tuple[UsageSample, ...]:

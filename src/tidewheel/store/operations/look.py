@@ -21,7 +21,7 @@ from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import (
     HeldLease,
     HostProcess,
-    Page,
+    KeysetPage,
     QueueSettings,
     TaskFilter,
 )
@@ -104,7 +104,7 @@ def filter_parameters(which: TaskFilter) -> dict[str, object]:
     }
 
 
-def list_tasks(tx: Transaction, which: TaskFilter, page: Page) -> list[Task]:
+def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[Task]:
     """A page of tasks, newest first."""
     count = page_count(page.count)
     given = filter_parameters(which) | {

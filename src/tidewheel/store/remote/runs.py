@@ -15,10 +15,9 @@ import msgspec
 
 from tidewheel.api.wire import instant
 from tidewheel.core.graph.findings import InvalidDefinition, finding_of
-from tidewheel.core.operator.commands import Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition, StoredFile
-from tidewheel.core.operator.meant_run import only_run
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.verbs import Command, command_text
+from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, PayloadTooLarge, Refused

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from tidewheel.config import StoreSettings
-from tidewheel.core.queue.attempt_tokens import attempt_token
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.core.queue.token_texts import secret_digest, split_token
+from tidewheel.core.queue.tokens import attempt_token, secret_digest, split_token
 from tidewheel.errors import Refused
 from tidewheel.store.remote.connection import path_of
 from tidewheel.store.remote.runs import RemoteRunDoor

@@ -9,7 +9,7 @@ import msgspec
 
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import Fields, read, read_all
-from tidewheel.core.queue.lease import Answer, Holder, check_lease_seconds, check_progress
+from tidewheel.core.queue.lease import Holder, LeaseAnswer, check_lease_seconds, check_progress
 from tidewheel.core.queue.requests import (
     Beat,
     Claimed,
@@ -45,7 +45,7 @@ TROUBLE_LENGTH_MAX = 1_000
 class BeatAnswer(msgspec.Struct):
     """What a worker is told about one lease."""
 
-    answer: Answer
+    answer: LeaseAnswer
 
 
 class ReportAnswer(msgspec.Struct):
@@ -98,7 +98,7 @@ class RemoteWorkers(ServerPart):
         path = task_path(task_id, "claim")
         return read(Claimed, await self.post_fields(path, body, again=False))
 
-    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
         for beat in beats:
             check_progress(beat.progress)
         good = [beat for beat in beats if is_possible(beat.task_id)]
@@ -112,10 +112,11 @@ class RemoteWorkers(ServerPart):
         try:
             response = await self.transport.call("POST", "/heartbeats", body=body, again=True)
         except NotFound:
-            return [Answer.LOST] * len(beats)  # the worker is forgotten: it holds nothing
+            return [LeaseAnswer.LOST] * len(beats)  # the worker is forgotten: it holds nothing
         rest = iter(response.part("answers", list[BeatAnswer]))
         return [
-            next(rest).answer if is_possible(beat.task_id) else Answer.LOST for beat in beats
+            next(rest).answer if is_possible(beat.task_id) else LeaseAnswer.LOST
+            for beat in beats
         ]
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
