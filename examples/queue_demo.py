@@ -15,9 +15,9 @@ import tempfile
 from pathlib import Path
 
 import tidewheel
+from tidewheel.api.tasks import Task
 from tidewheel.cli.live import Display
 from tidewheel.cli.printing import Row, say, say_table
-from tidewheel.client.results import Task
 from tidewheel.quantities import show_duration
 
 REGIONS = ("north", "south", "west")

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 
-from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.status import Signal, Status
-from tidewheel.core.queue.task import Instant, TaskError
-from tidewheel.core.queue.views import (
+from tidewheel.api.tasks import (
     AttemptView,
     EdgeView,
     HistoryEntry,
-    TaskView,
+    Task,
     UsageView,
 )
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import Signal, Status
+from tidewheel.core.queue.task import Instant, TaskError
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import decode_stored
 from tidewheel.quantities import show_instant
@@ -136,11 +136,11 @@ def time_text(instant: Instant | None) -> str | None:
     return None if instant is None else show_instant(instant)
 
 
-def scylla_task(task: TaskView, history: Sequence[HistoryEntry] = ()) -> Document:
+def scylla_task(task: Task, history: Sequence[HistoryEntry] = ()) -> Document:
     """A task as Scylla's clients know it."""
     fields = {
         "id": task.id,
-        "spec": None if task.spec is None else decode_stored(task.spec),
+        "spec": task.spec,
         "queue": task.queue,
         "priority": task.priority,
         "status": STATUS_WORDS[Vocabulary.SCYLLA][task.status],
@@ -187,7 +187,7 @@ def error_document(error: TaskError) -> Document:
 
 
 def banyan_task(
-    task: TaskView,
+    task: Task,
     attempts: Sequence[AttemptView] = (),
     edges: Sequence[EdgeView] = (),
     usage: Sequence[UsageView] = (),
@@ -212,7 +212,7 @@ def banyan_task(
     return _renamed(fields, Vocabulary.BANYAN)
 
 
-def banyan_state(task: TaskView, attempts: Sequence[AttemptView]) -> str:
+def banyan_state(task: Task, attempts: Sequence[AttemptView]) -> str:
     """A cancelled task whose attempt had ended by itself is terminated (R003-46)."""
     if task.status is Status.CANCELLED and attempts and _ended_by_itself(attempts[-1]):
         return "terminated"

@@ -8,11 +8,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from tidewheel.api.tasks import HistoryEntry, Task
 
 from tests.conformance import requests_drawn as drawn
 from tests.conformance.door import Door
 from tests.conformance.worlds import World
+from tidewheel.api.tasks import HistoryEntry, Task
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
     Amendment,

@@ -32,7 +32,7 @@ def test_a_great_many_tasks_are_submitted_in_one_call(store):
     answers = store.submit(tasks, atomic=False)
     assert all(answer.created for answer in answers)
     assert store.queues()[0].counts == {"ready": BULK}
-    assert store.get(f"t{BULK - 1}").spec == f"[{BULK - 1}]"
+    assert store.get(f"t{BULK - 1}").spec_text == f"[{BULK - 1}]"
     assert store.taken(3) == ["t2", "t5", "t8"]
 
 

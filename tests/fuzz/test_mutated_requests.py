@@ -13,7 +13,7 @@ from tests.support.patience import scaled
 from tests.support.raw_http import RawConnection
 from tidewheel.server.admission import STREAM_MEDIA_TYPE
 from tidewheel.server.table import ROUTES
-from tidewheel.server.wire.forms import field_names
+from tidewheel.server.wire.validation import field_names
 
 # As hard as hypothesis: `make check` is quick, `make test` thorough, a campaign more so.
 COUNT = scaled(10_000 if os.environ.get("HYPOTHESIS_PROFILE", "dev") != "dev" else 1_000)

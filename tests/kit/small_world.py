@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tidewheel.api.tasks import Task
-
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.memory import MemoryStore
 from tests.kit.scripted_runner import (
@@ -20,6 +18,7 @@ from tests.kit.scripted_runner import (
     until_told,
 )
 from tests.kit.virtual_time import VirtualClock
+from tidewheel.api.tasks import Task
 from tidewheel.config import MonitorSettings, WorkerSettings
 from tidewheel.core.queue.requests import Claimed, HostProcess
 from tidewheel.core.queue.task import NewTask, TaskId

@@ -9,7 +9,7 @@ from tidewheel import errors, registry_errors
 from tidewheel.errors import Refused, TidewheelError, Unavailable
 from tidewheel.server import refusals
 from tidewheel.server.problems import problem
-from tidewheel.store.remote.refusing import error_of
+from tidewheel.store.remote.errors import error_of
 
 # One of each, with parts that are easily lost on the way.
 EXAMPLES = {

@@ -12,7 +12,7 @@ from tidewheel.core.queue.requests import ClaimRequest, Report
 from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import BadSetting, NotFound, Refused, StoreUnreachable, Unavailable
 from tidewheel.store.remote import open_remote_store
-from tidewheel.store.remote.address import path_of
+from tidewheel.store.remote.connection import path_of
 from tidewheel.store.remote.transport import Transport
 
 

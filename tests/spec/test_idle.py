@@ -5,7 +5,7 @@ import asyncio
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
-from tidewheel.client.idle import until_idle
+from tidewheel.client.embedded import until_idle
 from tidewheel.config import WorkerSettings
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import HostProcess, NewWorker, Report

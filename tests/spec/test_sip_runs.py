@@ -239,7 +239,7 @@ def test_several_nodes_and_labels_of_nodes_are_for_a_swarm(run, nodes, node):
     found = flow.look(lambda store, number: store.submissions(number))
     task = flow.look(lambda store, _: store.get(found[0].task_id))
     assert task.resources.labels == {"runner:swarm", "any"}
-    assert json.loads(task.spec).get("node") == node
+    assert task.spec.get("node") == node
 
 
 @pytest.mark.req("R004-55")

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from tests.support.fleet import Execution, Fleet
 from tests.support.patience import eventually
+from tidewheel.api.tasks import HistoryEntry
 from tidewheel.client import Client
 from tidewheel.core.queue.status import FINAL, Signal
-from tidewheel.core.queue.views import HistoryEntry
 
 # What may come before another attempt at the same task.
 EXCUSES = {Signal.LAPSE, Signal.YIELD, Signal.RETRY}

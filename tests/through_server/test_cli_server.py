@@ -111,7 +111,7 @@ def test_a_proxy_says_who_called_and_nobody_else_can(tidewheel):
 def test_nothing_of_the_web_is_loaded_unless_a_server_runs():
     """Start-up matters: the command line and clients do not pay for the server."""
     look = (
-        "import sys, tidewheel.cli.main, tidewheel.cli.roles, tidewheel.client.asynchronous\n"
+        "import sys, tidewheel.cli.main, tidewheel.cli.roles, tidewheel.client.async_client\n"
         "print([n for n in ('starlette', 'uvicorn', 'uvloop') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, check=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.client.run_here import RunEnd
+from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.end_reasons import (
     ABORTED_BY,
     Undone,

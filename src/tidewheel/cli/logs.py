@@ -12,10 +12,10 @@ from typing import cast
 
 import click
 
+from tidewheel.api.tasks import Task
 from tidewheel.cli.printing import safe_lines
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import attempt_log
-from tidewheel.client.results import Task
 from tidewheel.config import home_directory
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tidewheel.client.ids import new_id
+from tidewheel.client.write_api import new_id
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import decode
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from tidewheel.cli import documents
+from tidewheel.api.tasks import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    Task,
+    UsageView,
+)
+from tidewheel.api.wire import document
 from tidewheel.cli.logs import log_path
 from tidewheel.cli.printing import (
     Row,
@@ -23,16 +31,8 @@ from tidewheel.cli.printing import (
 )
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import STREAMS
-from tidewheel.client.results import Task
 from tidewheel.core.queue.retry import FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.views import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    UsageView,
-)
 from tidewheel.exact_json import encode
 from tidewheel.quantities import show_duration, show_instant, show_moment, show_size
 
@@ -85,21 +85,52 @@ async def gather(client: AsyncClient, task: Task) -> TaskPage:
 def say_page_json(page: TaskPage) -> None:
     """For programs."""
     task_id = page.task.id
-    edges = [documents.edge_document(edge, page.statuses) for edge in page.edges]
+    edges = [_edge(edge, page.statuses) for edge in page.edges]
     say_json(
         {
-            "task": documents.task_document(page.task),
+            "task": document(page.task),
             "why": list(page.why),
             "needs": [edge for edge in edges if edge["child"] == task_id],
             "needed_by": [edge for edge in edges if edge["parent"] == task_id],
-            "attempts": [documents.attempt_document(one) for one in page.attempts],
-            "outputs": [documents.output_document(one) for one in page.outputs],
+            "attempts": [document(one) for one in page.attempts],
+            "outputs": [document(one) for one in page.outputs],
             "values": page.values,
-            "usage": documents.usage_document(page.usage),
-            "history": [documents.history_document(one) for one in page.history],
+            "usage": used_in(page.usage),
+            "history": [document(one) for one in page.history],
             "logs": [str(path) for path in page.logs],
         }
     )
+
+
+def _edge(edge: EdgeView, statuses: Mapping[str, Status]) -> dict[str, object]:
+    """A dependency with the state of the task at each end."""
+    return {
+        **document(edge),
+        "parent_status": statuses[edge.parent].value,
+        "child_status": statuses[edge.child].value,
+    }
+
+
+def used_in(usage: Sequence[UsageView]) -> dict[str, float | None]:
+    """Returns the peak and the mean of what was used."""
+    memory = [point.sample.memory_bytes for point in usage]
+    cpu = [point.sample.cpu_percent for point in usage]
+    gpu = [point.sample.gpu_percent for point in usage]
+    return {
+        "samples": len(usage),
+        "memory_bytes_peak": max(_known(memory), default=None),
+        "cpu_percent_mean": _mean(_known(cpu)),
+        "cpu_percent_peak": max(_known(cpu), default=None),
+        "gpu_percent_mean": _mean(_known(gpu)),
+    }
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 1) if values else None
 
 
 def say_page(page: TaskPage) -> None:
@@ -262,7 +293,7 @@ def _say_values(values: Mapping[str, object] | None) -> None:
 def _say_usage(usage: Sequence[UsageView]) -> None:
     if not usage:
         return
-    used = documents.usage_document(usage)
+    used = used_in(usage)
     _section("usage")
     words = []
     if isinstance(peak := used["memory_bytes_peak"], int | float):

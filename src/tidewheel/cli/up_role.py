@@ -13,9 +13,9 @@ from tidewheel.cli.printing import note, safe, say_json
 from tidewheel.cli.roles import attend_to_end, open_journal, patience
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
-from tidewheel.client.run_here import SLOTS_DEFAULT
+from tidewheel.client.local_run import SLOTS_DEFAULT
+from tidewheel.client.observed_runner import told
 from tidewheel.client.server_file import without_password
-from tidewheel.client.told_runner import told
 from tidewheel.config import OnStop, ServerSettings
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.stores import store_settings

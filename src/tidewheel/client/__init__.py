@@ -8,18 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidewheel.client.asynchronous import AsyncClient
-    from tidewheel.client.blocking import Client
+    from tidewheel.api.tasks import Task
+    from tidewheel.client.async_client import AsyncClient
     from tidewheel.client.fields import TaskFields
-    from tidewheel.client.results import Batch, LeasedTask, Task
+    from tidewheel.client.results import Batch, LeasedTask
+    from tidewheel.client.sync_client import Client
 
 __all__ = ["Client", "AsyncClient", "TaskFields", "Task", "LeasedTask", "Batch"]
 
 _HOMES = {
-    "Client": "tidewheel.client.blocking",
-    "AsyncClient": "tidewheel.client.asynchronous",
+    "Client": "tidewheel.client.sync_client",
+    "AsyncClient": "tidewheel.client.async_client",
     "TaskFields": "tidewheel.client.fields",
-    "Task": "tidewheel.client.results",
+    "Task": "tidewheel.api.tasks",
     "LeasedTask": "tidewheel.client.results",
     "Batch": "tidewheel.client.results",
 }

@@ -1,4 +1,4 @@
-"""From the words in which applications describe a task to the task that is submitted.
+"""Turns the words in which applications describe tasks into tasks and filters.
 
 The same words are keyword arguments of ``submit``, keys of the dictionaries that
 ``submit_many`` takes, and keys of a line in ``tidewheel submit --file``. Durations and sizes
@@ -8,17 +8,107 @@ are numbers (seconds, bytes) or texts such as "10m" and "2GiB".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields as dataclass_fields
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack, get_type_hints
 
-from tidewheel.client.runner_fields import for_runner
-from tidewheel.core.queue.requests import Amendment
-from tidewheel.core.queue.resources import Resources
+from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
+from tidewheel.core.queue.requests import Amendment, TaskFilter
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources, runner_label
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.task import Need, NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask
 from tidewheel.exact_json import decode, encode
 from tidewheel.quantities import parse_duration, parse_size
+from tidewheel.runners.containers.stage_spec import stage_fields
+from tidewheel.runners.slurm.directives import (
+    Directives,
+    directive_lines,
+    head_lines,
+    names_of,
+    refusal,
+    resource_directives,
+    with_directives,
+)
+from tidewheel.vocabulary import Vocabulary, statuses_named
+
+
+def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of the task as its runner wants them; ValueError says what is wrong.
+
+    What the task asks for becomes directives: Slurm has it, not the worker that submits it. So
+    does its time limit, which Slurm counts from when the job begins.
+    """
+    runner, directives = fields.get("runner"), _directives(fields.get("directives"))
+    if runner in (None, SHELL):
+        if directives:
+            raise ValueError("it has directives and no runner; give runner slurm")
+        return given
+    if runner not in RUNNERS:
+        raise ValueError(f"runner is {runner!r}; accepted is {SHELL} or {' or '.join(RUNNERS)}")
+    if runner in CONTAINER_RUNNERS:
+        return _for_containers(str(runner), fields, given)
+    command = given.get("command")
+    if command is None:
+        raise ValueError(f"runner {runner} runs commands, and it has none")
+    if finding := refusal(directive_lines(directives)) or refusal(head_lines(command)):
+        raise ValueError(finding)
+    asked: Resources = given.get("resources", NO_RESOURCES)
+    lines = [*directive_lines(directives), *head_lines(command)]
+    limit = given.get("timeout_seconds")
+    needed = resource_directives(asked, limit, names_of(lines))
+    placed = {name: value for name, value in given.items() if name != "timeout_seconds"}
+    return placed | {
+        "command": with_directives(command, (*needed, *directives)),
+        "resources": replace(NO_RESOURCES, labels=asked.labels | {runner_label(runner)}),
+    }
+
+
+def _for_containers(
+    runner: str, fields: Mapping[str, Any], given: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """A stage: its spec names the runner and holds the compose file."""
+    spec = decode(given["spec"]) if given.get("spec") is not None else {}
+    if not isinstance(spec, dict):
+        raise ValueError(f"the spec of a task for runner {runner} is an object")
+    compose = fields.get("compose") or spec.get("compose")
+    if not compose or not isinstance(compose, str):
+        raise ValueError(f"runner {runner} needs compose, the text of a compose file")
+    asked: Resources = given.get("resources", NO_RESOURCES)
+    return dict(given) | {
+        **stage_fields(runner, compose, spec),
+        "resources": replace(asked, labels=asked.labels | {runner_label(runner)}),
+    }
+
+
+def _directives(given: object) -> Directives:
+    match given:
+        case None:
+            return ()
+        case Mapping():
+            return tuple((str(name), _said(value)) for name, value in given.items())
+        case str():
+            raise ValueError(f"directives is {given!r}; accepted is a list or an object")
+        case Sequence():
+            return tuple(_pair(one) for one in given)
+        case _:
+            raise ValueError(f"directives is {given!r}; accepted is a list or an object")
+
+
+def _pair(given: object) -> tuple[str, str]:
+    if not isinstance(given, str):
+        raise ValueError(f"directives has {given!r}; accepted is a text NAME=VALUE")
+    name, _, value = given.strip().partition("=")
+    return name.strip(), value.strip()
+
+
+def _said(value: object) -> str:
+    return "" if value is None or value is True else str(value)
+
+
+# Fields of a task.
+
 
 QUEUE_DEFAULT = "default"
 
@@ -63,30 +153,21 @@ class TaskFields(TypedDict, total=False):
     tag: str
 
 
-_PLAIN = {
-    "name": "name",
-    "command": "command",
-    "handler": "handler",
-    "priority": "priority",
-    "armed": "armed",
-    "retries": "max_retries",
-    "max_lapses": "max_lapses",
-    "unique_key": "unique_key",
-    "limit_key": "limit_key",
-    "tag": "tag",
-}
-_TEXTS = frozenset(
-    (
-        *("id", "queue", "name", "command", "handler", "spec_text"),
-        *("unique_key", "limit_key", "tag", "runner", "compose"),
-    )
-)
+_STORED = frozenset(one.name for one in dataclass_fields(NewTask))
 _DURATIONS = {
-    "delay": "delay_seconds",
-    "timeout": "timeout_seconds",
-    "estimated_runtime": "estimated_runtime_seconds",
-    "max_termination": "max_termination_seconds",
+    name: f"{name}_seconds"
+    for name in TaskFields.__annotations__
+    if f"{name}_seconds" in _STORED
 }
+# What is stored as it is given; of the rest a function below makes what is stored.
+_PLAIN = {
+    name: name
+    for name in TaskFields.__annotations__
+    if name in _STORED - {"id", "spec", "needs", "continuations", "resources"}
+} | {"retries": "max_retries"}
+_TEXTS = frozenset(
+    {"queue"} | {name for name, kind in get_type_hints(TaskFields).items() if kind is str}
+)
 RESOURCE_FIELDS = ("cpu", "memory", "gpu", "labels", "nodes", "exclusive", "buffer")
 FIELD_NAMES = frozenset(TaskFields.__annotations__) | {"queue"}
 
@@ -309,3 +390,33 @@ _BUILT_BY: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
     **dict.fromkeys(("retry_delays", "backoff"), _retry),
     **dict.fromkeys(("resources", *RESOURCE_FIELDS), _resources),
 }
+
+
+# Filters of tasks.
+
+
+class Filters(TypedDict, total=False):
+    """Everything given must match; None matches all."""
+
+    status: str | Sequence[str] | None  # one word, or any of several
+    queue: str | None
+    worker: str | None
+    tag: str | None
+    name: str | None
+    estimated_runtime_seconds_max: float | None
+    memory_bytes_min: int | None  # asks for at least so much
+    vocabulary: Vocabulary | str  # whose meaning an ambiguous status has
+
+
+def task_filter(**which: Unpack[Filters]) -> TaskFilter:
+    """The store's filter."""
+    if unknown := which.keys() - Filters.__annotations__.keys():
+        # A filter that is not heard would find, or cancel, too much.
+        raise TypeError(f"there is no filter {sorted(unknown)[0]!r}")
+    status = which.get("status")
+    others: dict[str, Any] = {
+        name: one for name, one in which.items() if name not in ("status", "vocabulary")
+    }
+    words = [status] if isinstance(status, str) else status
+    vocabulary = Vocabulary(which.get("vocabulary", Vocabulary.TIDEWHEEL))
+    return TaskFilter(statuses=statuses_named(words, vocabulary) if words else None, **others)

@@ -3,66 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
+from tidewheel.api.tasks import decoded
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed, Submitted
-from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.retry import RetryPolicy
-from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
-from tidewheel.core.queue.views import TaskView
-from tidewheel.exact_json import decode_stored
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """A stored task; ``spec`` is the decoded value, ``spec_text`` the JSON as it was given."""
-
-    seq: int
-    id: TaskId
-    queue: str
-    name: str | None
-    spec: object
-    spec_text: str | None
-    command: str | None
-    handler: str | None
-    priority: int
-    status: Status
-    progress: float
-    attempt: int
-    failures: int
-    lapses: int
-    max_retries: int
-    retry: RetryPolicy
-    max_lapses: int
-    timeout_seconds: float | None
-    estimated_runtime_seconds: float | None
-    max_termination_seconds: float
-    resources: Resources
-    unique_key: str | None
-    limit_key: str | None
-    tag: str | None
-    armed: bool
-    due_at: Instant | None
-    created_at: Instant
-    updated_at: Instant
-    owner: WorkerId | None
-    deadline_at: Instant | None
-    errors: tuple[TaskError, ...]
-    open_needs: int
-    withdrawn: bool
-
-    @property
-    def ended(self) -> bool:
-        """Whether the status is final."""
-        return self.status in FINAL
-
-    @classmethod
-    def of(cls, view: TaskView) -> Task:
-        """From the store's view."""
-        shared = {f.name: getattr(view, f.name) for f in fields(view)}
-        return cls(**shared | {"spec": decoded(view.spec), "spec_text": view.spec})
+from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +68,3 @@ class Batch:
     present: tuple[TaskId, ...] = ()  # the same task was there already
     failed: tuple[Submitted, ...] = ()  # taken ids and names, unknown or circular dependencies
     invalid: tuple[Submitted, ...] = ()  # tasks that break a rule by themselves
-
-
-def decoded(text: str | None) -> object:
-    """The value of a stored JSON text; nothing stays None."""
-    return None if text is None else decode_stored(text)

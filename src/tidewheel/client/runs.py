@@ -1,26 +1,57 @@
-"""Runs from an application: look at them, and ask something of whoever drives one."""
+"""Offers runs of workflows, asynchronously and not, and the events of a store or a server."""
 
 from __future__ import annotations
 
 import getpass
 import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import wraps
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from tidewheel.client.connection import Connection
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.stream import EventFilter, EventKind, FollowedEvent, read_cursor
 from tidewheel.core.operator.verbs import Command, command_text
 from tidewheel.core.operator.views import RunView
+from tidewheel.errors import BadSetting
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
     Answer,
     Arguments,
+    BringsEvents,
     Document,
     LogPart,
     RunDoor,
 )
+from tidewheel.ports.store import Store
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.services.following import follow_store
+from tidewheel.services.wakeup import SystemClock
 from tidewheel.wiring.doors import run_door
+
+if TYPE_CHECKING:
+    from tidewheel.client.sync_client import Client
+
+
+def follow(
+    store: TaskStore, since: str | None, run: str | None, queue: str | None, kind: str | None
+) -> AsyncIterator[FollowedEvent]:
+    """Events after an id, else from now on."""
+    if kind is not None and kind not in tuple(EventKind):
+        raise BadSetting("kind", kind, " or ".join(EventKind))
+    if since is not None:
+        read_cursor(since)
+    which = EventFilter(run=run, queue=queue, kind=None if kind is None else EventKind(kind))
+    if isinstance(store, BringsEvents):
+        return store.follow_events(since, which)
+    home = home_directory()
+    return follow_store(cast("Store", store), home, since, which, SystemClock())
+
+
+# ``client.runs``.
 
 
 class Runs:
@@ -121,3 +152,42 @@ class Runs:
     async def delete(self, run: str) -> RunView:
         """Everything of a run that has ended, its files on this host included."""
         return await self.door.delete(run)
+
+
+# The same without asyncio.
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _of_runs(
+    method: Callable[Concatenate[Runs, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[BlockingRuns, P], R]:
+    @wraps(method)
+    def call(self: BlockingRuns, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.client.run(method(self.client.asynchronous.runs, *args, **kwargs))
+
+    return call
+
+
+class BlockingRuns:
+    """``client.runs`` of the blocking client."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    find = _of_runs(Runs.find)
+    list = _of_runs(Runs.list)
+    look = _of_runs(Runs.look)
+    show = _of_runs(Runs.show)
+    why = _of_runs(Runs.why)
+    tree = _of_runs(Runs.tree)
+    history = _of_runs(Runs.history)
+    dry_run = _of_runs(Runs.dry_run)
+    log_part = _of_runs(Runs.log_part)
+    give = _of_runs(Runs.give)
+    begin = _of_runs(Runs.begin)
+    carry_on = _of_runs(Runs.carry_on)
+    definition = _of_runs(Runs.definition)
+    delete = _of_runs(Runs.delete)

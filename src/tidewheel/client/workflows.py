@@ -1,20 +1,27 @@
-"""The registry from an application: register definitions, look at them, run them."""
+"""Offers the registry, scheduling and processing blocks and objects, also without asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 import getpass
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import wraps
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from tidewheel.client.connection import Connection
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.registry import Bundle, RunRequest, split_reference
 from tidewheel.core.operator.views import RunView
+from tidewheel.ports.blocks import BlockDoor
 from tidewheel.ports.registry import Document, RegistryDoor
-from tidewheel.wiring.doors import registry_door
+from tidewheel.wiring.doors import block_door, registry_door
+
+if TYPE_CHECKING:
+    from tidewheel.client.sync_client import Client
 
 Paths = str | PathLike[str]
 
@@ -108,3 +115,138 @@ def _read(paths: Sequence[Paths], name: str, version: str) -> Sequence[Bundle]:
     if findings.has_errors:
         raise InvalidDefinition(", ".join(map(str, paths)), findings.sorted())
     return found
+
+
+# Blocks and objects.
+
+
+Request = Mapping[str, object] | str | PathLike[str]
+JSON_NAME = "request.json"
+
+
+class Blocks:
+    """``client.blocks``: the same methods on a store and on a server."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._door: BlockDoor | None = None
+
+    @property
+    def door(self) -> BlockDoor:
+        """What stands before the store, or before the server."""
+        if self._door is None:
+            self._door = block_door(self._connection.store, home_directory())
+        return self._door
+
+    async def submit(self, request: Request) -> Document:
+        """A scheduling block instance: the path of a JSON or YAML file, or what is in it.
+
+        All of its blocks or none; InvalidSbi has every finding. The same again is a no-op.
+        """
+        if isinstance(request, Mapping):
+            return await self.submit_text(JSON_NAME, json.dumps(request).encode())
+        path = Path(request)
+        return await self.submit_text(path.name, await asyncio.to_thread(path.read_bytes))
+
+    async def submit_text(self, file: str, content: bytes) -> Document:
+        """The same as a text; the name says whether it is JSON or YAML."""
+        return await self.door.submit_sbi(file, content, who=getpass.getuser())
+
+    async def sbis(self, count: int = 100) -> Document:
+        """Newest first."""
+        return await self.door.sbis(count)
+
+    async def sbi(self, sbi_id: str) -> Document:
+        """As it was asked for, and its blocks."""
+        return await self.door.sbi(sbi_id)
+
+    async def list(self, *, sbi: str | None = None, count: int = 100) -> Document:
+        """Blocks, newest first."""
+        return await self.door.blocks(sbi=sbi, count=count)
+
+    async def show(self, block_id: str) -> Document:
+        """What it waits for, and each stage with its events."""
+        return await self.door.block(block_id)
+
+    async def abort(self, block_id: str, reason: str = "") -> Document:
+        """End the stages that run, start no more; `changed` false: it was over."""
+        return await self.door.abort(block_id, who=getpass.getuser(), reason=reason)
+
+    async def post_objects(
+        self, *names: str, facts: Mapping[str, object] | None = None
+    ) -> Document:
+        """Buffer objects that are there from now on; whoever waits for one goes on."""
+        posted = {name: facts or {} for name in names}
+        return await self.door.post_objects(posted, who=getpass.getuser())
+
+    async def objects(self, *, after: str = "", count: int = 1_000) -> Document:
+        """Those that are there, by name."""
+        return await self.door.objects(after=after, count=count)
+
+    async def remove_object(self, name: str) -> Document:
+        """It is there no more; whoever has seen it goes on."""
+        return await self.door.remove_object(name)
+
+
+# The same without asyncio.
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _of_workflows(
+    method: Callable[Concatenate[Workflows, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[BlockingWorkflows, P], R]:
+    @wraps(method)
+    def call(self: BlockingWorkflows, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.client.run(method(self.client.asynchronous.workflows, *args, **kwargs))
+
+    return call
+
+
+class BlockingWorkflows:
+    """``client.workflows`` of the blocking client."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    register = _of_workflows(Workflows.register)
+    register_bundles = _of_workflows(Workflows.register_bundles)
+    list = _of_workflows(Workflows.list)
+    show = _of_workflows(Workflows.show)
+    check = _of_workflows(Workflows.check)
+    render = _of_workflows(Workflows.render)
+    remove = _of_workflows(Workflows.remove)
+    run = _of_workflows(Workflows.run)
+
+
+# Blocks and objects without asyncio.
+
+
+def _of_blocks(
+    method: Callable[Concatenate[Blocks, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[BlockingBlocks, P], R]:
+    @wraps(method)
+    def call(self: BlockingBlocks, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.client.run(method(self.client.asynchronous.blocks, *args, **kwargs))
+
+    return call
+
+
+class BlockingBlocks:
+    """``client.blocks`` of the blocking client."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    submit = _of_blocks(Blocks.submit)
+    submit_text = _of_blocks(Blocks.submit_text)
+    sbis = _of_blocks(Blocks.sbis)
+    sbi = _of_blocks(Blocks.sbi)
+    list = _of_blocks(Blocks.list)
+    show = _of_blocks(Blocks.show)
+    abort = _of_blocks(Blocks.abort)
+    post_objects = _of_blocks(Blocks.post_objects)
+    objects = _of_blocks(Blocks.objects)
+    remove_object = _of_blocks(Blocks.remove_object)

@@ -23,7 +23,7 @@ from tidewheel.services.run_door import StoreRunDoor
 
 
 @asynccontextmanager
-async def handlers_voice(
+async def handler_socket(
     store: Store, run: RunView, home: Path, message_bytes_max: int
 ) -> AsyncIterator[dict[str, str]]:
     """The environment of a run's event handlers, whose commands are heard meanwhile."""

@@ -48,7 +48,7 @@ from tidewheel.server.reserve import Reserve
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_doors import RunDoors
 from tidewheel.server.status_page import LOGIN_NEEDED
-from tidewheel.server.wire.forms import read, read_query
+from tidewheel.server.wire.validation import read, read_query
 from tidewheel.views.event_documents import EventDocuments
 
 KEY_LENGTH_MAX = 256

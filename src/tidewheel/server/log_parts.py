@@ -10,7 +10,7 @@ import msgspec
 
 from tidewheel.errors import NotFound
 from tidewheel.server.call import Answer
-from tidewheel.server.wire.forms import In
+from tidewheel.server.wire.validation import In
 
 LOG_BYTES_MAX = 1_000_000
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tidewheel.api.tasks import Figure, QueueView, WorkerView
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.views import Figure, QueueView, WorkerView
 from tidewheel.server.admission import Urgency
 from tidewheel.server.metrics import Histogram, Metrics, Seen
 

@@ -11,7 +11,7 @@ import msgspec
 from tidewheel import __version__
 from tidewheel.server.problems import STATUSES
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.problem import Problem
+from tidewheel.server.wire.validation import Problem
 
 Document = dict[str, Any]
 _REF = "#/components/schemas/{name}"

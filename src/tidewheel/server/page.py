@@ -10,7 +10,7 @@ from typing import get_args, get_origin
 import msgspec
 
 from tidewheel.server.routes import Needs, Route
-from tidewheel.server.wire.forms import field_names
+from tidewheel.server.wire.validation import field_names
 
 _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tidewheel: REST API</title>

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from tidewheel.api.tasks import QueueView, WorkerView
 from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.core.queue.views import QueueView, WorkerView
 from tidewheel.quantities import show_duration
 from tidewheel.server.metrics import Seen
 from tidewheel.server.site import PLAIN_HEAD

@@ -8,8 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from tidewheel.api.tasks import Figure
 from tidewheel.core.queue.task import Instant, WorkerId
-from tidewheel.core.queue.views import Figure
 from tidewheel.store.rows import worker_number
 from tidewheel.store.run_facade import WritingScript
 from tidewheel.store.transaction import Result, Script

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, overload
 
 import msgspec
 
+from tidewheel.api.tasks import AttemptView, HistoryEntry, Task
 from tidewheel.core.queue.requests import Claimed, UsageSample
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Signal, Status
@@ -26,7 +27,6 @@ from tidewheel.core.queue.task import (
     TaskState,
     WorkerId,
 )
-from tidewheel.core.queue.views import AttemptView, HistoryEntry, TaskView
 from tidewheel.store.resource_rows import (
     RESOURCE_COLUMNS,
     columns_in,
@@ -219,7 +219,7 @@ def lease_rows(
     ]
 
 
-def task_view(row: Sequence[Any]) -> TaskView:
+def task_view(row: Sequence[Any]) -> Task:
     """From a TaskViewRow."""
     r = TaskViewRow._make(row)
     fields = r._asdict()
@@ -229,9 +229,10 @@ def task_view(row: Sequence[Any]) -> TaskView:
     for name in ("error_code", "error_args", "error_description"):
         del fields[name]
     status = Status(r.status)
-    return TaskView(
+    return Task(
         **fields
         | {
+            "spec_text": fields.pop("spec"),
             "status": status,
             "retry": retry_policy(r.retry),
             "armed": bool(r.armed),

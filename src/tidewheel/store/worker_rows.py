@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from tidewheel.api.tasks import WorkerView
 from tidewheel.core.queue.requests import Abilities, HostProcess
-from tidewheel.core.queue.views import WorkerView
 from tidewheel.store.resource_rows import resources
 
 

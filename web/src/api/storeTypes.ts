@@ -1,4 +1,4 @@
-/** What travels about the whole store: queues, tasks, workers, statistics, tokens. */
+/** What travels about the whole store. Written by web/write_types.py: do not edit. */
 import type { Counts, Scope } from "./types";
 
 export interface Resources {
@@ -6,6 +6,16 @@ export interface Resources {
   memory_bytes: number;
   gpu: number;
   labels: string[];
+  nodes: number;
+  exclusive: boolean;
+  buffer_bytes: number;
+}
+
+export interface QueueLimit {
+  key: string;
+  concurrency_max: number | null;
+  rate_max: number | null;
+  rate_seconds: number;
 }
 
 export interface QueueFacts {
@@ -14,12 +24,17 @@ export interface QueueFacts {
   aging: boolean;
   fence_kill: boolean;
   lease_seconds: number;
-  limits: { key: string; concurrency_max: number | null; rate_max: number | null; rate_seconds: number }[];
+  limits: QueueLimit[];
   counts: Counts;
   oldest_ready_seconds: number | null;
 }
 
-/** A task of the queue, with or without a run. */
+export interface TaskFailure {
+  code: string;
+  args?: unknown;
+  description: string;
+}
+
 export interface StoredTask {
   id: string;
   seq: number;
@@ -47,13 +62,13 @@ export interface StoredTask {
   limit_key: string | null;
   armed: boolean;
   open_needs: number;
-  withdrawn: boolean; // ready, but its run was let go
+  withdrawn: boolean;
   owner: string | null;
   created_at: string;
   updated_at: string;
   due_at: string | null;
   deadline_at: string | null;
-  errors: { code: string; description: string }[];
+  errors: TaskFailure[];
 }
 
 export interface StoredAttempt {
@@ -64,14 +79,18 @@ export interface StoredAttempt {
   ended_at: string | null;
   ended_by: string | null;
   exit_status: number | null;
-  error: { code: string; description: string } | null;
+  error: TaskFailure | null;
+  metrics?: unknown;
+  metrics_text?: string;
 }
 
 export interface WorkerFacts {
   id: string;
   name: string;
   host: string;
+  boot_id: string;
   pid: number;
+  started: number;
   queues: string[];
   slots: number;
   leases: number;
@@ -82,6 +101,7 @@ export interface WorkerFacts {
   trouble: string | null;
   commands: boolean;
   handlers: string[] | null;
+  bare: boolean;
 }
 
 export interface Quantiles {
@@ -104,14 +124,12 @@ export interface Statistics {
   cpu_used_percent: Quantiles | null;
 }
 
-/** A call that changed something, and who called. */
 export interface AuditEntry {
   number: number;
   at: string | null;
   token: number | null;
   who: string;
   client: string;
-  /** What was done, for people. */
   words: string;
   verb: string;
   target: string;

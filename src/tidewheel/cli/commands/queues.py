@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from tidewheel.cli.documents import queue_document
+from tidewheel.api.tasks import QueueView
+from tidewheel.api.wire import document
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.printing import Row, note, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 from tidewheel.core.queue.limits import EACH_KEY, Limit
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.views import QueueView
 from tidewheel.quantities import show_duration
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.client.submitting import QueueChanges
+    from tidewheel.client.write_api import QueueChanges
 
 HEADERS = ("QUEUE", "STATE", "WAITING", "READY", "RUNNING", "OLDEST", "LEASE", "SETTINGS")
 
@@ -75,7 +75,7 @@ def command(session: Session, name: str | None, **options: Unpack[Options]) -> i
     ask = session.ask_to_write if changing else session.ask
     views = ask(lambda client: _apply(client, name, options if changing else None))
     if session.as_json:
-        say_json({"queues": [queue_document(view) for view in views]})
+        say_json({"queues": [document(view) for view in views]})
     elif not views:
         note("no queue has open tasks or settings; tasks make theirs as they are submitted")
     else:

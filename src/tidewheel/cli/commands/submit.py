@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TextIO
@@ -17,8 +18,10 @@ from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
 
 if TYPE_CHECKING:
+    from tidewheel.api.tasks import Task
     from tidewheel.client import AsyncClient
-    from tidewheel.client.results import Batch, Task
+    from tidewheel.client.results import Batch
+    from tidewheel.core.queue.requests import Submitted
 
 # Options that are fields of the task under another name.
 _FIELDS = {
@@ -180,10 +183,10 @@ async def _submit_one(
         await _say_reasons(client, submitted.id)
     [task] = await _wait(client, session, [submitted.id])
     if session.as_json:
-        from tidewheel.cli.documents import task_document
+        from tidewheel.api.wire import document
 
-        document = task_document(task)
-        say_json({"id": submitted.id, "created": submitted.created, "task": document})
+        told = {"id": submitted.id, "created": submitted.created, "task": document(task)}
+        say_json(told)
     return _exit_status([task])
 
 
@@ -194,9 +197,7 @@ async def _submit_many(
     batch = await client.submit_many(tasks, atomic=atomic)
     refused = len(batch.failed) + len(batch.invalid)
     if session.as_json:
-        from tidewheel.cli.documents import batch_document
-
-        say_json(batch_document(batch, lines))
+        say_json(_batch(batch, lines))
     else:
         _say_batch(batch, lines)
     ids = [*batch.inserted, *batch.present]
@@ -248,3 +249,24 @@ async def _wait(client: AsyncClient, session: Session, ids: list[Any]) -> list[T
 def _exit_status(tasks: list[Task]) -> int:
     succeeded = all(task.status == "succeeded" for task in tasks)
     return ExitCode.DONE if succeeded else ExitCode.FAILED
+
+
+def _batch(batch: Batch, lines: Mapping[str, int]) -> dict[str, object]:
+    """What became of many tasks; the refused ones with their line in the file."""
+    return {
+        "inserted": list(batch.inserted),
+        "present": list(batch.present),
+        "failed": [_refusal(one, lines) for one in batch.failed],
+        "invalid": [_refusal(one, lines) for one in batch.invalid],
+    }
+
+
+def _refusal(one: Submitted, lines: Mapping[str, int]) -> dict[str, object]:
+    """Why a task was not stored."""
+    assert one.refused is not None
+    return {
+        "line": lines.get(one.id),
+        "id": one.id,
+        "code": one.refused.code,
+        "message": str(one.refused),
+    }

@@ -9,8 +9,8 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
+    from tidewheel.api.tasks import Task
     from tidewheel.client import AsyncClient
-    from tidewheel.client.results import Task
 
 
 @session_command("task")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from tidewheel.cli.documents import task_document
+from tidewheel.api.tasks import Task
+from tidewheel.api.wire import document
 from tidewheel.cli.printing import (
     Cell,
     Row,
@@ -25,14 +26,13 @@ from tidewheel.cli.printing import (
     say_table,
 )
 from tidewheel.cli.session import Session, session_command
-from tidewheel.client.results import Task
 from tidewheel.core.queue.task import TaskId
 from tidewheel.quantities import show_duration
 from tidewheel.vocabulary import Vocabulary, banyan_task, scylla_task
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.client.filters import Filters
+    from tidewheel.client.fields import Filters
 
 WATCH_SECONDS = 0.5
 WORK_LENGTH_MAX = 60
@@ -95,7 +95,7 @@ async def _list(
         documents = [await foreign_document(client, task.id, words) for task in tasks]
         say_json({"tasks": documents, "next_before": following})
     elif session.as_json:
-        documents = [task_document(task) for task in tasks]
+        documents = [document(task) for task in tasks]
         say_json({"tasks": documents, "next_before": following})
     elif not tasks:
         note(
@@ -174,7 +174,7 @@ async def _watch(client: AsyncClient, session: Session, limit: int, filters: Fil
             if seen.get(task.id) != task.updated_at:
                 seen[task.id] = task.updated_at
                 if session.as_json:
-                    say(json_line(task_document(task)))
+                    say(json_line(document(task)))
                 else:
                     work = safe(work_text(task))
                     say(f"{safe(task.id)}  {status_cell(task)}  {task.progress:.0%}  {work}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 import click
 
+from tidewheel.api.wire import document
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.printing import Row, note, safe, say, say_json, say_table
 from tidewheel.cli.session import Session, session_command
@@ -88,7 +89,7 @@ def _create(session: Session, name: str, options: Options) -> int:
         lambda client: make_token(_store(client), name, grant, options["lasts"])
     )
     if session.as_json:
-        say_json({"token": text, "stored": _document(view)})
+        say_json({"token": text, "stored": document(view)})
     else:
         say(text)
         revoke = f"tidewheel token revoke {view.number}"
@@ -104,7 +105,7 @@ def _list(session: Session) -> int:
 
     tokens, now = session.ask(look)
     if session.as_json:
-        say_json({"tokens": [_document(view) for view in tokens]})
+        say_json({"tokens": [document(view) for view in tokens]})
     elif not tokens:
         note("no tokens; make one: tidewheel token create NAME --scope admin")
     else:
@@ -119,7 +120,7 @@ def _revoke(session: Session, number: str) -> int:
         )
     view = session.ask(lambda client: _store(client).revoke_token(int(number)))
     if session.as_json:
-        say_json(_document(view))
+        say_json(document(view))
     else:
         note(f"token {view.number} ({safe(view.name)}) opens nothing any more")
     return 0
@@ -158,18 +159,3 @@ def _row(view: TokenView, now: Instant) -> Row:
         time_text(view.expires_at) or "",
         state if view.revoked_at is None else "revoked",
     )
-
-
-def _document(view: TokenView) -> dict[str, object]:
-    return {
-        "number": view.number,
-        "kind": view.kind.value,
-        "name": view.name,
-        "scopes": sorted(view.grant.scopes),
-        "queues": list(view.grant.queues),
-        "workflows": list(view.grant.workflows),
-        "created_at": time_text(view.created_at),
-        "expires_at": time_text(view.expires_at),
-        "used_at": time_text(view.used_at),
-        "revoked_at": time_text(view.revoked_at),
-    }

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.documents import worker_document
+from tidewheel.api.wire import document
 from tidewheel.cli.printing import Row, note, safe, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 from tidewheel.quantities import show_duration, show_size
 from tidewheel.services.explain import SILENT_SECONDS
 
 if TYPE_CHECKING:
+    from tidewheel.api.tasks import WorkerView
     from tidewheel.client import AsyncClient
-    from tidewheel.core.queue.views import WorkerView
 
 DROP = ("BUFFER", "NODES", "GPU", "LABELS", "MEMORY", "CORES", "NAME")
 HEADERS = (
@@ -39,7 +39,7 @@ def command(session: Session, *, show_all: bool) -> int:
     """List workers, newest first."""
     workers, now = session.ask(lambda client: _look(client, show_all=show_all))
     if session.as_json:
-        say_json({"workers": [worker_document(worker) for worker in workers]})
+        say_json({"workers": [document(worker) for worker in workers]})
     elif not workers:
         note("no workers; start one: tidewheel worker")
     else:

@@ -68,8 +68,8 @@ class TaskError:
     """Why a task failed, in seed 002's form; ``args`` is JSON text."""
 
     code: str
-    description: str
     args: str = "{}"
+    description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,18 +11,18 @@ from typing import Annotated
 
 import msgspec
 
+from tidewheel.api.wire import Out, answer, out_type, write
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import HeldLease
+from tidewheel.core.queue.requests import Claimed, HeldLease
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, Refused
 from tidewheel.server.call import Call
 from tidewheel.server.refusals import NotAllowed
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.forms import In, Out
-from tidewheel.server.wire.reports import LostAttempt
-from tidewheel.server.wire.tasks import ClaimedOut, claimed_out
+from tidewheel.server.wire.validation import In
+from tidewheel.server.wire.workers import LostAttempt
 
 
 class OrphansQuery(In):
@@ -32,20 +32,7 @@ class OrphansQuery(In):
     boot_id: Annotated[str, msgspec.Meta(max_length=256)]
 
 
-class HeldOut(Out):
-    """A lease, and the process that holds it."""
-
-    task: ClaimedOut
-    owner: str
-    host: str
-    boot_id: str
-    pid: int
-    started: float
-    messages: int
-
-
-class OrphansOut(Out):
-    leases: list[HeldOut]
+OrphansOut = answer("OrphansOut", leases=list[HeldLease])
 
 
 class AdoptIn(In):
@@ -73,20 +60,7 @@ async def orphans(call: Call) -> object:
     owners = {lease.owner for lease in found}
     own = {owner for owner in owners if await call.speaks_for(owner)}
     shown = [one for one in found if one.owner in own and call.covers(one.task.queue)]
-    return OrphansOut(leases=[_held_out(one) for one in shown])
-
-
-def _held_out(lease: HeldLease) -> HeldOut:
-    process = lease.process
-    return HeldOut(
-        task=claimed_out(lease.task),
-        owner=lease.owner,
-        host=process.host,
-        boot_id=process.boot_id,
-        pid=process.pid,
-        started=process.started,
-        messages=lease.messages,
-    )
+    return write({"leases": shown})
 
 
 async def adopt(call: Call) -> object:
@@ -96,7 +70,7 @@ async def adopt(call: Call) -> object:
     holder = Holder(
         task_id=TaskId(call.path["id"]), attempt=form.attempt, worker=WorkerId(form.owner)
     )
-    return claimed_out(await call.store.adopt(holder, WorkerId(form.worker)))
+    return write(await call.store.adopt(holder, WorkerId(form.worker)))
 
 
 async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
@@ -137,7 +111,7 @@ ROUTES = (
         handler=adopt,
         says="Take over the lease of a worker that died; the attempt stays.",
         body=AdoptIn,
-        answers=ClaimedOut,
+        answers=out_type(Claimed),
         audited=False,  # in the history of the task
     ),
     Route(

@@ -15,8 +15,8 @@ from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.resources.reports import tell
 from tidewheel.server.routes import API, Handler, Needs, Route, queue_of_task
-from tidewheel.server.wire.forms import In
-from tidewheel.server.wire.reports import Bytes, Percent, StatusOut
+from tidewheel.server.wire.validation import In
+from tidewheel.server.wire.workers import Bytes, Percent, StatusOut
 from tidewheel.vocabulary import execution_info
 
 FIELDS = (

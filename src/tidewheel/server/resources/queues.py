@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tidewheel.client.asynchronous import AsyncClient
+from tidewheel.api.tasks import QueueView
+from tidewheel.api.wire import answer, out_type, write
+from tidewheel.client.async_client import AsyncClient
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
@@ -20,34 +22,40 @@ from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Call
 from tidewheel.server.listening import Listening
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
-from tidewheel.server.wire.queues import (
-    QueueIn,
-    QueueOut,
-    QueuesOut,
-    ReadyQueuesOut,
-    queue_out,
-)
-from tidewheel.server.wire.reports import ClaimIn, ClaimsOut
-from tidewheel.server.wire.tasks import claimed_out
+from tidewheel.server.wire.workers import ClaimIn, QueueIn
 
 POLL_SECONDS = 5.0  # a wake-up may be lost; this bounds the wait
 DUE_SECONDS_MIN = 0.001  # to ask sooner would be in vain
 CLAIM_SECONDS_MAX = 100.0  # longer than a claim may wait
 
+QueueOut = out_type(QueueView)
+QueuesOut = answer("QueuesOut", queues=list[QueueView])
+ReadyQueuesOut = answer(
+    "ReadyQueuesOut",
+    queues=list[str],
+    priorities=dict[str, int],  # the highest of each
+)
+ClaimsOut = answer(
+    "ClaimsOut",
+    "None is no error.",
+    tasks=list[Claimed],
+    next_due_s=(float | None, None),  # of a delayed task, if nothing else comes before
+)
+
 
 async def list_queues(call: Call) -> object:
     found = await call.store.queues()
-    return QueuesOut(queues=[queue_out(view) for view in found if call.covers(view.queue)])
+    return write({"queues": [view for view in found if call.covers(view.queue)]})
 
 
 async def list_ready_queues(call: Call) -> object:
     found = await call.store.ready_queues()
     seen = {queue: priority for queue, priority in found.items() if call.covers(queue)}
-    return ReadyQueuesOut(queues=list(seen), priorities=seen)
+    return {"queues": list(seen), "priorities": seen}
 
 
 async def get_queue(call: Call) -> object:
-    return queue_out(await AsyncClient(call.store).queue(call.path["queue"]))
+    return write(await AsyncClient(call.store).queue(call.path["queue"]))
 
 
 async def pause(call: Call) -> object:
@@ -87,8 +95,7 @@ async def claim(call: Call) -> object:
     )
     wait = min(form.wait_s, call.settings.wait_seconds_max)
     found = await _claim_or_wait(call, request, wait)
-    tasks = [claimed_out(task) for task in found]
-    return ClaimsOut(tasks=tasks, next_due_s=found.next_due_seconds)
+    return write({"tasks": list(found), "next_due_s": found.next_due_seconds})
 
 
 async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> ClaimedTasks:

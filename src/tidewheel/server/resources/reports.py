@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tidewheel.api.wire import out_type, write
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.lease import LeaseAnswer as BeatAnswer
-from tidewheel.core.queue.requests import Beat, Report, Reported
+from tidewheel.core.queue.requests import Beat, Claimed, Report, Reported
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskId, WorkerId
@@ -16,7 +17,6 @@ from tidewheel.errors import LeaseLost, WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.problems import problem
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.tasks import ClaimedOut, claimed_out
 from tidewheel.server.wire.workers import (
     BeatIn,
     BeatOut,
@@ -58,7 +58,7 @@ async def claim(call: Call) -> object:
     form = call.body_as(ClaimTaskIn)
     task = await call.found_task()
     taken = await call.store.claim_by_id(task.id, WorkerId(form.worker), form.lease_s)
-    return claimed_out(taken)
+    return write(taken)
 
 
 async def started(call: Call) -> object:
@@ -151,7 +151,7 @@ def _reporting(name: str, body: type, handler: Handler, answers: type, says: str
 
 
 ROUTES = (
-    _reporting("claim", ClaimTaskIn, claim, ClaimedOut, "Lease this task."),
+    _reporting("claim", ClaimTaskIn, claim, out_type(Claimed), "Lease this task."),
     _reporting("started", HolderIn, started, StatusOut, "The work has begun."),
     _reporting("heartbeat", BeatIn, heartbeat, BeatOut, "Extend the lease; 409 if it is lost."),
     _reporting("outputs", MessagesIn, outputs, StatusOut, "Messages and outputs, numbered."),

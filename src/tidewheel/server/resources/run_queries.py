@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from tidewheel.server.log_parts import PartQuery
-from tidewheel.server.wire.forms import In
+from tidewheel.server.wire.validation import In
 
 WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]

@@ -15,7 +15,7 @@ from tidewheel.core.queue.statistics import (
 )
 from tidewheel.server.call import Call
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.forms import In, Out
+from tidewheel.server.wire.validation import In, Out
 
 
 class StatisticsQuery(In):

@@ -8,44 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidewheel.api.tasks import Task
+from tidewheel.api.wire import answer, out_type, write
 from tidewheel.client.fields import amendment
-from tidewheel.client.filters import task_filter
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import Report
+from tidewheel.core.queue.requests import Cancelled, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.refusals import BadRequest, NotAllowed
 from tidewheel.server.resources.reports import tell
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
-from tidewheel.server.wire.changes import TaskPatch
-from tidewheel.server.wire.forms import Out
-from tidewheel.server.wire.tasks import (
-    CancelIn,
-    CancelledOut,
-    FilterIn,
-    TaskOut,
-    cancelled_out,
-    task_out,
-)
+from tidewheel.server.wire.tasks import CancelIn, FilterIn, TaskPatch, filter_of
 from tidewheel.vocabulary import Vocabulary, statuses_named
 
-
-class CancelledMany(Out):
-    cancelled: list[CancelledOut]
+TaskOut = out_type(Task)
+CancelledOut = out_type(Cancelled)
+CancelledMany = answer("CancelledMany", cancelled=list[Cancelled])
 
 
 async def arm(call: Call) -> object:
-    return task_out(await call.store.arm((await call.found_task()).id))
+    return write(await call.store.arm((await call.found_task()).id))
 
 
 async def cancel(call: Call) -> object:
     [one] = await call.store.cancel([(await call.found_task()).id])
-    return cancelled_out(one)
+    return write(one)
 
 
 # ---- many at once ----
@@ -76,19 +67,10 @@ async def cancel_many(call: Call) -> object:
         done = await call.store.cancel([TaskId(one) for one in form.ids])
     else:
         assert form.filter is not None
-        given = form.filter
-        which = task_filter(
-            status=given.status,
-            queue=given.queue,
-            worker=given.worker,
-            tag=given.tag,
-            name=given.name,
-            estimated_runtime_seconds_max=given.estimated_runtime_seconds_max,
-            memory_bytes_min=given.memory_bytes_min,
-        )
+        which = filter_of(form.filter)
         done = await call.store.cancel_matching(which, form.count_max)
     call.targets += [f"{len(done)} tasks", *(one.id for one in done[:5])]
-    return CancelledMany(cancelled=[cancelled_out(one) for one in done])
+    return write({"cancelled": done})
 
 
 # ---- PATCH ----
@@ -125,10 +107,10 @@ async def patch(call: Call) -> object:
         await call.store.amend(task.id, amendment(task.id, changes))
     if form.word is not None:
         await _transition(call, task, form)
-    return task_out(await call.store.get(task.id))
+    return write(await call.store.get(task.id))
 
 
-async def _transition(call: Call, task: TaskView, form: TaskPatch) -> None:
+async def _transition(call: Call, task: Task, form: TaskPatch) -> None:
     assert form.word is not None
     match _wanted(form.word):
         case Status.READY:
@@ -143,14 +125,14 @@ async def _transition(call: Call, task: TaskView, form: TaskPatch) -> None:
             raise WrongStatus(task.id, "going back to waiting", task.status, [])
 
 
-async def _claim(call: Call, task: TaskView, form: TaskPatch) -> None:
+async def _claim(call: Call, task: Task, form: TaskPatch) -> None:
     worker = form.execution_info.worker if form.execution_info else None
     if worker is None:
         raise BadRequest(["execution_info.worker is missing: who claims it?"])
     await call.store.claim_by_id(task.id, await call.require_worker(worker))
 
 
-async def _cancel_or_confirm(call: Call, task: TaskView, form: TaskPatch) -> None:
+async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
     """Its worker says that a task it was told to cancel has ended; others ask for that."""
     if task.status is Status.CANCELLING and await call.speaks_for(task.owner):
         holder = await _holder(call, task, form)
@@ -161,7 +143,7 @@ async def _cancel_or_confirm(call: Call, task: TaskView, form: TaskPatch) -> Non
         raise NotAllowed("a worker cancels nothing by itself; fail or yield it instead")
 
 
-async def _holder(call: Call, task: TaskView, form: TaskPatch) -> Holder:
+async def _holder(call: Call, task: Task, form: TaskPatch) -> Holder:
     """The lease that is reported on: the one named, else the live one."""
     info = form.execution_info
     worker = (info.worker if info else None) or task.owner

@@ -7,9 +7,16 @@ from typing import Annotated
 
 import msgspec
 
-from tidewheel.api.tasks import HistoryEntry, Task
+from tidewheel.api.tasks import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    Task,
+    UsageView,
+)
+from tidewheel.api.wire import answer, json_value, out_type, write
 from tidewheel.client.async_client import AsyncClient
-from tidewheel.client.fields import task_filter
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.requests import KeysetPage
@@ -21,37 +28,21 @@ from tidewheel.server.job_rules import own_task
 from tidewheel.server.log_parts import PartQuery, log_answer
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
-from tidewheel.server.wire import tasks as wire
-from tidewheel.server.wire.tasks import TaskPage, TaskPart
-from tidewheel.server.wire.validation import In, Out, field_names
+from tidewheel.server.wire.tasks import (
+    TaskListQuery,
+    TaskPage,
+    TaskPart,
+    TaskQuery,
+    WhyOut,
+    filter_of,
+)
+from tidewheel.server.wire.validation import In, field_names
 from tidewheel.services.explain import reasons
 from tidewheel.vocabulary import FIELD_WORDS, Vocabulary, banyan_task, scylla_task
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 SPEC = ("spec", "spec_text")  # left out of lists unless it is asked for: it may be large
-
-
-class OneQuery(In):
-    """Whose words, and which fields."""
-
-    vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
-    fields: str | None = None  # names, separated by commas
-
-
-class ListQuery(OneQuery):
-    """Which tasks; everything given must match."""
-
-    status: str | None = None  # any of several, separated by commas, in any vocabulary
-    queue: str | None = None
-    worker: str | None = None
-    tag: str | None = None
-    name: str | None = None
-    run: str | None = None
-    estimated_runtime_seconds_max: float | None = None
-    memory_bytes_min: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
-    limit: Count = 100
-    before: Number | None = None
 
 
 class HistoryQuery(In):
@@ -67,51 +58,38 @@ class LogQuery(PartQuery):
     attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
 
 
-class HistoryPage(Out):
-    """Oldest first; ``next`` is what ``after`` is for the page after."""
-
-    history: list[wire.HistoryOut]
-    next: int | None
-
-
-class AttemptsOut(Out):
-    attempts: list[wire.AttemptOut]
-
-
-class OutputsOut(Out):
-    """What the jobs said, and the object that the task hands to those after it."""
-
-    outputs: list[wire.OutputOut]
-    values: msgspec.Raw  # null if it hands on nothing
-
-
-class SeriesOut(Out):
-    usage: list[wire.UsageOut]
-
-
-class GraphOut(Out):
-    """What the task waits for, and what waits for it."""
-
-    edges: list[wire.EdgeOut]
+HistoryPage = answer(
+    "HistoryPage",
+    "Oldest first; ``next`` is what ``after`` is for the page after.",
+    history=list[HistoryEntry],
+    next=int | None,
+)
+AttemptsOut = answer("AttemptsOut", attempts=list[AttemptView])
+OutputsOut = answer(
+    "OutputsOut",
+    "What the jobs said, and the object that the task hands to those after it.",
+    outputs=list[OutputView],
+    values=msgspec.Raw,  # null if it hands on nothing
+)
+SeriesOut = answer("SeriesOut", usage=list[UsageView])
+GraphOut = answer(
+    "GraphOut", "What the task waits for, and what waits for it.", edges=list[EdgeView]
+)
 
 
 async def queue_asked(call: Call) -> Iterable[str]:
     """The queue of the filter; without one, the handler shows what the caller may see."""
-    query = call.query_as(ListQuery)
+    query = call.query_as(TaskListQuery)
     return () if query.queue is None else (query.queue,)
 
 
 async def list_tasks(call: Call) -> object:
-    query = call.query_as(ListQuery)
-    which = task_filter(
+    query = call.query_as(TaskListQuery)
+    which = filter_of(
+        query,
         status=query.status.split(",") if query.status else None,
         queue=await _queue_filter(call, query),
-        worker=query.worker,
-        tag=query.tag,
-        name=query.name,
         vocabulary=query.vocabulary,
-        estimated_runtime_seconds_max=query.estimated_runtime_seconds_max,
-        memory_bytes_min=query.memory_bytes_min,
     )
     found = await call.store.list_tasks(
         which, KeysetPage(count=query.limit, before=query.before)
@@ -123,7 +101,7 @@ async def list_tasks(call: Call) -> object:
     return _told({"tasks": told, "next": following}, query.vocabulary)
 
 
-async def _queue_filter(call: Call, query: ListQuery) -> str | None:
+async def _queue_filter(call: Call, query: TaskListQuery) -> str | None:
     if query.run is None:
         return query.queue
     run = await call.store.find_run(query.run)
@@ -134,13 +112,13 @@ async def _queue_filter(call: Call, query: ListQuery) -> str | None:
 
 
 async def get_task(call: Call) -> object:
-    query = call.query_as(OneQuery)
+    query = call.query_as(TaskQuery)
     task = await call.found_task()
     told = await _document(call, task, query.vocabulary, _fields(query))
     return _told(told, query.vocabulary)
 
 
-def _fields(query: OneQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...]:
+def _fields(query: TaskQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Which fields are shown; a name that is none is refused."""
     known = _known_fields(query.vocabulary)
     if query.fields is None:
@@ -158,7 +136,7 @@ def _known_fields(vocabulary: Vocabulary) -> tuple[str, ...]:
 
 
 _FIELDS = {
-    Vocabulary.TIDEWHEEL: tuple(field_names(wire.TaskOut)),
+    Vocabulary.TIDEWHEEL: tuple(field_names(out_type(Task))),
     Vocabulary.SCYLLA: (
         *("id", "spec", "queue", "priority", "status", "eligible", "progress"),
         *("created_at", "updated_at", "errors", "owner", "deadline_at", "history"),
@@ -176,7 +154,7 @@ async def _document(
 ) -> dict[str, object]:
     """A task in somebody's words; what nobody asked for is not looked up."""
     if vocabulary is Vocabulary.TIDEWHEEL:
-        out = wire.task_out(task)
+        out = write(task)
         told = {name: getattr(out, name) for name in fields}
         return {name: value for name, value in told.items() if value is not msgspec.UNSET}
     speak = _scylla if vocabulary is Vocabulary.SCYLLA else _banyan
@@ -215,37 +193,34 @@ async def history(call: Call) -> object:
     task = await call.found_task()
     found = await call.store.history(task.id, query.after, query.limit)
     following = found[-1].seq if len(found) == query.limit else None
-    return HistoryPage(history=[wire.history_out(one) for one in found], next=following)
+    return write({"history": found, "next": following})
 
 
 async def attempts(call: Call) -> object:
     found = await call.store.attempts(TaskId(call.path["id"]))
-    return AttemptsOut(attempts=[wire.attempt_out(one) for one in found])
+    return write({"attempts": found})
 
 
 async def outputs(call: Call) -> object:
     task_id = TaskId(call.path["id"])
     found = await call.store.outputs(task_id)
     values = await call.store.values_of([task_id])
-    return OutputsOut(
-        outputs=[wire.output_out(one) for one in found],
-        values=wire.raw(values.get(task_id)),
-    )
+    return write({"outputs": found, "values": json_value(values.get(task_id))})
 
 
 async def usage(call: Call) -> object:
     found = await call.store.usage(TaskId(call.path["id"]))
-    return SeriesOut(usage=[wire.usage_out(one) for one in found])
+    return write({"usage": found})
 
 
 async def graph(call: Call) -> object:
     found = await call.store.edges(TaskId(call.path["id"]))
-    return GraphOut(edges=[wire.edge_out(one) for one in found])
+    return write({"edges": found})
 
 
 async def why(call: Call) -> object:
     task = await call.found_task()
-    return wire.WhyOut(id=task.id, reasons=await reasons(call.store, task.id))
+    return WhyOut(id=task.id, reasons=await reasons(call.store, task.id))
 
 
 async def log(call: Call) -> object:
@@ -268,7 +243,7 @@ _PARTS = (
     ("outputs", outputs, OutputsOut, "Messages, outputs in order, and values for later tasks."),
     ("usage", usage, SeriesOut, "What the task used over time."),
     ("graph", graph, GraphOut, "What the task waits for, and what waits for it."),
-    ("why", why, wire.WhyOut, "Why the task does not run, in words."),
+    ("why", why, WhyOut, "Why the task does not run, in words."),
 )
 ROUTES = (
     Route(
@@ -277,7 +252,7 @@ ROUTES = (
         guard=Needs(scopes=(Scope.READ,), queues=queue_asked),
         handler=list_tasks,
         says="Tasks, newest first, page by page; specs only if fields= names them.",
-        query=ListQuery,
+        query=TaskListQuery,
         answers=TaskPage,
     ),
     Route(
@@ -286,7 +261,7 @@ ROUTES = (
         guard=_READS,
         handler=get_task,
         says="One task.",
-        query=OneQuery,
+        query=TaskQuery,
         answers=TaskPart,
     ),
     Route(

@@ -6,24 +6,25 @@ from typing import Annotated
 
 import msgspec
 
+from tidewheel.api.wire import answer, out_type, write
 from tidewheel.client.tokens import make_token
-from tidewheel.core.queue.access import NewToken, Scope, grant_of
+from tidewheel.core.queue.access import NewToken, Scope, TokenView, grant_of
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.refusals import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.forms import In
-from tidewheel.server.wire.tokens import (
-    AuditPage,
-    NewTokenOut,
-    TokenIn,
-    TokenOut,
-    TokensOut,
-    audit_out,
-    token_out,
-)
+from tidewheel.server.wire.tokens import AuditPage, TokenIn, audit_out
+from tidewheel.server.wire.validation import In
 
 DIGITS_MAX = 18
+TokenOut = out_type(TokenView)
+NewTokenOut = answer(
+    "NewTokenOut",
+    "A new token; ``token`` is shown this once, and null if the caller knows it already.",
+    token=str | None,
+    stored=TokenView,
+)
+TokensOut = answer("TokensOut", tokens=list[TokenView])
 
 
 class AuditQuery(In):
@@ -46,18 +47,18 @@ async def create(call: Call) -> object:
     call.targets.append(f"token {view.number}")
     # Not kept for a repeated request: what is shown once is stored nowhere.
     call.key = None
-    return Answer(body=NewTokenOut(token=text, stored=token_out(view)), status=201)
+    return Answer(body=write({"token": text, "stored": view}), status=201)
 
 
 async def list_tokens(call: Call) -> object:
-    return TokensOut(tokens=[token_out(view) for view in await call.store.tokens()])
+    return write({"tokens": await call.store.tokens()})
 
 
 async def revoke(call: Call) -> object:
     text = call.path["number"]
     if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
         raise BadRequest([f"number is {text[:100]!r}; accepted is a whole number"])
-    return token_out(await call.store.revoke_token(int(text)))
+    return write(await call.store.revoke_token(int(text)))
 
 
 async def audit(call: Call) -> object:

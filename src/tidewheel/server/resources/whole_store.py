@@ -6,16 +6,15 @@ from typing import Annotated
 
 import msgspec
 
+from tidewheel.api.tasks import Task, Violation
+from tidewheel.api.wire import Out, answer, time_text, write
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.statistics import ATTEMPTS_MAX, EndedAttempt
 from tidewheel.core.queue.task import TaskId
-from tidewheel.core.queue.views import Violation
 from tidewheel.server.admission import Urgency
 from tidewheel.server.call import Call
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
-from tidewheel.server.wire.forms import In, Out
-from tidewheel.server.wire.tasks import TaskOut, task_out
-from tidewheel.vocabulary import time_text
+from tidewheel.server.wire.validation import In
 
 
 class IdsIn(In):
@@ -36,10 +35,7 @@ class EndedQuery(In):
     limit: Annotated[int, msgspec.Meta(ge=1, le=ATTEMPTS_MAX)] = 1_000
 
 
-class TasksOut(Out):
-    """Tasks with every field."""
-
-    tasks: list[TaskOut]
+TasksOut = answer("TasksOut", "Tasks with every field.", tasks=list[Task])
 
 
 class EndedOut(Out):
@@ -64,12 +60,12 @@ class ViolationsOut(Out):
 async def get_many(call: Call) -> object:
     found = await call.store.get_many([TaskId(one) for one in call.body_as(IdsIn).ids])
     call.require_queues({task.queue for task in found})
-    return TasksOut(tasks=[task_out(task) for task in found])
+    return write({"tasks": found})
 
 
 async def peek(call: Call) -> object:
     found = await call.store.peek(call.path["queue"], call.query_as(PeekQuery).count)
-    return TasksOut(tasks=[task_out(task) for task in found])
+    return write({"tasks": found})
 
 
 async def ended_attempts(call: Call) -> object:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidewheel.api.tasks import WorkerView
+from tidewheel.api.wire import answer, write
 from tidewheel.core.queue.access import Scope, is_pattern
 from tidewheel.core.queue.requests import Abilities, HostProcess, NewWorker
 from tidewheel.core.queue.submission import name_finding
@@ -16,8 +18,6 @@ from tidewheel.server.wire.workers import (
     TroubleIn,
     WorkerIdOut,
     WorkerIn,
-    WorkersOut,
-    worker_out,
 )
 
 
@@ -25,6 +25,9 @@ class WorkersQuery(In):
     """Whether those that stopped are shown, too."""
 
     all: bool = False
+
+
+WorkersOut = answer("WorkersOut", workers=list[WorkerView])
 
 
 async def queues_served(call: Call) -> Iterable[str]:
@@ -77,7 +80,7 @@ def _each(what: str, texts: Iterable[str]) -> list[tuple[str, str]]:
 
 async def list_workers(call: Call) -> object:
     found = await call.store.workers(live_only=not call.query_as(WorkersQuery).all)
-    return WorkersOut(workers=[worker_out(one) for one in found if call.sees(one)])
+    return write({"workers": [one for one in found if call.sees(one)]})
 
 
 async def stop(call: Call) -> object:

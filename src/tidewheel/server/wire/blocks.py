@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tidewheel.core.operator.blocks import BLOCKS_MAX, OBJECTS_MAX, PRIORITY_MAX, PRIORITY_MIN
-from tidewheel.server.wire.forms import In
+from tidewheel.server.wire.validation import In
 
 Named = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]

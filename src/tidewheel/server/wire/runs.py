@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition, StoredFile
-from tidewheel.server.wire.forms import Duration, In, Out
+from tidewheel.server.wire.validation import Duration, In, Out
 
 TEXT_BYTES_MAX = 5_000_000
 FILES_MAX = 10_000

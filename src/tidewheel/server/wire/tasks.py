@@ -1,31 +1,24 @@
-"""Tasks on their way in and out."""
+"""Describes what clients send about tasks, and what they are told of their submissions.
+
+Tasks themselves are the types of `api`. The words of Scylla (seed 002) and Banyan (seed 003)
+for a new task are translated here, too.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET
 
-from tidewheel.core.queue.requests import Cancelled, Claimed
-from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.retry import FixedDelays, RetryPolicy
-from tidewheel.core.queue.task import TaskError
-from tidewheel.core.queue.views import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    TaskView,
-    UsageView,
-)
-from tidewheel.server.wire.forms import Duration, In, Out, Size
-from tidewheel.vocabulary import time_text
+from tidewheel.api.tasks import Task
+from tidewheel.api.wire import Out, answer, part_type
+from tidewheel.client.fields import RESOURCE_FIELDS, task_filter
+from tidewheel.core.queue.requests import Submitted, TaskFilter
+from tidewheel.server.refusals import BadRequest
+from tidewheel.server.wire.validation import Duration, In, Problem, Size, field_names, read
+from tidewheel.vocabulary import Vocabulary
 
-NULL = msgspec.Raw(b"null")
 Text = Annotated[str, msgspec.Meta(max_length=256)]
-# What stands beside it as a text, where only that is the same letter by letter.
-JsonText = str | msgspec.UnsetType
 
 
 class Backoff(In):
@@ -73,72 +66,6 @@ class TaskIn(In):
     tag: Text | None = None
 
 
-class ResourcesOut(Out):
-    """What is asked or offered."""
-
-    cpu: float
-    memory_bytes: int
-    gpu: int
-    labels: list[str]
-    nodes: int
-    exclusive: bool
-    buffer_bytes: int
-
-
-class ErrorOut(Out):
-    """Why a task failed."""
-
-    code: str
-    args: msgspec.Raw
-    description: str
-
-
-class TaskOut(Out, kw_only=True):
-    """A task with every field; times are ISO 8601 in UTC."""
-
-    id: str
-    seq: int
-    queue: str
-    name: str | None
-    tag: str | None
-    status: str
-    progress: float
-    attempt: int
-    failures: int
-    lapses: int
-    max_retries: int
-    max_lapses: int
-    retry: dict[str, float | list[float]]
-    priority: int
-    command: str | None
-    handler: str | None
-    spec: msgspec.Raw
-    spec_text: JsonText = UNSET
-    resources: ResourcesOut
-    timeout_seconds: float | None
-    estimated_runtime_seconds: float | None
-    max_termination_seconds: float
-    unique_key: str | None
-    limit_key: str | None
-    armed: bool
-    open_needs: int
-    withdrawn: bool
-    owner: str | None
-    created_at: str | None
-    updated_at: str | None
-    due_at: str | None
-    deadline_at: str | None
-    errors: list[ErrorOut]
-
-
-class CancelledOut(Out):
-    """The answer to one request to cancel; again changes nothing."""
-
-    id: str
-    status: str
-    changed: bool
-
-
 class FilterIn(In):
     """Which tasks; everything given must match."""
 
@@ -151,6 +78,34 @@ class FilterIn(In):
     memory_bytes_min: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
 
 
+class TaskQuery(In):
+    """Whose words, and which fields."""
+
+    vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
+    fields: str | None = None  # names, separated by commas
+
+
+class TaskListQuery(TaskQuery):
+    """Which tasks; everything given must match."""
+
+    status: str | None = None  # any of several, separated by commas, in any vocabulary
+    queue: str | None = None
+    worker: str | None = None
+    tag: str | None = None
+    name: str | None = None
+    run: str | None = None
+    estimated_runtime_seconds_max: float | None = None
+    memory_bytes_min: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
+    before: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
+
+
+def filter_of(given: FilterIn | TaskListQuery, **instead: Any) -> TaskFilter:  # noqa: ANN401 - as `Filters` has them
+    """Returns the store's filter, with other values for some of its parts."""
+    asked = {name: getattr(given, name) for name in field_names(FilterIn)}
+    return task_filter(**{**asked, **instead})
+
+
 class CancelIn(In):
     """Either ids, or a filter; one that names nothing needs ``all``."""
 
@@ -160,64 +115,6 @@ class CancelIn(In):
     count_max: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000
 
 
-class HistoryOut(Out):
-    """One step of a task's life; ``signal`` is null for the creation."""
-
-    seq: int
-    at: str | None
-    signal: str | None
-    from_status: str | None = msgspec.field(name="from")
-    to_status: str = msgspec.field(name="to")
-    attempt: int
-    worker: str | None
-    progress: float
-
-
-class AttemptOut(Out, kw_only=True):
-    """One lease of a task."""
-
-    attempt: int
-    worker: str
-    claimed_at: str | None
-    started_at: str | None
-    ended_at: str | None
-    ended_by: str | None
-    exit_status: int | None
-    error: ErrorOut | None
-    metrics: msgspec.Raw
-    metrics_text: JsonText = UNSET
-
-
-class OutputOut(Out):
-    """A message, or an output if it has a name."""
-
-    attempt: int
-    number: int
-    at: str | None
-    text: str
-    output: str | None
-
-
-class UsageOut(Out):
-    """A point of a usage series."""
-
-    attempt: int
-    at: str | None
-    memory_bytes: int | None
-    cpu_percent: float | None
-    gpu_percent: float | None
-    gpu_memory_bytes: int | None
-
-
-class EdgeOut(Out):
-    """A dependency between two tasks."""
-
-    parent: str
-    child: str
-    output: str
-    state: str
-
-
 class WhyOut(Out):
     """Why a task does not run; empty if nothing holds it back."""
 
@@ -225,170 +122,188 @@ class WhyOut(Out):
     reasons: list[str]
 
 
-class ClaimedOut(Out, kw_only=True):
-    """A task handed to a worker, with all it needs; ``attempt`` belongs to every report."""
-
-    seq: int
-    id: str
-    queue: str
-    name: str | None
-    attempt: int
-    spec: msgspec.Raw
-    spec_text: JsonText = UNSET
-    command: str | None
-    handler: str | None
-    priority: int
-    deadline_at: str | None
-    lease_seconds: float
-    timeout_seconds: float | None
-    max_termination_seconds: float
-    resources: ResourcesOut
-    fence_kill: bool  # the job must end before its lease does
-    limited: bool  # others may wait for the place that its end leaves: name its queue as frees
-    run: int | None
-
-
-def raw(text: str | None) -> msgspec.Raw:
-    """Stored JSON as it is; nothing is null."""
-    return NULL if text is None else msgspec.Raw(text.encode())
-
-
-def json_text(text: str | None) -> JsonText:
-    """Where the JSON alone does not say it letter by letter: null, or with space around it."""
-    return UNSET if text is None or (text == text.strip() != "null") else text
-
-
-def resources_out(resources: Resources) -> ResourcesOut:
-    return ResourcesOut(
-        cpu=resources.cpu,
-        memory_bytes=resources.memory_bytes,
-        gpu=resources.gpu,
-        labels=sorted(resources.labels),
-        nodes=resources.nodes,
-        exclusive=resources.exclusive,
-        buffer_bytes=resources.buffer_bytes,
-    )
-
-
-def error_out(error: TaskError) -> ErrorOut:
-    return ErrorOut(code=error.code, args=raw(error.args), description=error.description)
-
-
-def retry_out(policy: RetryPolicy) -> dict[str, float | list[float]]:
-    if isinstance(policy, FixedDelays):
-        return {"delays": list(policy.seconds)}
-    return {
-        "first_seconds": policy.first_seconds,
-        "factor": policy.factor,
-        "seconds_max": policy.seconds_max,
-        "jitter": policy.jitter,
-    }
-
-
-_SAME = (
-    *("id", "seq", "queue", "name", "tag", "progress", "attempt", "failures", "lapses"),
-    *("max_retries", "max_lapses", "priority", "command", "handler", "timeout_seconds"),
-    *("estimated_runtime_seconds", "max_termination_seconds", "unique_key", "limit_key"),
-    *("armed", "open_needs", "withdrawn", "owner"),
+TaskPart = part_type(
+    "TaskPart", "A task with some of its fields, or with those of a seed.", Task
+)
+TaskPage = answer(
+    "TaskPage",
+    "Tasks, newest first; ``next`` is what ``before`` is for the page after.",
+    tasks=list[TaskPart],  # type: ignore[valid-type]
+    next=int | None,
 )
 
-
-def task_out(task: TaskView) -> TaskOut:
-    """A stored task, written out."""
-    return TaskOut(
-        **{name: getattr(task, name) for name in _SAME},
-        status=task.status.value,
-        retry=retry_out(task.retry),
-        spec=raw(task.spec),
-        spec_text=json_text(task.spec),
-        resources=resources_out(task.resources),
-        created_at=time_text(task.created_at),
-        updated_at=time_text(task.updated_at),
-        due_at=time_text(task.due_at),
-        deadline_at=time_text(task.deadline_at),
-        errors=[error_out(error) for error in task.errors],
-    )
+# What became of submitted tasks.
 
 
-def claimed_out(task: Claimed) -> ClaimedOut:
-    """A lease, written out."""
-    return ClaimedOut(
-        seq=task.seq,
-        id=task.id,
-        queue=task.queue,
-        name=task.name,
-        attempt=task.attempt,
-        spec=raw(task.spec),
-        spec_text=json_text(task.spec),
-        command=task.command,
-        handler=task.handler,
-        priority=task.priority,
-        deadline_at=time_text(task.deadline_at),
-        lease_seconds=task.lease_seconds,
-        timeout_seconds=task.timeout_seconds,
-        max_termination_seconds=task.max_termination_seconds,
-        resources=resources_out(task.resources),
-        fence_kill=task.fence_kill,
-        limited=task.limited,
-        run=task.run,
-    )
+class SubmittedOut(Out):
+    """What became of one task."""
+
+    id: str
+    created: bool  # false: the same task was there already
 
 
-def cancelled_out(one: Cancelled) -> CancelledOut:
-    return CancelledOut(id=one.id, status=one.status.value, changed=one.changed)
+class AnsweredOut(Out):
+    """What became of one of many tasks."""
+
+    id: str
+    created: bool
+    refused: Problem | None
 
 
-def history_out(entry: HistoryEntry) -> HistoryOut:
-    return HistoryOut(
-        seq=entry.seq,
-        at=time_text(entry.at),
-        signal=entry.signal.value if entry.signal else None,
-        from_status=entry.from_status.value if entry.from_status else None,
-        to_status=entry.to_status.value,
-        attempt=entry.attempt,
-        worker=entry.worker,
-        progress=entry.progress,
-    )
+class RefusedOut(Out):
+    """Why a task was not stored; ``index`` is its place in the request."""
+
+    index: int
+    id: str
+    code: str
+    message: str
 
 
-def attempt_out(attempt: AttemptView) -> AttemptOut:
-    return AttemptOut(
-        attempt=attempt.attempt,
-        worker=attempt.worker,
-        claimed_at=time_text(attempt.claimed_at),
-        started_at=time_text(attempt.started_at),
-        ended_at=time_text(attempt.ended_at),
-        ended_by=attempt.ended_by.value if attempt.ended_by else None,
-        exit_status=attempt.exit_status,
-        error=error_out(attempt.error) if attempt.error else None,
-        metrics=raw(attempt.metrics),
-        metrics_text=json_text(attempt.metrics),
-    )
+class BatchOut(Out):
+    """What became of many tasks; it never fails as a whole (atomic=each)."""
+
+    inserted: list[str]
+    present: list[str]
+    failed: list[RefusedOut]
+    invalid: list[RefusedOut]
 
 
-def output_out(output: OutputView) -> OutputOut:
-    return OutputOut(
-        attempt=output.attempt,
-        number=output.number,
-        at=time_text(output.at),
-        text=output.text,
-        output=output.output,
-    )
+class OrderedOut(Out):
+    """What became of each task, in the order of the request (in_order=true)."""
+
+    answers: list[AnsweredOut]
 
 
-def usage_out(usage: UsageView) -> UsageOut:
-    sample = usage.sample
-    return UsageOut(
-        attempt=usage.attempt,
-        at=time_text(usage.at),
-        memory_bytes=sample.memory_bytes,
-        cpu_percent=sample.cpu_percent,
-        gpu_percent=sample.gpu_percent,
-        gpu_memory_bytes=sample.gpu_memory_bytes,
-    )
+def refused_out(index: int, one: Submitted) -> RefusedOut:
+    assert one.refused is not None
+    return RefusedOut(index=index, id=one.id, code=one.refused.code, message=str(one.refused))
 
 
-def edge_out(edge: EdgeView) -> EdgeOut:
-    return EdgeOut(
-        parent=edge.parent, child=edge.child, output=edge.output, state=edge.state.value
-    )
+# New tasks as clients of Scylla and of Banyan describe them.
+
+
+class ScyllaTaskIn(In):
+    """A task as Scylla describes it."""
+
+    rn: Text
+    queue: Text
+    spec: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    priority: int | None = None
+
+
+class RequestedResources(In):
+    """What a task of Banyan asks of a machine."""
+
+    memory: Size | None = None
+    cores: float | None = None
+    gpus: int | None = None
+
+
+class BanyanTaskIn(In):
+    """A task as Banyan describes it; it waits until it is, or was created, available."""
+
+    id: Text | None = msgspec.field(name="_id", default=None)
+    queue: Text | None = None
+    name: Text | None = None
+    command: str | None = None
+    state: Literal["inactive", "available"] = "inactive"
+    continuations: list[str] | None = None
+    requested_resources: RequestedResources | None = None
+    estimated_runtime: Duration | None = None
+    max_termination_time: Duration | None = None
+    max_retry_count: int | None = None
+
+
+def scylla_fields(raw: bytes) -> dict[str, Any]:
+    """In our words."""
+    form = read(raw, ScyllaTaskIn)
+    given = {"id": form.rn, "queue": form.queue, "priority": form.priority}
+    if bytes(form.spec):
+        given["spec_text"] = bytes(form.spec).decode()
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def banyan_fields(raw: bytes) -> dict[str, Any]:
+    """In our words."""
+    form = read(raw, BanyanTaskIn)
+    given = {
+        "id": form.id,
+        "queue": form.queue,
+        "name": form.name,
+        "command": form.command,
+        "armed": form.state == "available",
+        "continuations": form.continuations,
+        "estimated_runtime": form.estimated_runtime,
+        "max_termination": form.max_termination_time,
+        "retries": form.max_retry_count,
+        **resource_fields(form.requested_resources),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def resource_fields(asked: RequestedResources | None) -> dict[str, Any]:
+    """In our words; nothing asked says nothing."""
+    if asked is None:
+        return {}
+    return {"memory": asked.memory, "cpu": asked.cores, "gpu": asked.gpus}
+
+
+# Changes of a task: fields while it waits, and seed 003's changes of its state.
+
+
+class ExecutionInfoIn(In):
+    """What workers of Banyan say with a change of state."""
+
+    worker: str | None = None
+    exit_status: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = None
+    time_terminated: str | None = None  # the store's clock is what counts
+    time_started: str | None = None
+
+
+class TaskPatch(In):
+    """What shall change; null leaves it as it is."""
+
+    state: str | None = None  # status, in any vocabulary
+    status: str | None = None
+    execution_info: ExecutionInfoIn | None = None
+    attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
+    name: Text | None = None
+    command: str | None = None
+    retries: int | None = None
+    max_retry_count: int | None = None
+    estimated_runtime: Duration | None = None
+    max_termination: Duration | None = None
+    max_termination_time: Duration | None = None
+    cpu: float | None = None
+    memory: Size | None = None
+    gpu: int | None = None
+    labels: list[str] | None = None
+    nodes: int | None = None
+    exclusive: bool | None = None
+    buffer: Size | None = None
+    requested_resources: RequestedResources | None = None
+
+    @property
+    def word(self) -> str | None:
+        """The status that is asked for."""
+        return self.state if self.status is None else self.status
+
+    def amended(self) -> dict[str, Any]:
+        """The fields that shall change, in our words."""
+        pairs = (
+            ("retries", "max_retry_count"),
+            ("max_termination", "max_termination_time"),
+        )
+        for ours, theirs in (*pairs, ("status", "state")):
+            if getattr(self, ours) is not None and getattr(self, theirs) is not None:
+                raise BadRequest([f"it has both {ours} and {theirs}; give one of them"])
+        given: dict[str, Any] = {
+            "retries": self.max_retry_count,
+            "max_termination": self.max_termination_time,
+            **resource_fields(self.requested_resources),
+        }
+        own = ("name", "command", "retries", "estimated_runtime", "max_termination")
+        for name in (*own, *RESOURCE_FIELDS):
+            if (value := getattr(self, name)) is not None:
+                given[name] = value
+        return {name: value for name, value in given.items() if value is not None}

@@ -1,15 +1,153 @@
-"""Tokens and the audit on their way in and out."""
+"""Describes tokens to be made, and the audit: what a call to a server did, in words for people.
+
+There is a row for each route that the audit keeps; a test compares the rows with the table of
+routes, so that none is forgotten.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from tidewheel.core.queue.access import AuditEntry, Scope, TokenView
-from tidewheel.server.wire.audit_words import deed_words
-from tidewheel.server.wire.forms import Duration, In, Out
-from tidewheel.vocabulary import time_text
+from tidewheel.api.wire import Out, time_text
+from tidewheel.core.queue.access import AuditEntry, Scope
+from tidewheel.server.wire.validation import Duration, In
+
+_API = "/api/v1"
+_RUN = f"{_API}/runs/{{run}}"
+_FORBIDDEN = (401, 403)
+_REFUSED_FROM, _BROKEN_FROM = 400, 500
+_LISTED = re.compile(r"(\d+) tasks, (.+)", re.DOTALL)  # as handlers name several at once
+
+
+class Deed(NamedTuple):
+    """As it is wished, as it was done, and what it was done to.
+
+    In braces stand the names in the path, and `what` is all that the handler named besides;
+    `unnamed` is said where it named nothing.
+    """
+
+    wish: str
+    done: str
+    whom: str = "{what}"
+    unnamed: str = "tasks"
+
+
+def _edges(verb: str, words: tuple[str, str]) -> dict[str, Deed]:
+    """Both spellings, for one task and for many at once."""
+    return {
+        f"POST {_API}/tasks{place}/{verb}{ending}": Deed(*words, f"{whom}: {{what}}", "edges")
+        for place, whom in (("/{id}", "{id}"), ("", "tasks"))
+        for ending in ("s", "")
+    }
+
+
+_OF_RUNS = {
+    "trigger": Deed("trigger", "triggered", "{what} in {run}"),
+    "set": Deed(
+        "set outputs or prerequisites of",
+        "set outputs or prerequisites of",
+        "{what} in {run}",
+    ),
+    "remove": Deed("remove", "removed", "{what} from {run}"),
+    "hold": Deed("hold", "held", "{what} in {run}"),
+    "release": Deed("release", "released", "{what} in {run}"),
+    "kill": Deed("kill the jobs of", "killed the jobs of", "{what} in {run}"),
+    "poll": Deed("poll the jobs of", "polled the jobs of", "{what} in {run}"),
+    "pause": Deed("pause", "paused", "{run}"),
+    "resume": Deed("resume", "resumed", "{run}"),
+    "stop": Deed("stop", "stopped", "{run}"),
+    "reload": Deed("reload the definition of", "reloaded the definition of", "{run}"),
+    "broadcast": Deed("broadcast settings to", "broadcast settings to", "{run}"),
+    "message": Deed(
+        "send a message as the job of",
+        "sent a message as the job of",
+        "{what} in {run}",
+        "a task",
+    ),
+    "ext-trigger": Deed(
+        "send an external trigger to", "sent an external trigger to", "{what} in {run}"
+    ),
+    "carry-on": Deed("carry on with", "carried on with", "{run}"),
+    "definitions": Deed("bring a new definition for", "brought a new definition for", "{run}"),
+}
+
+DEEDS: dict[str, Deed] = {
+    f"POST {_API}/tasks": Deed("submit", "submitted"),
+    f"POST {_API}/tasks/cancel": Deed("cancel", "cancelled"),
+    f"POST {_API}/tasks/{{id}}/arm": Deed("arm", "armed", "task {id}"),
+    f"POST {_API}/tasks/{{id}}/cancel": Deed("cancel", "cancelled", "task {id}"),
+    f"PATCH {_API}/tasks/{{id}}": Deed("change", "changed", "task {id}"),
+    **_edges("add_continuation", ("add continuations to", "added continuations to")),
+    **_edges("remove_continuation", ("take continuations from", "took continuations from")),
+    f"PATCH {_API}/queues/{{queue}}": Deed("change", "changed", "the queue {queue}"),
+    f"POST {_API}/queues/{{queue}}/pause": Deed("pause", "paused", "the queue {queue}"),
+    f"POST {_API}/queues/{{queue}}/resume": Deed("resume", "resumed", "the queue {queue}"),
+    f"POST {_API}/workers": Deed("sign on", "signed on", "the worker {what}", ""),
+    f"POST {_API}/workers/{{id}}/stop": Deed("sign off", "signed off", "the worker {id}"),
+    f"POST {_API}/runs": Deed("begin", "began", unnamed="a run"),
+    **{f"POST {_RUN}/{verb}": deed for verb, deed in _OF_RUNS.items()},
+    f"DELETE {_RUN}": Deed("delete", "deleted", "the run {run}"),
+    f"POST {_API}/workflows": Deed("register", "registered", unnamed="a workflow"),
+    f"DELETE {_API}/workflows/{{name}}": Deed(
+        "remove", "removed", "the highest version of the workflow {name}"
+    ),
+    f"DELETE {_API}/workflows/{{name}}/{{version}}": Deed(
+        "remove", "removed", "the workflow {name}/{version}"
+    ),
+    f"POST {_API}/sbis": Deed(
+        "submit", "submitted", "the scheduling block instance {what}", ""
+    ),
+    f"POST {_API}/processing-blocks/{{block}}/abort": Deed(
+        "abort", "aborted", "the processing block {block}"
+    ),
+    f"POST {_API}/objects": Deed("post", "posted", "the object {what}", ""),
+    f"DELETE {_API}/objects/{{name}}": Deed("remove", "removed", "the object {name}"),
+    f"POST {_API}/notifications/test": Deed(
+        "send a test of", "sent a test of", unnamed="the notifications"
+    ),
+    f"POST {_API}/tokens": Deed("make", "made", unnamed="a token"),
+    f"POST {_API}/tokens/{{number}}/revoke": Deed("revoke", "revoked", "token {number}"),
+    f"POST {_API}/login-links": Deed("make", "made", "a link to log in with"),
+    "POST /login": Deed("log in", "logged in", ""),
+    f"POST {_API}/logout": Deed("log out", "logged out", ""),
+}
+
+
+def deed_words(entry: AuditEntry) -> str:
+    """`triggered 3/model in forecast/run1`; who did it is told apart."""
+    deed = DEEDS.get(entry.verb)
+    if deed is None:  # a route of another version
+        return f"{entry.verb}: {entry.target}".rstrip(": ")
+    whom = _filled(entry, deed)
+    if entry.status in _FORBIDDEN:
+        return f"was not allowed to {deed.wish} {whom}".rstrip()
+    if entry.status >= _BROKEN_FROM:
+        return f"could not {deed.wish} {whom}".rstrip()
+    if entry.status >= _REFUSED_FROM:
+        return f"wanted to {deed.wish} {whom}".rstrip() + ", which was refused"
+    return f"{deed.done} {whom}".rstrip()
+
+
+def _filled(entry: AuditEntry, deed: Deed) -> str:
+    """The audit keeps what the path names first, then what the handler named."""
+    names = re.findall(r"{(\w+)}", entry.verb)
+    named = entry.target.split(", ", len(names)) if entry.target else []
+    said = dict.fromkeys(names, "…") | dict(zip(names, named, strict=False))
+    what = "".join(named[len(names) :])
+    return " ".join(deed.whom.format(**said, what=_listed(what) or deed.unnamed).split())
+
+
+def _listed(what: str) -> str:
+    found = _LISTED.fullmatch(what)
+    if found is None:
+        return what
+    count, ids = int(found[1]), found[2]
+    if count == 1:
+        return f"task {ids}"
+    return f"{count} tasks: {ids}" + (", …" if count > ids.count(", ") + 1 else "")
 
 
 class TokenIn(In):
@@ -25,33 +163,6 @@ class TokenIn(In):
     lasts: Duration | None = None  # null: until it is revoked
     # SHA-256 of a secret that the caller made and keeps; null: the server makes one.
     digest: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
-
-
-class TokenOut(Out):
-    """A stored token; the secret is known to nobody here."""
-
-    number: int
-    kind: str
-    parent: int | None  # the token that it was made from, and that it ends with
-    name: str
-    scopes: list[str]
-    queues: list[str]
-    workflows: list[str]
-    created_at: str | None
-    expires_at: str | None
-    used_at: str | None
-    revoked_at: str | None
-
-
-class NewTokenOut(Out):
-    """A new token; ``token`` is shown this once, and null if the caller knows it already."""
-
-    token: str | None
-    stored: TokenOut
-
-
-class TokensOut(Out):
-    tokens: list[TokenOut]
 
 
 class AuditOut(Out):
@@ -74,22 +185,6 @@ class AuditPage(Out):
 
     entries: list[AuditOut]
     next: int | None
-
-
-def token_out(view: TokenView) -> TokenOut:
-    return TokenOut(
-        number=view.number,
-        kind=view.kind.value,
-        parent=view.parent,
-        name=view.name,
-        scopes=sorted(view.grant.scopes),
-        queues=list(view.grant.queues),
-        workflows=list(view.grant.workflows),
-        created_at=time_text(view.created_at),
-        expires_at=time_text(view.expires_at),
-        used_at=time_text(view.used_at),
-        revoked_at=time_text(view.revoked_at),
-    )
 
 
 def audit_out(entry: AuditEntry) -> AuditOut:

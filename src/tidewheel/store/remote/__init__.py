@@ -1,7 +1,6 @@
 """The store of somebody else's server: every operation is a request over HTTP."""
 
-from tidewheel.store.remote.server_events import ServerEvent
 from tidewheel.store.remote.store import RemoteStore, open_remote_store
-from tidewheel.store.remote.transport import Response, Transport
+from tidewheel.store.remote.transport import Response, ServerEvent, Transport
 
 __all__ = ["RemoteStore", "Response", "ServerEvent", "Transport", "open_remote_store"]

@@ -1,15 +1,85 @@
-"""One HTTP/1.1 connection to a server: a request at a time, its answer bounded.
+"""Holds HTTP/1.1 connections to a server: a request at a time, its answer bounded.
 
-Only this module knows how bytes become answers. While nobody waits for one, nothing may come:
-bytes that nobody asked for would be taken for the answer to the next request.
+Only this module knows how bytes become answers, and how paths below the API are written. While
+nobody waits for an answer, nothing may come: bytes that nobody asked for would be taken for the
+answer to the next request.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import quote, urlencode, urlsplit
 
 import httptools
+
+from tidewheel.errors import BadSetting
+
+API = "/api/v1"
+SERVER_ACCEPTED = (
+    "http://HOST:PORT or https://HOST, without user, password or parameters; "
+    "several with commas between them"
+)
+_PORTS = {"http": 80, "https": 443}
+
+Query = Mapping[str, str | int | float | bool | None]
+
+
+class Address:
+    """A host, a port, TLS or not, and perhaps a path before ours."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            split = urlsplit(url)
+            port = split.port
+        except ValueError:
+            raise BadSetting("server", url, SERVER_ACCEPTED) from None
+        if split.username is not None or split.password is not None:
+            raise BadSetting("server", f"{split.scheme}://…@{split.hostname}", SERVER_ACCEPTED)
+        odd = split.query or split.fragment or not url.isascii() or not url.isprintable()
+        if split.scheme not in _PORTS or not split.hostname or odd or " " in url:
+            raise BadSetting("server", url, SERVER_ACCEPTED)
+        self.secure = split.scheme == "https"
+        self.host = split.hostname
+        self.port = port or _PORTS[split.scheme]
+        self.authority = split.netloc
+        # Whoever copies it from a request has our path in it.
+        self._before = split.path.rstrip("/").removesuffix(API)
+        self.url = f"{split.scheme}://{split.netloc}{self._before}"
+
+    def target(self, path: str, query: Query | None) -> str:
+        """What a request asks for; parameters that are None are left out."""
+        given = {
+            name: _text(value) for name, value in (query or {}).items() if value is not None
+        }
+        return f"{self._before}{API}{path}" + (f"?{urlencode(given)}" if given else "")
+
+
+def addresses(text: str) -> tuple[Address, ...]:
+    """Of servers on one store, separated by commas: any of them will do."""
+    return tuple(Address(one.strip()) for one in text.split(","))
+
+
+def path_of(*parts: str) -> str:
+    """A path below the API; each part may hold anything."""
+    return "".join("/" + _segment(part) for part in parts)
+
+
+def _segment(part: str) -> str:
+    # Proxies take . and .. for folders.
+    return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
+
+
+def _text(value: str | float | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else repr(value)
+
+
+# One HTTP/1.1 connection.
+
 
 HEAD_BYTES_MAX = 64 * 1024
 BUFFERED_BYTES_MAX = 256 * 1024  # of a stream; then the server has to wait for us
@@ -193,3 +263,70 @@ class Connection(asyncio.Protocol):
         """At once, without a farewell."""
         if self._transport is not None:
             self._transport.abort()
+
+
+# Connections that are kept open between requests.
+
+
+CONNECTIONS_MAX = 64
+IDLE_MAX = 8
+IDLE_SECONDS_MAX = 15.0  # servers close what was silent for 30
+
+
+class Pool:
+    """Of one event loop."""
+
+    def __init__(
+        self, address: Address, context: ssl.SSLContext | None, seconds_max: float
+    ) -> None:
+        self._address, self._context = address, context
+        self._seconds_max = seconds_max  # for a connection
+        self._idle: list[Connection] = []
+        self._is_closed = False
+        self._places = asyncio.Semaphore(CONNECTIONS_MAX)
+        self.loop = asyncio.get_running_loop()
+
+    @asynccontextmanager
+    async def connection(self, *, fresh: bool) -> AsyncIterator[tuple[Connection, bool]]:
+        """One for a request, and whether it was kept open from an earlier one."""
+        async with self._places:
+            kept = None if fresh else self._kept()
+            connection = kept or await self.connect()
+            try:
+                yield connection, kept is not None
+            finally:
+                may_rest = not self._is_closed and len(self._idle) < IDLE_MAX
+                if connection.rest(self.loop.time()) and may_rest:
+                    self._idle.append(connection)
+                else:
+                    connection.drop()
+
+    async def connect(self) -> Connection:
+        """A new one; OSError or TimeoutError if there is none to be had."""
+        async with asyncio.timeout(self._seconds_max):
+            _, connection = await self.loop.create_connection(
+                Connection,
+                self._address.host,
+                self._address.port,
+                ssl=self._context,
+                server_hostname=self._address.host if self._context else None,
+            )
+        return connection
+
+    def close(self) -> None:
+        """All that rest; one that is in use goes when it is given back."""
+        self._is_closed = True
+        while self._idle:
+            self._idle.pop().drop()
+
+    def _kept(self) -> Connection | None:
+        """The last one that was used, unless the server may be about to close it."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_open and self._is_recent(connection):
+                return connection
+            connection.drop()
+        return None
+
+    def _is_recent(self, connection: Connection) -> bool:
+        return self.loop.time() - connection.idle_since < IDLE_SECONDS_MAX

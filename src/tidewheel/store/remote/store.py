@@ -1,4 +1,4 @@
-"""The store of a server: what a store does, asked for over HTTP.
+"""Stands before the store of a server: what a store does is asked for over HTTP.
 
 Clients, workers and people who look find everything here. What a server does for others with
 its own store (to watch leases, to drive runs, to know tokens) is refused with a hint.
@@ -6,26 +6,139 @@ its own store (to watch leases, to drive runs, to know tokens) is refused with a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, NoReturn
 
+import msgspec
+
+from tidewheel.api.wire import Fields, instant, read, read_all
 from tidewheel.config import StoreSettings
+from tidewheel.core.queue.access import AuditEntry, NewToken, TokenView
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.submission import SubmitLimits
-from tidewheel.errors import Refused
+from tidewheel.core.queue.task import Instant
+from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.store.remote.access import RemoteAccess
-from tidewheel.store.remote.clients import RemoteClients
-from tidewheel.store.remote.events import RemoteEvents
-from tidewheel.store.remote.looking import RemoteLooking
-from tidewheel.store.remote.notifications import RemoteNotifications
-from tidewheel.store.remote.transport import Transport
+from tidewheel.store.remote.connection import Query, path_of
+from tidewheel.store.remote.tasks import RemoteReads, RemoteWrites
+from tidewheel.store.remote.transport import ServerPart, Transport
 from tidewheel.store.remote.workers import RemoteWorkers
 
 if TYPE_CHECKING:
+    from tidewheel.core.operator.stream import EventFilter, FollowedEvent
     from tidewheel.ports.blocks import BlockDoor
     from tidewheel.ports.registry import RegistryDoor
     from tidewheel.ports.runs import RunDoor
+
+
+class RemoteAccess(ServerPart):
+    """The part of an AccessStore that is not a server's own business."""
+
+    async def create_token(self, new: NewToken) -> TokenView:
+        body = {
+            "name": new.name,
+            "scopes": sorted(new.grant.scopes),
+            "queues": new.grant.queues,
+            "workflows": new.grant.workflows,
+            "lasts": new.lasts_seconds,
+            "digest": new.digest,
+        }
+        response = await self.transport.call("POST", "/tokens", body=body)
+        return _token(response.part("stored", Fields))
+
+    async def token(self, number: int) -> tuple[TokenView, Instant]:
+        store = await self.transport.call("GET", "/store")
+        for view in await self.tokens():
+            if view.number == number:
+                return view, instant(store.json["now"])
+        raise NotFound("token", str(number))
+
+    async def tokens(self) -> list[TokenView]:
+        response = await self.transport.call("GET", "/tokens")
+        return [_token(one) for one in response.part("tokens", list[Fields])]
+
+    async def revoke_token(self, number: int) -> TokenView:
+        path = path_of("tokens", str(number), "revoke")
+        return _token(await self.post_fields(path, again=True))
+
+    async def login_link(self) -> str:
+        """Where a browser logs in, once, with what the token of this store allows."""
+        response = await self.transport.call("POST", "/login-links")
+        return self.transport.url + response.part("path", str)
+
+    async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
+        query: Query = {"before": before, "limit": count}
+        response = await self.transport.call("GET", "/audit", query=query)
+        return read_all(AuditEntry, response.part("entries", list[Fields]))
+
+
+def _token(given: Fields) -> TokenView:
+    return read(TokenView, {**given, "digest": msgspec.Raw(b'""')})  # which no server shows
+
+
+# Events.
+
+
+PAUSE_SECONDS = 0.2
+PAUSE_SECONDS_MAX = 5.0
+
+
+class RemoteEvents(ServerPart):
+    """Follows along; a connection that is lost costs nothing but time."""
+
+    async def follow_events(
+        self, since: str | None, which: EventFilter
+    ) -> AsyncIterator[FollowedEvent]:
+        """Until the caller ends it; Unavailable only if the server was never reached."""
+        failures, last, is_begun = 0, since, False
+        while True:
+            try:
+                async with aclosing(self._stream(last, which)) as stream:
+                    async for event in stream:
+                        failures, last = 0, event.id
+                        if event.kind != "start" or not is_begun:
+                            yield event
+                        is_begun = True
+            except Unavailable:
+                if not is_begun:
+                    raise
+            failures += 1
+            # Anything up to the bound: a herd that lost its server comes back spread.
+            longest = min(PAUSE_SECONDS * 2.0 ** min(failures, 10), PAUSE_SECONDS_MAX)
+            await asyncio.sleep(random.uniform(0.0, longest))
+
+    async def _stream(
+        self, last: str | None, which: EventFilter
+    ) -> AsyncGenerator[FollowedEvent, None]:
+        from tidewheel.core.operator.stream import FollowedEvent
+
+        query = {"run": which.run, "queue": which.queue, "kind": which.kind}
+        events = self.transport.events("/events", query=query, last_event_id=last)
+        async with aclosing(events) as told:  # type: ignore[type-var]
+            async for event in told:
+                yield FollowedEvent(event.event, event.id or "", event.json)
+
+
+# Notifications.
+
+
+class RemoteNotifications(ServerPart):
+    """``ports.runs.BringsNotifications`` through a server."""
+
+    async def notifications(self) -> dict[str, Any]:
+        response = await self.transport.call("GET", "/notifications")
+        return response.read(dict[str, Any])
+
+    async def try_notifications(self, rule: str | None = None) -> dict[str, Any]:
+        response = await self.transport.call("POST", "/notifications/test", body={"rule": rule})
+        return response.read(dict[str, Any])
+
+
+# The whole store.
+
 
 Listener = Callable[[Wake], None]
 
@@ -44,9 +157,9 @@ class NeedsStore(Refused):
 
 
 class RemoteStore(
-    RemoteClients,
+    RemoteWrites,
     RemoteWorkers,
-    RemoteLooking,
+    RemoteReads,
     RemoteAccess,
     RemoteEvents,
     RemoteNotifications,
@@ -69,19 +182,19 @@ class RemoteStore(
 
     def run_door(self) -> RunDoor:
         """Its runs, which are looked at and commanded through the server as well."""
-        from tidewheel.store.remote.run_door import RemoteRunDoor
+        from tidewheel.store.remote.runs import RemoteRunDoor
 
         return RemoteRunDoor(self.transport)
 
     def registry_door(self) -> RegistryDoor:
         """Its registry, through the server as well."""
-        from tidewheel.store.remote.registry_door import RemoteRegistryDoor
+        from tidewheel.store.remote.workflows import RemoteRegistryDoor
 
         return RemoteRegistryDoor(self.transport)
 
     def block_door(self) -> BlockDoor:
         """Its blocks and objects, through the server as well."""
-        from tidewheel.store.remote.block_door import RemoteBlockDoor
+        from tidewheel.store.remote.workflows import RemoteBlockDoor
 
         return RemoteBlockDoor(self.transport)
 

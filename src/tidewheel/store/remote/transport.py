@@ -1,4 +1,4 @@
-"""Requests to a tidewheel server: connections kept open, time-outs, and errors of our own kind.
+"""Sends requests to a tidewheel server: with time-outs, and errors of our own kind.
 
 A request is repeated by itself in two cases only: the server turned it away without doing
 anything and said when to come back, or a connection that was kept open turned out to be closed
@@ -14,19 +14,95 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+)
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 
+from tidewheel.api.wire import Fields, read_all
+from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.errors import BadSetting, StoreUnreachable, TidewheelError, Unavailable
-from tidewheel.store.remote.address import Address, Query, addresses
-from tidewheel.store.remote.connection import BadAnswer, Connection, ConnectionEnded
-from tidewheel.store.remote.pool import Pool
-from tidewheel.store.remote.refusing import error_of
-from tidewheel.store.remote.server_events import EventReader, ServerEvent
+from tidewheel.store.remote.connection import (
+    Address,
+    BadAnswer,
+    Connection,
+    ConnectionEnded,
+    Pool,
+    Query,
+    addresses,
+)
+from tidewheel.store.remote.errors import error_of
+
+EVENT_BYTES_MAX = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """One event of a stream."""
+
+    event: str
+    data: str
+    id: str | None = None  # the last one that was sent, for Last-Event-ID; None: none ever was
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - JSON
+        return msgspec.json.decode(self.data)
+
+
+class EventReader:
+    """Takes bytes as they come, gives the events that are complete."""
+
+    def __init__(self, last_event_id: str | None = None) -> None:
+        self._rest = b""
+        self._name, self._id = "", last_event_id
+        self._data: list[str] = []
+
+    def feed(self, data: bytes) -> Iterator[ServerEvent]:
+        """What these bytes complete; a stream of ours ends its lines with a line feed."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        size = len(self._rest) + sum(map(len, self._data))
+        if size > EVENT_BYTES_MAX:
+            raise Unavailable(f"an event has more than {EVENT_BYTES_MAX} bytes")
+        for line in lines:
+            event = self._line(line.rstrip(b"\r").decode(errors="replace"))
+            if event is not None:
+                yield event
+
+    def _line(self, line: str) -> ServerEvent | None:
+        if not line:
+            return self._complete()
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        match field:
+            case "event":
+                self._name = value
+            case "data":
+                self._data.append(value)
+            case "id" if "\0" not in value:
+                self._id = value
+            case _:
+                pass  # a comment, the advice to come back later, or what we do not know
+        return None
+
+    def _complete(self) -> ServerEvent | None:
+        name, data = self._name, self._data
+        self._name, self._data = "", []
+        if not data:
+            return None
+        return ServerEvent(name or "message", "\n".join(data), self._id)
+
+
+# Requests.
+
 
 CALL_SECONDS_MAX = 40.0  # a server answers, or gives up, within 30
 CONNECT_SECONDS_MAX = 10.0
@@ -370,3 +446,30 @@ def _context(ca: str | None) -> ssl.SSLContext:
     except OSError as error:  # ssl's own errors are such, too
         accepted = "a file with certificates in PEM form"
         raise BadSetting("TIDEWHEEL_CA", ca, f"{accepted} ({error.strerror})") from error
+
+
+# Answers as values.
+
+
+class ServerPart:
+    """Speaks to one server."""
+
+    def __init__(self, transport: Transport, limits: SubmitLimits | None = None) -> None:
+        self.transport = transport
+        self._limits = limits or SubmitLimits()
+
+    async def get_fields(self, path: str) -> Fields:
+        """The fields of what is there."""
+        return (await self.transport.call("GET", path)).read(Fields)
+
+    async def get_all(
+        self, kind: type[Kind], path: str, name: str, query: Query | None = None
+    ) -> list[Kind]:
+        """The values of a list that the answer has under a name."""
+        response = await self.transport.call("GET", path, query=query)
+        return read_all(kind, response.part(name, list[Fields]))
+
+    async def post_fields(self, path: str, body: object = None, *, again: bool) -> Fields:
+        """Change something; ``again``: it may be done twice."""
+        response = await self.transport.call("POST", path, body=body, again=again)
+        return response.read(Fields)

@@ -35,7 +35,7 @@ from tidewheel.store.remote.encode import (
     worker_body,
     worker_path,
 )
-from tidewheel.store.remote.errors import Problem, error_from
+from tidewheel.store.remote.errors import ReceivedProblem, error_from
 from tidewheel.store.remote.transport import ServerPart
 from tidewheel.store.rows import storable
 
@@ -53,7 +53,7 @@ class ReportAnswer(msgspec.Struct):
 
     id: str
     status: Status | None
-    refused: Problem | None = None
+    refused: ReceivedProblem | None = None
 
 
 class _Claims(msgspec.Struct):

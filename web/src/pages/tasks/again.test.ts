@@ -4,7 +4,7 @@ import { isOver, jobOf, nextName, taskAgain } from "./again";
 
 const task = (more: Partial<StoredTask>): StoredTask => ({
   id: "t1", seq: 7, queue: "default", name: "fit", tag: null, status: "failed", progress: 0, attempt: 2, failures: 2, lapses: 0, max_retries: 1, max_lapses: 5, retry: { delays: [3] },
-  priority: 50, command: "true", handler: null, spec: { a: 1 }, resources: { cpu: 2, memory_bytes: 0, gpu: 0, labels: [] }, timeout_seconds: null, estimated_runtime_seconds: null,
+  priority: 50, command: "true", handler: null, spec: { a: 1 }, resources: { cpu: 2, memory_bytes: 0, gpu: 0, labels: [], nodes: 1, exclusive: false, buffer_bytes: 0 }, timeout_seconds: null, estimated_runtime_seconds: null,
   max_termination_seconds: 30, unique_key: null, limit_key: null, armed: true, open_needs: 0, withdrawn: false, owner: null, created_at: "", updated_at: "", due_at: null, deadline_at: null, errors: [], ...more,
 });
 

@@ -1,0 +1,176 @@
+"""Says what tasks, queues and workers look like to everybody outside of the store.
+
+The same types are what a store returns, what a client gets from it or from a server, what REST
+and `--json` say, and what the page of the server knows: `api/wire.py` derives the JSON from the
+fields, which stand in the order of its keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidewheel.core.queue.dependency import EdgeState
+from tidewheel.core.queue.requests import Abilities, HostProcess, QueueSettings, UsageSample
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import RetryPolicy
+from tidewheel.core.queue.status import FINAL, Signal, Status
+from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
+from tidewheel.exact_json import decode_stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Is a stored task; ``spec`` is the value of the JSON that ``spec_text`` has as it came."""
+
+    id: TaskId
+    seq: int
+    queue: str
+    name: str | None
+    tag: str | None
+    status: Status
+    progress: float
+    attempt: int
+    failures: int
+    lapses: int
+    max_retries: int
+    max_lapses: int
+    retry: RetryPolicy
+    priority: int
+    command: str | None
+    handler: str | None
+    spec_text: str | None
+    resources: Resources
+    timeout_seconds: float | None
+    estimated_runtime_seconds: float | None
+    max_termination_seconds: float
+    unique_key: str | None
+    limit_key: str | None
+    armed: bool
+    open_needs: int
+    withdrawn: bool  # ready, but its run was let go: no worker takes it before that goes on
+    owner: WorkerId | None
+    created_at: Instant
+    updated_at: Instant
+    due_at: Instant | None  # only while it is delayed
+    deadline_at: Instant | None
+    errors: tuple[TaskError, ...]
+
+    @property
+    def spec(self) -> object:
+        """Returns the decoded spec; None if there is none."""
+        return decoded(self.spec_text)
+
+    @property
+    def ended(self) -> bool:
+        """Returns whether the status is final."""
+        return self.status in FINAL
+
+
+def decoded(text: str | None) -> object:
+    """Returns the value of a stored JSON text; nothing stays None."""
+    return None if text is None else decode_stored(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """Is one step of a task's life."""
+
+    seq: int
+    at: Instant
+    signal: Signal | None  # None: the task was created
+    from_status: Status | None
+    to_status: Status
+    attempt: int
+    worker: WorkerId | None
+    progress: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptView:
+    """Is one lease of a task, live or over."""
+
+    attempt: int
+    worker: WorkerId
+    claimed_at: Instant
+    started_at: Instant | None
+    ended_at: Instant | None
+    ended_by: Signal | None
+    exit_status: int | None
+    error: TaskError | None
+    metrics: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputView:
+    """Is a message or a custom output, in the order in which the attempt made them."""
+
+    attempt: int
+    number: int
+    at: Instant
+    text: str
+    output: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageView:
+    """Is a point of a usage series."""
+
+    attempt: int
+    at: Instant
+    sample: UsageSample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeView:
+    """Is a dependency between two stored tasks."""
+
+    parent: TaskId
+    child: TaskId
+    output: str
+    state: EdgeState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    """Is a queue and how much waits in it, for people and for autoscalers."""
+
+    queue: str
+    settings: QueueSettings
+    counts: dict[Status, int]  # of tasks that have not ended
+    oldest_ready_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerView:
+    """Is a worker and what it holds."""
+
+    id: WorkerId
+    name: str
+    process: HostProcess
+    queues: tuple[str, ...]
+    slots: int
+    leases: int
+    capacity: Resources
+    registered_at: Instant
+    seen_at: Instant
+    stopped_at: Instant | None
+    trouble: str | None  # why it takes no tasks just now
+    abilities: Abilities
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """Is something about the store that can be measured, for machines that watch it."""
+
+    name: str
+    label: str  # of what, where there are several
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A broken promise that ``verify`` found."""
+
+    invariant: str
+    task_id: str
+    seen: str

@@ -1,0 +1,405 @@
+"""Turns the things of the API into JSON and back: one rule for each type of a field.
+
+A thing is a frozen dataclass, of `api` or of the core. Its fields, in their order, are the keys
+of its JSON; nothing else lists them. The rules by which JSON differs from the fields:
+
+* an instant is a text, ISO 8601 in UTC; a status or a signal is its word;
+* a set is a sorted list;
+* JSON that is stored as text stands as the value itself, letter by letter. Where the value
+  cannot say that (null, or space around it), the text stands beside it, as `spec_text`;
+* what belongs to a part of a thing stands beside the thing's own keys (`FLAT`): the host of a
+  worker's process is the worker's `host`;
+* `NAMES` has the keys that are no good names in Python, `HIDDEN` what nobody outside is told.
+
+`write` makes what msgspec encodes, `document` the plain dictionary for `--json`, `read` the
+thing from a server's answer, `out_type` and `answer` the types that the OpenAPI document shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from operator import attrgetter
+from types import UnionType
+from typing import Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import UNSET
+
+from tidewheel.api.tasks import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    Task,
+    UsageView,
+    WorkerView,
+)
+from tidewheel.core.queue.access import TokenView
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import Cancelled, Claimed, HeldLease
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.task import Instant, TaskError
+from tidewheel.exact_json import decode_stored
+from tidewheel.quantities import show_instant
+
+Kind = TypeVar("Kind")
+Fields = dict[str, msgspec.Raw]
+Document = dict[str, Any]
+
+NULL = b"null"
+# Fields that hold JSON as text, with their keys.
+JSON_FIELDS = {"spec_text": "spec", "spec": "spec", "metrics": "metrics", "args": "args"}
+EXACT = frozenset({"spec", "metrics"})  # of these, with their texts where that is needed
+BESIDE = frozenset(f"{key}_text" for key in EXACT)
+NAMES = {"from_status": "from", "to_status": "to"}
+FLAT = frozenset({"settings", "process", "abilities", "sample", "grant"})
+HIDDEN = frozenset({"digest", "idle_nodes"})
+# Of a queue, the tasks that have not ended are counted, be there any or not.
+_COUNTED = (Status.WAITING, Status.READY, Status.RUNNING, Status.CANCELLING)
+
+# What a type is called in the OpenAPI document, and what that says of it.
+_SHOWN: dict[type, tuple[str, str]] = {
+    Task: ("TaskOut", "A task with every field; times are ISO 8601 in UTC."),
+    HistoryEntry: (
+        "HistoryOut",
+        "One step of a task's life; ``signal`` is null for the creation.",
+    ),
+    AttemptView: ("AttemptOut", "One lease of a task."),
+    OutputView: ("OutputOut", "A message, or an output if it has a name."),
+    UsageView: ("UsageOut", "A point of a usage series."),
+    EdgeView: ("EdgeOut", "A dependency between two tasks."),
+    QueueView: ("QueueOut", "How a queue is set, and how much waits in it."),
+    WorkerView: ("WorkerOut", "A worker and what it holds."),
+    TokenView: ("TokenOut", "A stored token; the secret is known to nobody here."),
+    Limit: ("LimitOut", 'A limit; the key is "" for the whole queue and "*" for each key.'),
+    Resources: ("ResourcesOut", "What is asked or offered."),
+    TaskError: ("ErrorOut", "Why a task failed."),
+    Cancelled: ("CancelledOut", "The answer to one request to cancel; again changes nothing."),
+    Claimed: (
+        "ClaimedOut",
+        "A task handed to a worker, with all it needs; ``attempt`` belongs to every report.",
+    ),
+    HeldLease: ("HeldOut", "A lease, and the process that holds it."),
+}
+
+
+class Out(msgspec.Struct):
+    """Is something that the server answers."""
+
+
+# From things to JSON.
+
+
+def write(value: Any) -> Any:  # noqa: ANN401 - any thing, and lists and objects of them
+    """Returns what msgspec encodes as the JSON of a thing, or of lists and objects of them."""
+    kind: Any = type(value)
+    if kind in _SHOWN:
+        return _out_type(kind)(**_written(value, kind))
+    if isinstance(value, dict):
+        return {name: write(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [write(one) for one in value]
+    return value
+
+
+def document(value: Any) -> Document:  # noqa: ANN401 - any thing
+    """Returns the JSON of a thing as a dictionary; its JSON texts are decoded."""
+    return _plain_keys(msgspec.structs.asdict(write(value)))
+
+
+def json_value(text: str | None) -> msgspec.Raw:
+    """Returns stored JSON as it is; nothing is null."""
+    return msgspec.Raw(NULL if text is None else text.encode())
+
+
+def _written(value: Any, kind: Hashable) -> Document:  # noqa: ANN401 - an instance of the kind
+    names, get, converted, parts = _plan(kind)
+    told = dict(zip(names, get(value)))  # noqa: B905 - as many, and this is done often
+    for name, convert in converted:
+        told[name] = convert(getattr(value, name))
+    for name, write_part in parts:
+        told |= write_part(getattr(value, name))
+    return told
+
+
+def _plain_keys(told: Document) -> Document:
+    """Without the texts beside JSON values, which have no letters any more."""
+    return {
+        NAMES.get(name, name): _plain(one) for name, one in told.items() if name not in BESIDE
+    }
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - what `_written` made
+    if isinstance(value, msgspec.Raw):
+        return decode_stored(bytes(value).decode())
+    if isinstance(value, msgspec.Struct):
+        return _plain_keys(msgspec.structs.asdict(value))
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value
+
+
+# The types that the OpenAPI document shows.
+
+
+def out_type(kind: type) -> type[Out]:
+    """Returns the type of a thing's JSON."""
+    return _out_type(cast("Hashable", kind))
+
+
+@cache
+def _out_type(kind: type) -> type[Out]:
+    name, says = _SHOWN[kind]
+    shown = [one for field in _form(kind) for one in field.shown]
+    return _struct(name, says, shown)
+
+
+def answer(name: str, says: str | None = None, /, **parts: object) -> type[Out]:
+    """Returns the type of an answer with these parts, which may be things or lists of them.
+
+    A pair is a type and the value that stands in for a part that is not there.
+    """
+    return _struct(
+        name,
+        says,
+        [
+            (part, _shown(kind[0]), *kind[1:])
+            if isinstance(kind, tuple)
+            else (part, _shown(kind))
+            for part, kind in parts.items()
+        ],
+    )
+
+
+def part_type(name: str, says: str, kind: type) -> type[Out]:
+    """Returns the type of a thing's JSON of which no key must be there."""
+    shown = [
+        (field.encode_name, field.type | msgspec.UnsetType, UNSET)
+        for field in msgspec.structs.fields(out_type(kind))
+        if field.type is not msgspec.Raw
+    ]
+    return _struct(name, says, shown)
+
+
+def _struct(name: str, says: str | None, shown: list[Any]) -> type[Out]:
+    namespace = {} if says is None else {"__doc__": says}
+    made = msgspec.defstruct(
+        name, shown, bases=(Out,), namespace=namespace, rename=NAMES.get, kw_only=True
+    )
+    return cast("type[Out]", made)
+
+
+def _shown(hint: Any) -> Any:  # noqa: ANN401, PLR0911 - any type, a line for each
+    """The type in JSON of a field of this type."""
+    if hint is Instant:
+        return str | None
+    if hint == RetryPolicy:
+        return dict[str, float | list[float]]
+    if isinstance(hint, type) and hint in _SHOWN:
+        return out_type(hint)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return str
+    origin, given = get_origin(hint), get_args(hint)
+    if origin in (tuple, list, frozenset):
+        return list[_shown(given[0])]  # type: ignore[misc]
+    if origin is dict:
+        return dict[_shown(given[0]), _shown(given[1])]  # type: ignore[misc]
+    if origin in (Union, UnionType):
+        return Union[tuple(_shown(one) for one in given)]  # noqa: UP007 - of types that were made
+    return getattr(hint, "__supertype__", hint)
+
+
+# How each field is written.
+
+
+class _Field(NamedTuple):
+    """A field of a thing: its keys with their types, and how its value becomes theirs."""
+
+    name: str
+    shown: list[Any]
+    convert: Callable[[Any], Any] | None = None  # None: the value is that of the key already
+    write: Callable[[Any], Document] | None = None  # for several keys, or one of another name
+
+
+@cache
+def _form(kind: type) -> tuple[_Field, ...]:
+    hints = get_type_hints(kind)
+    return tuple(
+        _field(field.name, hints[field.name])
+        for field in fields(kind)
+        if field.name not in HIDDEN
+    )
+
+
+@cache
+def _plan(kind: type) -> tuple[tuple[str, ...], Callable[[Any], Any], Any, Any]:
+    """The fields by what is to be done with them; lists of tasks are long."""
+    form = _form(kind)
+    plain = tuple(one.name for one in form if one.convert is None and one.write is None)
+    return (
+        plain,
+        attrgetter(*plain)
+        if len(plain) > 1
+        else lambda value: [getattr(value, *plain)] if plain else (),
+        [(one.name, one.convert) for one in form if one.convert is not None],
+        [(one.name, one.write) for one in form if one.write is not None],
+    )
+
+
+def _field(name: str, hint: Any) -> _Field:  # noqa: ANN401 - any type
+    if name in FLAT:
+        inner = [one for field in _form(hint) for one in field.shown]
+        return _Field(name, inner, write=lambda value: _written(value, hint))
+    if name in JSON_FIELDS:
+        return _json_field(name)
+    return _Field(name, [(name, _shown(hint))], _converter(name, hint))
+
+
+def _json_field(name: str) -> _Field:
+    key = JSON_FIELDS[name]
+    if key not in EXACT:
+        return _Field(name, [(key, msgspec.Raw)], json_value)
+    beside = f"{key}_text"
+    shown = [(key, msgspec.Raw), (beside, str | msgspec.UnsetType, UNSET)]
+    return _Field(
+        name, shown, write=lambda text: {key: json_value(text), beside: _text_beside(text)}
+    )
+
+
+def _text_beside(text: str | None) -> str | msgspec.UnsetType:
+    """The text, where the JSON alone does not say it letter by letter."""
+    return UNSET if text is None or (text == text.strip() != "null") else text
+
+
+def _converter(  # noqa: PLR0911 - a line for each type
+    name: str,
+    hint: Any,  # noqa: ANN401 - any type
+) -> Callable[[Any], Any] | None:
+    """What makes of a value that of its key; None: it is that already."""
+    if name == "counts":
+        return lambda counts: {one.value: counts.get(one, 0) for one in _COUNTED}
+    if hint == RetryPolicy:
+        return _retry_out
+    parts = {hint} if get_origin(hint) not in (Union, UnionType) else {*get_args(hint)}
+    if Instant in parts:
+        return time_text
+    if any(isinstance(one, type) and issubclass(one, StrEnum) for one in parts):
+        return lambda word: None if word is None else word.value
+    if any(get_origin(one) is frozenset for one in parts):
+        return lambda names: None if names is None else sorted(names)
+    if parts & _SHOWN.keys() or any(get_origin(one) is tuple for one in parts):
+        return write
+    return None
+
+
+def time_text(instant: Instant | None) -> str | None:
+    """Returns an instant as ISO 8601 in UTC; None stays None."""
+    return None if instant is None else show_instant(instant)
+
+
+def _retry_out(policy: RetryPolicy) -> Document:
+    if isinstance(policy, FixedDelays):
+        return {"delays": list(policy.seconds)}
+    return {field.name: getattr(policy, field.name) for field in fields(policy)}
+
+
+# From JSON to things.
+
+
+def read(kind: type[Kind], given: Fields) -> Kind:
+    """Returns the thing; unknown keys are left out, so that a newer server can say more."""
+    values = {name: reader(given) for name, reader in _readers(cast("Hashable", kind))}
+    return kind(**{name: value for name, value in values.items() if value is not _MISSING})
+
+
+def read_all(kind: type[Kind], given: Iterable[Fields]) -> list[Kind]:
+    """Returns a list of them."""
+    return [read(kind, one) for one in given]
+
+
+def instant(text: str) -> Instant:
+    """Returns a time of the database's clock."""
+    return Instant(datetime.fromisoformat(text).timestamp())
+
+
+_MISSING: Any = object()  # the class's default stands in for it
+Reader = Callable[[Fields], Any]
+
+
+@cache
+def _readers(kind: type) -> tuple[tuple[str, Reader], ...]:
+    hints = get_type_hints(kind)
+    return tuple((field.name, _reader(field.name, hints[field.name])) for field in fields(kind))
+
+
+def _reader(name: str, hint: Any) -> Reader:  # noqa: ANN401 - any type
+    if name in JSON_FIELDS:
+        key = JSON_FIELDS[name]
+        return lambda given: _json_text(key, given)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return lambda given: read(hint, _fields(given[name]) if name in given else given)
+    if name == "at" or name.endswith("_at"):
+        decode: Callable[[msgspec.Raw], Any] = _instant
+    else:
+        decode = _SPECIAL.get(name) or msgspec.json.Decoder(hint).decode
+    sent = NAMES.get(name, name)
+    return lambda given: decode(given[sent]) if sent in given else _MISSING
+
+
+def _fields(raw: msgspec.Raw) -> Fields:
+    return msgspec.json.decode(raw, type=Fields)
+
+
+def _json_text(key: str, given: Fields) -> Any:  # noqa: ANN401 - it may be missing
+    if text := given.get(f"{key}_text"):
+        return msgspec.json.decode(text, type=str)
+    if key not in given:
+        return _MISSING
+    found = bytes(given[key])
+    return None if found == NULL else found.decode()
+
+
+def _instant(raw: msgspec.Raw) -> Instant | None:
+    text = msgspec.json.decode(raw, type=str | None)
+    return None if text is None else instant(text)
+
+
+def _retry(raw: msgspec.Raw) -> RetryPolicy:
+    given = msgspec.json.decode(raw, type=dict[str, Any])
+    if "delays" in given:
+        return FixedDelays(seconds=tuple(given["delays"]))
+    return Exponential(**given)
+
+
+def _limits(raw: msgspec.Raw) -> tuple[Limit, ...]:
+    given = msgspec.json.decode(raw, type=list[dict[str, Any]])
+    return tuple(Limit(**{k: v for k, v in one.items() if v is not None}) for one in given)
+
+
+def _counts(raw: msgspec.Raw) -> dict[Status, int]:
+    given = msgspec.json.decode(raw, type=dict[Status, int])
+    return {status: count for status, count in given.items() if count}
+
+
+def _error(raw: msgspec.Raw) -> TaskError | None:
+    return None if bytes(raw) == NULL else read(TaskError, _fields(raw))
+
+
+def _errors(raw: msgspec.Raw) -> tuple[TaskError, ...]:
+    return tuple(read_all(TaskError, msgspec.json.decode(raw, type=list[Fields])))
+
+
+_SPECIAL: dict[str, Callable[[msgspec.Raw], Any]] = {
+    "retry": _retry,
+    "limits": _limits,
+    "counts": _counts,
+    "error": _error,
+    "errors": _errors,
+}

@@ -1,0 +1,196 @@
+"""Leases tasks for an application that executes them by itself, and reports on them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from tidewheel.api.tasks import Task
+from tidewheel.client.connection import Connection
+from tidewheel.client.fields import QUEUE_DEFAULT
+from tidewheel.client.results import LeasedTask
+from tidewheel.core.queue.lease import LeaseAnswer
+from tidewheel.core.queue.requests import (
+    Beat,
+    ClaimRequest,
+    JobMessage,
+    NewWorker,
+    Report,
+    UsageSample,
+)
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.status import LEASED, Status
+from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.errors import BadSetting, LeaseLost, Refused, WrongStatus
+from tidewheel.exact_json import encode
+from tidewheel.wiring.machine import this_process
+
+ErrorGiven = TaskError | Mapping[str, object] | str
+
+
+class LeaseApi(Connection):
+    """What workers do. A report for a lease that was lost raises LeaseLost or WrongStatus."""
+
+    _worker: WorkerId | None = None
+
+    async def register_worker(
+        self,
+        name: str | None = None,
+        queues: Sequence[str] = (QUEUE_DEFAULT,),
+        slots: int = 1,
+        capacity: Resources | None = None,
+    ) -> WorkerId:
+        """Take a worker id from the store; this client leases as that worker from now on."""
+        self._worker = await self.store.register_worker(
+            NewWorker(
+                name=name or sys.argv[0].rpartition("/")[2] or "application",
+                process=this_process(),
+                queues=tuple(queues),
+                slots=slots,
+                capacity=capacity or Resources(),
+            )
+        )
+        return self._worker
+
+    async def sign_off(self) -> None:
+        """This client is no worker any more; leases it still holds run out by themselves."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            await self.store.stop_worker(worker)
+
+    async def lease(
+        self,
+        queue: str = QUEUE_DEFAULT,
+        n: int = 1,
+        lease_seconds: float | None = None,
+        *,
+        worker: str | None = None,
+    ) -> list[LeasedTask]:
+        """Up to ``n`` tasks, the oldest of the highest priority first; none is no error."""
+        owner = await self._own_id(worker)
+        request = ClaimRequest(queue=queue, worker=owner, count=n, lease_seconds=lease_seconds)
+        return [LeasedTask.of(one, owner) for one in await self.store.claim(request)]
+
+    async def lease_by_id(
+        self, task_id: str, lease_seconds: float | None = None, *, worker: str | None = None
+    ) -> LeasedTask:
+        """This task; WrongStatus unless it is ready."""
+        owner = await self._own_id(worker)
+        claimed = await self.store.claim_by_id(TaskId(task_id), owner, lease_seconds)
+        return LeasedTask.of(claimed, owner)
+
+    async def _own_id(self, worker: str | None) -> WorkerId:
+        if worker is not None:
+            return WorkerId(worker)
+        return self._worker or await self.register_worker()
+
+    async def heartbeat(self, task: LeasedTask, progress: float | None = None) -> None:
+        """Extend the lease; WrongStatus with the status if the task was cancelled or ended."""
+        beat = Beat(task_id=task.id, attempt=task.attempt, progress=progress)
+        [answer] = await self.store.heartbeat(task.worker, [beat])
+        if answer is not LeaseAnswer.GO_ON:
+            raise _refusal(task, await self.store.get(task.id), "heartbeat")
+
+    async def cancel_requested(self, task: LeasedTask) -> bool:
+        """Whether somebody wants it to end; LeaseLost if it is not this worker's any more."""
+        view = await self.store.get(task.id)
+        if view.status not in LEASED or not _is_holder(task, view):
+            raise _refusal(task, view, "a report")
+        return view.status is Status.CANCELLING
+
+    async def started(self, task: LeasedTask) -> None:
+        """The work has begun."""
+        await self._report(Report(holder=task.holder, started=True))
+
+    async def message(self, task: LeasedTask, text: str, output: str | None = None) -> None:
+        """Say something; ``output`` names what others may be waiting for.
+
+        If the store did not answer, call it again with the same words: it is stored once.
+        """
+        async with task.said.turn:
+            said = JobMessage(number=task.said.count + 1, text=text, output=output)
+            await self._report(Report(holder=task.holder, messages=(said,)))
+            task.said.count += 1
+
+    async def report_usage(self, task: LeasedTask, *samples: UsageSample) -> None:
+        """What the work uses now; ``usage`` shows the series."""
+        await self._report(Report(holder=task.holder, usage=samples))
+
+    async def complete(
+        self,
+        task: LeasedTask,
+        metrics: object = None,
+        *,
+        values: Mapping[str, object] | None = None,
+    ) -> Status:
+        """It succeeded. The answer is the status now: cancelled, if somebody was faster.
+
+        ``values`` are handed to those after it, up to 64 KiB of JSON; BadValues if more.
+        """
+        end = End(
+            ending=Ending.SUCCEEDED,
+            metrics=None if metrics is None else _json("metrics", metrics),
+            values=None if values is None else _json("values", values),
+        )
+        return await self._end(task, end)
+
+    async def fail(self, task: LeasedTask, error: ErrorGiven) -> Status:
+        """It failed; it is tried again while retries are left."""
+        return await self._end(task, End(ending=Ending.FAILED, error=_error(error)))
+
+    async def abort(self, task: LeasedTask, error: ErrorGiven) -> Status:
+        """It failed and must not be tried again."""
+        return await self._end(task, End(ending=Ending.ABORTED, error=_error(error)))
+
+    async def yield_(self, task: LeasedTask) -> Status:
+        """Give it back: another worker may take it at once."""
+        return await self._end(task, End(ending=Ending.YIELDED))
+
+    async def _end(self, task: LeasedTask, end: End) -> Status:
+        frees = task.queue if task.limited else None
+        return await self._report(Report(holder=task.holder, end=end, frees=frees))
+
+    async def _report(self, report: Report) -> Status:
+        [answer] = await self.store.report([report])
+        if answer.refused is not None:
+            raise answer.refused
+        assert answer.status is not None
+        return answer.status
+
+
+def _is_holder(task: LeasedTask, view: Task) -> bool:
+    return (view.owner, view.attempt) == (task.worker, task.attempt)
+
+
+def _refusal(task: LeasedTask, view: Task, operation: str) -> Refused:
+    """Why the store did not take a sign of life."""
+    if _is_holder(task, view):
+        return WrongStatus(task.id, operation, view.status, [Status.RUNNING.value])
+    holder = view.owner if view.status in LEASED else None
+    return LeaseLost(task.id, asked=(task.worker, task.attempt), held=(holder, view.attempt))
+
+
+def _error(given: ErrorGiven) -> TaskError:
+    """An error needs a code or a description (002: abort needs an error)."""
+    match given:
+        case TaskError():
+            return given
+        case str() if given.strip():
+            return TaskError(code="error", description=given)
+        case Mapping() if given.get("code") or given.get("description"):
+            return TaskError(
+                code=str(given.get("code") or "error"),
+                description=str(given.get("description") or ""),
+                args=_json("error args", given.get("args") or {}),
+            )
+        case _:
+            accepted = "a text, or an object with code, args and description"
+            raise BadSetting("error", given, accepted)
+
+
+def _json(what: str, value: object) -> str:
+    try:
+        return encode(value)
+    except ValueError as error:
+        raise BadSetting(what, value, f"what JSON can hold ({error})") from None

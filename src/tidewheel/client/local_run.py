@@ -1,0 +1,262 @@
+"""Does everything for one run in one process: scheduler, worker and monitor (DESIGN §3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidewheel.client.embedded import worker_settings
+from tidewheel.config import (
+    RULES_FILE,
+    OnStop,
+    StoreSettings,
+    WorkerSettings,
+    home_directory,
+    monitor_settings,
+    scheduler_settings,
+)
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.end_reasons import Undone, ran_nothing, undone_in, was_aborted
+from tidewheel.core.operator.requests import NewCommand
+from tidewheel.core.operator.verbs import Stop, command_text
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.resources import Resources
+from tidewheel.errors import NotRunning, Unavailable
+from tidewheel.ports.store import Store
+from tidewheel.runners.registry import found_runners
+from tidewheel.scheduler.run_driver import OnBatch, RunDriver
+from tidewheel.services.service import OnReport, ServiceReport
+from tidewheel.wiring.notifications import build_notifier
+from tidewheel.wiring.services import build_monitor, driving
+from tidewheel.wiring.workers import Fittings, built_worker, machine_capacity
+from tidewheel.worker.worker import Worker
+
+END_SECONDS_MAX = 60.0
+HURRIED_SECONDS_MAX = 2.0  # of a process that leaves; the diary keeps what is not sent
+
+
+@asynccontextmanager
+async def told_meanwhile(
+    store: Store, home: Path, on_report: OnReport | None, is_hurried: Callable[[], bool]
+) -> AsyncIterator[None]:
+    """A notifier beside what is done in the block, if there are rules."""
+    if not (home / RULES_FILE).exists():
+        yield
+        return
+    notifier = build_notifier(store, home, scheduler_settings().smtp, on_report)
+    # Before the run goes on, so that its own beginning is behind the cursor and nothing else.
+    telling = [asyncio.create_task(notifier.begin())]
+    await asyncio.wait(telling)
+    telling.append(asyncio.create_task(notifier.run()))
+    try:
+        yield
+    finally:
+        notifier.ask_stop()
+        seconds_max = HURRIED_SECONDS_MAX if is_hurried() else END_SECONDS_MAX
+        for task in telling:
+            await _to_its_end(task, on_report, seconds_max)
+        finishing = asyncio.create_task(notifier.finish())
+        await _to_its_end(finishing, on_report, seconds_max)
+
+
+async def _to_its_end(
+    task: asyncio.Task[None], on_report: OnReport | None, seconds_max: float
+) -> None:
+    try:
+        async with asyncio.timeout(seconds_max):
+            await task
+    except Exception as error:  # a bug in telling must not end a run
+        if on_report is not None:
+            facts = {"error": repr(error)}
+            on_report(ServiceReport(service="notifier", event="notifier.failed", facts=facts))
+
+
+# The run.
+
+
+SLOTS_DEFAULT = 100
+STOP_MODES = ("clean", "now")  # for the first and the second request
+# Jobs of a run that was lost to another scheduler may take their time: nobody ends them.
+GRACE_SECONDS = 10 * 365 * 86_400.0
+LOST, LEFT = "lost", "left"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHereSettings:
+    """How a run is driven in this process."""
+
+    slots: int = SLOTS_DEFAULT
+    tie_jobs: bool = False
+    capacity: Resources | None = None  # None: what this machine has
+    runners: tuple[str, ...] = ()  # none: those whose programs are found
+    allow_compose: tuple[str, ...] = ()  # what compose files may ask of this host
+    trigger_log: Path | None = None
+    home: Path | None = None
+    given: RunOptions | None = None  # for a run that is carried on
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How the run was left: its status, and why."""
+
+    status: str
+    reason: str
+
+    @property
+    def has_run_anything(self) -> bool:
+        """Whether any task of a completed run was ever ready, if it has any."""
+        return not ran_nothing(self.reason)
+
+    @property
+    def was_aborted(self) -> bool:
+        return was_aborted(self.reason)
+
+    @property
+    def undone(self) -> Undone:
+        """What a completed run has not done."""
+        return undone_in(self.reason)
+
+
+class RunHere:
+    """Drives one run until it is over, or until it is asked to stop."""
+
+    def __init__(  # noqa: PLR0913 - each by name
+        self,
+        where: str | StoreSettings | None,
+        store: Store,
+        run: RunView,
+        settings: RunHereSettings,
+        *,
+        on_claimed: Callable[[], None] = lambda: None,
+        on_batch: OnBatch | None = None,
+        on_report: OnReport | None = None,
+    ) -> None:
+        """`on_claimed` is called when the run is ours, before anything is done with it."""
+        self._where, self._store, self._run = where, store, run
+        self._on_claimed = on_claimed
+        self._settings = settings
+        self._on_batch, self._on_report = on_batch, on_report
+        self._stops_asked = 0
+        self._is_leaving = False
+        self._asking: set[asyncio.Task[None]] = set()
+        self._driver: RunDriver | None = None
+        self._draining: Worker | None = None  # of a run that is lost to another scheduler
+
+    async def to_the_end(self) -> RunEnd:
+        settings = self._settings
+        home = settings.home or home_directory()
+        async with AsyncExitStack() as stack:
+            driver = self._driver = await stack.enter_async_context(
+                driving(
+                    self._where,
+                    self._store,
+                    self._run,
+                    home,
+                    given=settings.given,
+                    trigger_log=settings.trigger_log,
+                    on_batch=self._on_batch,
+                    on_report=self._on_report,
+                )
+            )
+            self._on_claimed()
+            worker = await stack.enter_async_context(
+                built_worker(
+                    self._where,
+                    self._store,
+                    self._worker_settings(home),
+                    Fittings(on_report=self._on_report),
+                )
+            )
+            if self._is_leaving:  # asked before there was anybody to ask
+                driver.ask_stop()
+            async with told_meanwhile(
+                self._store, home, self._on_report, is_hurried=lambda: self._is_leaving
+            ):
+                await self._drive(driver, worker)
+        return RunEnd(driver.status or LEFT, driver.reason)
+
+    def _worker_settings(self, home: Path) -> WorkerSettings:
+        settings = self._settings
+        return worker_settings(
+            queues=(self._run.queue,),
+            slots=settings.slots,
+            capacity=settings.capacity or machine_capacity(),
+            tie_jobs=settings.tie_jobs,
+            runners=self._runners(),
+            allow_compose=settings.allow_compose,
+            home=home,
+            on_stop=OnStop.LEAVE,
+            grace_seconds=GRACE_SECONDS,
+        )
+
+    def _runners(self) -> tuple[str, ...]:
+        settings = self._settings
+        found = () if settings.tie_jobs else found_runners()
+        return settings.runners or found
+
+    async def _drive(self, driver: RunDriver, worker: Worker) -> None:
+        home = self._settings.home
+        monitor = build_monitor(self._store, monitor_settings(), self._on_report, home)
+        main = asyncio.create_task(driver.run())
+        others = [asyncio.create_task(worker.run()), asyncio.create_task(monitor.run())]
+        await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)
+        driver.ask_stop()
+        monitor.ask_stop()
+        if driver.status == LOST:
+            # Somebody else drives the run now. Its jobs here are ours to the end: to leave them
+            # would let another worker begin them again once their leases have run out.
+            self._draining = worker
+            worker.ask_stop(OnStop.DRAIN)
+        else:
+            worker.ask_stop()
+        for task in (main, *others):
+            await task
+
+    # ---- stopping ----
+
+    def ask_stop(self) -> None:
+        """First: jobs that run finish, nothing new begins. Again: leave at once, jobs go on.
+
+        Once more: whatever the store says, or does not say. Who is not driving the run yet, or
+        cannot open it, hears no commands and leaves at once.
+        """
+        self._stops_asked += 1
+        if self._draining is not None:
+            self._draining.ask_stop(OnStop.LEAVE)
+            return
+        is_heard = self._driver is not None and self._driver.is_open
+        if self._stops_asked > len(STOP_MODES) or not is_heard:
+            self._leave()
+            return
+        self._ask(STOP_MODES[self._stops_asked - 1])
+
+    def _ask(self, mode: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._post(mode))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    def leave(self) -> None:
+        """Go at once: the run stays as it is, and the next start adopts its jobs."""
+        if self._draining is not None:
+            self._draining.ask_stop(OnStop.LEAVE)
+        self._leave()
+
+    async def _post(self, mode: str) -> None:
+        body = command_text(Stop(mode=mode))
+        try:
+            await self._store.post_command(
+                NewCommand(run=self._run.number, body=body, who="Ctrl-C")
+            )
+        except NotRunning:  # it is over already
+            self._leave()
+        except Unavailable:  # who wants to leave at once need not be heard by the store
+            if mode == STOP_MODES[-1]:
+                self._leave()
+
+    def _leave(self) -> None:
+        self._is_leaving = True
+        if self._driver is not None:
+            self._driver.ask_stop()

@@ -1,0 +1,113 @@
+"""Wraps a runner, and tells when each of its jobs begins and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End
+from tidewheel.ports.runners import (
+    Assignment,
+    Job,
+    JobReports,
+    Leftover,
+    PromptRunner,
+    Runner,
+    TidyRunner,
+)
+
+OnJob = Callable[[Claimed, End | None], None]  # without an end: it begins
+
+
+@dataclass(frozen=True, slots=True)
+class ToldJob:
+    """A job whose end is told, once, by whoever waits for it first."""
+
+    job: Job
+    task: Claimed
+    on_job: OnJob
+
+    async def wait(self) -> End:
+        """How it ended."""
+        end = await self.job.wait()
+        self.on_job(self.task, end)
+        return end
+
+    async def stop(self, grace_seconds: float) -> None:
+        """As the job does."""
+        await self.job.stop(grace_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRunner:
+    """The port Runner."""
+
+    runner: Runner
+    on_job: OnJob
+
+    def accepts(self, task: Claimed) -> bool:
+        """As the runner does."""
+        return self.runner.accepts(task)
+
+    async def start(self, assignment: Assignment, reports: JobReports) -> Job:
+        """Start, and tell: what could not be started has not begun."""
+        job = await self.runner.start(assignment, reports)
+        self.on_job(assignment.task, None)
+        return ToldJob(job, assignment.task, self.on_job)
+
+    async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
+        """Tell, if there is something to adopt."""
+        job = await self.runner.adopt(assignment, reports)
+        if job is None:
+            return None
+        self.on_job(assignment.task, None)
+        return ToldJob(job, assignment.task, self.on_job)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptToldRunner(ToldRunner):
+    """The port PromptRunner."""
+
+    runner: PromptRunner
+
+    def start_now(
+        self,
+        task: Claimed,
+        directory: Callable[[], Path],
+        reports: JobReports,
+        on_end: Callable[[End], None],
+    ) -> Job:
+        """Tell, and start; the end is told before anybody acts on it."""
+
+        def tell_end(end: End) -> None:
+            self.on_job(task, end)
+            on_end(end)
+
+        self.on_job(task, None)
+        return self.runner.start_now(task, directory, reports, tell_end)
+
+
+@dataclass(frozen=True, slots=True)
+class TidyToldRunner(ToldRunner):
+    """The port TidyRunner."""
+
+    runner: TidyRunner
+
+    async def leftovers(self, store: str) -> list[Leftover]:
+        """As the runner does."""
+        return await self.runner.leftovers(store)
+
+    async def remove(self, leftover: Leftover) -> None:
+        """As the runner does."""
+        await self.runner.remove(leftover)
+
+
+def told(runner: Runner, on_job: OnJob) -> Runner:
+    """The same runner, as prompt as it was, with somebody who is told."""
+    if isinstance(runner, PromptRunner):
+        return PromptToldRunner(runner, on_job)
+    if isinstance(runner, TidyRunner):
+        return TidyToldRunner(runner, on_job)
+    return ToldRunner(runner, on_job)

@@ -1,0 +1,161 @@
+"""Is the client for code without asyncio: the same methods, each waiting for its answer.
+
+The asynchronous client does the work in an event loop in a thread of its own, so there is no
+second copy of anything. A blocking client may be used by any number of threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from functools import wraps
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+
+from tidewheel.client.async_client import AsyncClient
+from tidewheel.client.connection import Where
+
+if TYPE_CHECKING:
+    from tidewheel.client.runs import BlockingRuns
+    from tidewheel.client.workflows import BlockingBlocks, BlockingWorkflows
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _waiting(
+    method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Client, P], R]:
+    @wraps(method)
+    def call(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.run(method(self.asynchronous, *args, **kwargs))
+
+    return call
+
+
+def _one_by_one(
+    method: Callable[Concatenate[AsyncClient, P], AsyncGenerator[R, None]],
+) -> Callable[Concatenate[Client, P], Iterator[R]]:
+    @wraps(method)
+    def call(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+        found = method(self.asynchronous, *args, **kwargs)
+
+        async def following() -> R:
+            return await anext(found)
+
+        try:
+            while True:
+                yield self.run(following())
+        finally:
+            self.run(found.aclose())
+
+    return call
+
+
+class Client:
+    """``with Client() as client: client.submit(command="echo hello")``."""
+
+    def __init__(self, store: Where = None, *, token: str | None = None) -> None:
+        self.asynchronous = AsyncClient(store, token=token)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="tidewheel client", daemon=True
+        )
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Do something with ``asynchronous`` and wait for it; an interrupt ends it."""
+        answer = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return answer.result()
+        except KeyboardInterrupt:
+            answer.cancel()
+            raise
+
+    @property
+    def runs(self) -> BlockingRuns:
+        """Runs of workflows: look at them, and act on those that a scheduler drives."""
+        # Whoever only uses the queue need not load what knows about runs.
+        from tidewheel.client.runs import BlockingRuns
+
+        return BlockingRuns(self)
+
+    @property
+    def workflows(self) -> BlockingWorkflows:
+        """The registry: definitions by name and version, and runs of them."""
+        from tidewheel.client.workflows import BlockingWorkflows
+
+        return BlockingWorkflows(self)
+
+    @property
+    def blocks(self) -> BlockingBlocks:
+        """Scheduling block instances, processing blocks and buffer objects."""
+        from tidewheel.client.workflows import BlockingBlocks
+
+        return BlockingBlocks(self)
+
+    def close(self) -> None:
+        """Let go of the store and end the thread; a second time does nothing."""
+        if self._loop.is_closed():
+            return
+        try:
+            self.run(self.asynchronous.close())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    submit = _waiting(AsyncClient.submit)
+    submit_many = _waiting(AsyncClient.submit_many)
+    arm = _waiting(AsyncClient.arm)
+    amend = _waiting(AsyncClient.amend)
+    add_continuations = _waiting(AsyncClient.add_continuations)
+    remove_continuations = _waiting(AsyncClient.remove_continuations)
+    cancel = _waiting(AsyncClient.cancel)
+    cancel_matching = _waiting(AsyncClient.cancel_matching)
+    pause_queue = _waiting(AsyncClient.pause_queue)
+    resume_queue = _waiting(AsyncClient.resume_queue)
+    configure_queue = _waiting(AsyncClient.configure_queue)
+
+    get = _waiting(AsyncClient.get)
+    list = _waiting(AsyncClient.list)
+    peek = _waiting(AsyncClient.peek)
+    history = _waiting(AsyncClient.history)
+    attempts = _waiting(AsyncClient.attempts)
+    outputs = _waiting(AsyncClient.outputs)
+    values = _waiting(AsyncClient.values)
+    usage = _waiting(AsyncClient.usage)
+    edges = _waiting(AsyncClient.edges)
+    why = _waiting(AsyncClient.why)
+    wait = _waiting(AsyncClient.wait)
+    events = _one_by_one(AsyncClient.events)
+    queues = _waiting(AsyncClient.queues)
+    queue = _waiting(AsyncClient.queue)
+    workers = _waiting(AsyncClient.workers)
+    verify = _waiting(AsyncClient.verify)
+
+    register_worker = _waiting(AsyncClient.register_worker)
+    sign_off = _waiting(AsyncClient.sign_off)
+    lease = _waiting(AsyncClient.lease)
+    lease_by_id = _waiting(AsyncClient.lease_by_id)
+    heartbeat = _waiting(AsyncClient.heartbeat)
+    cancel_requested = _waiting(AsyncClient.cancel_requested)
+    started = _waiting(AsyncClient.started)
+    message = _waiting(AsyncClient.message)
+    report_usage = _waiting(AsyncClient.report_usage)
+    complete = _waiting(AsyncClient.complete)
+    fail = _waiting(AsyncClient.fail)
+    abort = _waiting(AsyncClient.abort)
+    yield_ = _waiting(AsyncClient.yield_)

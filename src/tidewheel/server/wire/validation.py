@@ -1,0 +1,186 @@
+"""Reads what callers send: unknown fields are refused, and every finding is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from tidewheel.api import wire
+from tidewheel.exact_json import check_numbers
+from tidewheel.server.refusals import BadBody, BadRequest
+
+Form = TypeVar("Form", bound=msgspec.Struct)
+Duration = int | float | str  # seconds, or a text such as "10m"
+Size = int | str  # bytes, or a text such as "2GiB"
+Out = wire.Out
+FINDINGS_MAX = 20  # of one body: nobody reads more, and to word them takes time
+
+
+class In(msgspec.Struct, forbid_unknown_fields=True):
+    """Is something that a caller sends."""
+
+
+class FindingOut(Out):
+    """Something that is wrong or remarkable in a definition, and where."""
+
+    severity: str  # error, warning, note
+    code: str
+    message: str
+    hint: str
+    file: str | None
+    line: int | None
+    column: int | None
+
+
+class Problem(Out):
+    """Every answer with a status of 400 or more."""
+
+    code: str  # one word, for programs
+    message: str  # a sentence or two, for people
+    status: int
+    id: str  # the server's log has the same
+    allowed: tuple[str, ...] = ()  # the statuses that would have been accepted
+    findings: tuple[str | FindingOut, ...] = ()  # everything that is wrong with the request
+    # The parts of the message, by name, as far as there are any.
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def read(raw: bytes, form: type[Form], where: str = "") -> Form:
+    """The value of a JSON text; BadRequest names everything that is wrong with it."""
+    check_body(raw)
+    try:
+        return _read(raw, form, where)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _no_json(raw, error) from None
+
+
+def check_body(raw: bytes) -> None:
+    """BadBody if it holds a number that would take too long to read."""
+    try:
+        check_numbers(raw)
+    except ValueError as error:
+        raise BadBody(f"the body is not accepted: {error}") from None
+
+
+def _no_json(raw: bytes, error: Exception) -> BadBody:
+    if not raw.strip():
+        return BadBody("the body is empty; send JSON")
+    return BadBody(f"the body is not valid JSON: {error}")
+
+
+def _read(raw: bytes, form: type[Form], where: str) -> Form:
+    try:
+        return msgspec.json.decode(raw, type=form)
+    except msgspec.ValidationError as error:
+        # Behind the first mistake there may be what is no JSON at all, so this may fail, too.
+        raise BadRequest(_findings(raw, form, where) or [f"{where}{error}"]) from None
+
+
+def read_many(raw: bytes) -> list[msgspec.Raw]:
+    """The elements of a JSON array, each to be read by itself."""
+    check_body(raw)
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except msgspec.ValidationError:
+        raise BadRequest(["the body is neither an object nor a list of objects"]) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _no_json(raw, error) from None
+
+
+def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
+    """Parameters of a URL; numbers and booleans are read from their texts."""
+    values: dict[str, str] = {}
+    for name, value in given:
+        # Given twice is either of two, as in status=ready&status=running.
+        values[name] = f"{values[name]},{value}" if name in values else value
+    try:
+        return msgspec.convert(values, form, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequest(_query_findings(values, form) or [str(error)]) from None
+
+
+def field_names(form: type[msgspec.Struct]) -> list[str]:
+    """As they are written in JSON."""
+    return [field.encode_name for field in _fields(form)]
+
+
+@cache
+def _fields(form: type[msgspec.Struct]) -> tuple[Any, ...]:
+    """To look them up takes a hundred times as long as to read a task."""
+    return msgspec.structs.fields(form)
+
+
+def _findings(raw: bytes, form: type[msgspec.Struct], where: str) -> list[str]:
+    """Field by field, as one decoder stops at the first mistake."""
+    try:
+        given = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        return [f"{where}an object is wanted"]
+    found = _name_findings(given, form, f"{where}there is no field")
+    for field in _fields(form):
+        if field.encode_name in given:
+            found += _field_findings(given[field.encode_name], field, where)
+        elif field.required:
+            found.append(f"{where}{field.encode_name} is missing")
+    return found
+
+
+def _field_findings(raw: msgspec.Raw, field: Any, where: str) -> list[str]:  # noqa: ANN401 - msgspec's FieldInfo
+    try:
+        msgspec.json.decode(bytes(raw), type=field.type)
+    except msgspec.ValidationError as error:
+        text = _said(error, field.type).replace(" - at `$", f" - at `{field.encode_name}")
+        return [f"{where}{field.encode_name}: {text}"]
+    return []
+
+
+def _query_findings(given: dict[str, str], form: type[msgspec.Struct]) -> list[str]:
+    found = _name_findings(given, form, "there is no parameter")
+    for field in _fields(form):
+        if field.encode_name in given:
+            try:
+                msgspec.convert(given[field.encode_name], field.type, strict=False)
+            except msgspec.ValidationError as error:
+                found.append(f"{field.encode_name}: {_said(error, field.type)}")
+        elif field.required:
+            found.append(f"{field.encode_name} is missing")
+    return found
+
+
+def _name_findings(
+    given: dict[str, Any], form: type[msgspec.Struct], missing: str
+) -> list[str]:
+    known = field_names(form)
+    found: list[str] = []
+    for name in given:
+        if len(found) == FINDINGS_MAX:
+            break
+        if name not in known:
+            near = get_close_matches(name[:100], known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)
+            found.append(f"{missing} {name[:100]!r}; {hint}")
+    return found
+
+
+def _said(error: msgspec.ValidationError, kind: object) -> str:
+    """What the decoder says, with what it would have accepted where that is a short list."""
+    text = str(error)
+    if text.startswith("Invalid enum value") and (choices := list(_choices(kind))):
+        return f"{text}; accepted is one of {', '.join(choices)}"
+    return text
+
+
+def _choices(kind: object) -> Iterator[str]:
+    """The words of a type, wherever in it they are."""
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        yield from (str(one.value) for one in kind)
+    for part in get_args(kind):
+        if isinstance(part, str):
+            yield part
+        elif part is not kind:
+            yield from _choices(part)

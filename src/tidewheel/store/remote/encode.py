@@ -1,0 +1,255 @@
+"""Turns values of the core into requests: bodies, lists in chunks, and paths.
+
+A name that no task, queue or worker can have is in no store: such a request is answered here,
+with the words of a store. Some names could not even be written into a request: half a character
+is no UTF-8, and a server bounds its URLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+
+from tidewheel.core.queue.requests import (
+    ANY_RESOURCES,
+    Amendment,
+    ClaimRequest,
+    NewWorker,
+    QueueSettings,
+    Report,
+    TaskFilter,
+)
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import NO_DELAY, FixedDelays, RetryPolicy
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.submission import name_finding
+from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, Need, NewTask, TaskId
+from tidewheel.errors import BadSetting, NotFound
+from tidewheel.store.remote.connection import path_of
+from tidewheel.store.rows import storable, storable_end
+
+Body = dict[str, Any]
+
+# How a server calls the fields of a new task, where it does not use our names.
+_RENAMED = {
+    "spec": "spec_text",
+    "max_retries": "retries",
+    **{
+        name: name.removesuffix("_seconds")
+        for name in (one.name for one in fields(NewTask))
+        if name.endswith("_seconds")
+    },
+}
+_WRITTEN_APART = frozenset({"id", "run", "needs", "resources", "retry"})
+# Ours, and the server's; what has its default value is left out.
+_TASK_FIELDS = {
+    one.name: _RENAMED.get(one.name, one.name)
+    for one in fields(NewTask)
+    if one.name not in _WRITTEN_APART
+}
+_PLAIN = NewTask(id=TaskId(""), queue="")
+
+
+def task_body(task: NewTask) -> Body:
+    """A new task."""
+    body: Body = {"id": task.id}
+    for ours, theirs in _TASK_FIELDS.items():
+        value = getattr(task, ours)
+        if value != getattr(_PLAIN, ours):
+            body[theirs] = value
+    body["queue"] = task.queue
+    if task.needs:
+        body["needs"] = [_need(need) for need in task.needs]
+    if task.resources != _PLAIN.resources:
+        body |= _asked(task.resources)
+    return body | _retry(task.retry)
+
+
+def _need(need: Need) -> str | list[str]:
+    return need.task_id if need.output == SUCCEEDED_OUTPUT else [need.task_id, need.output]
+
+
+def _asked(resources: Resources) -> Body:
+    return {
+        "cpu": resources.cpu,
+        "memory": resources.memory_bytes,
+        "gpu": resources.gpu,
+        "labels": sorted(resources.labels),
+        "nodes": resources.nodes,
+        "exclusive": resources.exclusive,
+        "buffer": resources.buffer_bytes,
+    }
+
+
+def _retry(policy: RetryPolicy) -> Body:
+    if policy == NO_DELAY:
+        return {}
+    if isinstance(policy, FixedDelays):
+        return {"retry_delays": policy.seconds}
+    return {"backoff": policy}
+
+
+def amendment_body(amendment: Amendment) -> Body:
+    """What shall change; null leaves a field as it is."""
+    given = {
+        "name": amendment.name,
+        "command": amendment.command,
+        "retries": amendment.max_retries,
+        "estimated_runtime": amendment.estimated_runtime_seconds,
+        "max_termination": amendment.max_termination_seconds,
+    }
+    asked = _asked(amendment.resources) if amendment.resources is not None else {}
+    return given | asked
+
+
+def queue_body(settings: QueueSettings) -> Body:
+    """Returns all that can be set."""
+    return {one.name: getattr(settings, one.name) for one in fields(QueueSettings)}
+
+
+def filter_body(which: TaskFilter) -> Body:
+    """Returns which tasks are meant; what is None matches all."""
+    body = {one.name: getattr(which, one.name) for one in fields(TaskFilter)}
+    statuses = body.pop("statuses")
+    return {"status": None if statuses is None else [one.value for one in statuses], **body}
+
+
+def worker_body(worker: NewWorker) -> Body:
+    """A worker introduces itself, with the process that can be looked for on its host."""
+    process, abilities = worker.process, worker.abilities
+    return {
+        "name": worker.name,
+        "queues": worker.queues,
+        "slots": worker.slots,
+        "capacity": worker.capacity,
+        "commands": abilities.commands,
+        "handlers": _sorted(abilities.handlers),
+        "bare": abilities.bare,
+        "host": process.host,
+        "boot_id": process.boot_id,
+        "pid": process.pid,
+        "started": process.started,
+    }
+
+
+def claim_body(request: ClaimRequest) -> Body:
+    """A worker asks for tasks."""
+    return {
+        "worker": request.worker,
+        "n": request.count,
+        "lease_s": request.lease_seconds,
+        "resources": None if request.free == ANY_RESOURCES else request.free,
+        "commands": request.commands,
+        "handlers": _sorted(request.handlers),
+        "bare": request.bare,
+    }
+
+
+def _sorted(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def report_body(report: Report) -> Body:
+    """What happened in an attempt; most reports say little."""
+    body: Body = {"id": report.holder.task_id, "attempt": report.holder.attempt}
+    if report.started:
+        body["started"] = True
+    if report.messages:
+        body["messages"] = [
+            {"number": one.number, "text": storable(one.text), "output": storable(one.output)}
+            for one in report.messages
+        ]
+    if report.usage:
+        body["samples"] = report.usage
+    if report.end is not None:
+        body["end"] = _end(storable_end(report.end))
+    if report.frees is not None:
+        body["frees"] = report.frees
+    return body
+
+
+def _end(end: End) -> Body:
+    body: Body = {"ending": end.ending.value, "exit_status": end.exit_status}
+    if end.error is not None:
+        body["error"] = {
+            "code": end.error.code,
+            "description": end.error.description,
+            "args": msgspec.Raw(end.error.args.encode()),
+        }
+    if end.metrics is not None:
+        body["metrics_text"] = end.metrics
+    if end.values is not None:
+        body["values_text"] = end.values
+    return body
+
+
+# Lists that are sent in chunks, each of a size that a server takes.
+
+
+BODY_BYTES_MAX = 8 * 1024 * 1024  # that a server takes
+FRAME_BYTES_MAX = 1024  # what stands around a list
+
+
+def in_portions(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """JSON values in order, as many at once as fit; one that is larger goes alone."""
+    portion: list[bytes] = []
+    size = 0
+    for part in parts:
+        if portion and size + len(part) + FRAME_BYTES_MAX > BODY_BYTES_MAX:
+            yield portion
+            portion, size = [], 0
+        portion.append(part)
+        size += len(part) + 1
+    if portion:
+        yield portion
+
+
+def json_list(parts: Iterable[bytes]) -> bytes:
+    """A JSON array of what is JSON already."""
+    return b"[" + b",".join(parts) + b"]"
+
+
+# What a request can name at all.
+
+
+def is_possible(*names: str | None) -> bool:
+    """Whether something may have these names."""
+    return all(name is None or name_finding("name", name) is None for name in names)
+
+
+def is_findable(which: TaskFilter) -> bool:
+    """Whether a filter can match anything."""
+    values = (getattr(which, one.name) for one in fields(TaskFilter))
+    return which.statuses != () and is_possible(
+        *(one for one in values if isinstance(one, str))
+    )
+
+
+def check_tasks(task_ids: Iterable[TaskId]) -> None:
+    """NotFound for one that no task can have."""
+    for task_id in task_ids:
+        if not is_possible(task_id):
+            raise NotFound("task", task_id)
+
+
+def task_path(task_id: TaskId, *rest: str) -> str:
+    """A path to a task, and what belongs to it."""
+    check_tasks([task_id])
+    return path_of("tasks", task_id, *rest)
+
+
+def queue_path(queue: str, *rest: str) -> str:
+    """A path to a queue that shall exist afterwards."""
+    if finding := name_finding("queue", queue):
+        raise BadSetting("queue", queue, finding)
+    return path_of("queues", queue, *rest)
+
+
+def worker_path(worker: str, *rest: str) -> str:
+    """A path to a worker."""
+    if not is_possible(worker):
+        raise NotFound("worker", worker)
+    return path_of("workers", worker, *rest)
