@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.drawing.sketch import Wishes, make_sketch
-from tidewheel.cli.printing import safe
+from tidewheel.cli.output import safe
 from tidewheel.services.definitions.graph import BadWindow, ShownWindow, edge_facts
 
 if TYPE_CHECKING:

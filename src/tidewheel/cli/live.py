@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from tidewheel.api.tasks import AttemptView, Task
-from tidewheel.cli.printing import Row, coloured, note, rich_table, safe, say
+from tidewheel.cli.output import Row, coloured, note, rich_table, safe, say
 from tidewheel.client import AsyncClient
 from tidewheel.core.queue.status import Status
 from tidewheel.quantities import show_duration

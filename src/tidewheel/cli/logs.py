@@ -13,7 +13,7 @@ from typing import cast
 import click
 
 from tidewheel.api.tasks import Task
-from tidewheel.cli.printing import safe_lines
+from tidewheel.cli.output import safe_lines
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import attempt_log
 from tidewheel.config import home_directory

@@ -16,10 +16,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tidewheel.cli.capacity_options import offered
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
-from tidewheel.cli.journal import Journal
-from tidewheel.cli.offering import offered
-from tidewheel.cli.printing import note, plural, safe, say_json
+from tidewheel.cli.output import note, plural, safe, say_json
+from tidewheel.cli.service_log import ServiceLog
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import (
     Embedded,
@@ -51,7 +51,7 @@ LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
 def run_worker(session: Session, options: dict[str, Any]) -> int:
     """Until a signal, or until it is idle if that was asked for."""
     session.require_if_named()
-    journal = Journal(as_json=session.as_json, sums_up=True)  # handlers log as they like
+    journal = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
     handlers = load_handlers(options["handlers"])
     worker = Worker(
         session.store,
@@ -100,9 +100,9 @@ def _names(handlers: Handlers | None) -> frozenset[str]:
     return handlers.names if handlers else frozenset()
 
 
-def open_journal(session: Session) -> Journal:
+def open_journal(session: Session) -> ServiceLog:
     """What the role says, and what its libraries do."""
-    journal = Journal(as_json=session.as_json)
+    journal = ServiceLog(as_json=session.as_json)
     journal.hear_logs()
     return journal
 

@@ -17,8 +17,7 @@ from tidewheel.api.tasks import (
     UsageView,
 )
 from tidewheel.api.wire import document
-from tidewheel.cli.logs import log_path
-from tidewheel.cli.printing import (
+from tidewheel.cli.output import (
     Row,
     coloured,
     on_terminal,
@@ -29,6 +28,7 @@ from tidewheel.cli.printing import (
     say_json,
     say_table,
 )
+from tidewheel.cli.pages.log import log_path
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import STREAMS
 from tidewheel.core.queue.retry import FixedDelays, RetryPolicy

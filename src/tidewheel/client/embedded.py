@@ -48,8 +48,12 @@ from tidewheel.quantities import show_instant
 from tidewheel.runners.python.handlers import Handlers
 from tidewheel.services.service import OnReport
 from tidewheel.services.wakeup import SystemClock, Wakeup
-from tidewheel.wiring.notifications import build_notifier
-from tidewheel.wiring.services import awaited_store, build_monitor, build_standby
+from tidewheel.wiring.services import (
+    awaited_store,
+    build_monitor,
+    build_notifier,
+    build_standby,
+)
 from tidewheel.wiring.stores import require_database
 from tidewheel.wiring.workers import (
     AroundRunner,

@@ -30,7 +30,7 @@ from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.following import follow_store
 from tidewheel.services.wakeup import SystemClock
-from tidewheel.wiring.doors import run_door
+from tidewheel.wiring.services import run_door
 
 if TYPE_CHECKING:
     from tidewheel.client.sync_client import Client

@@ -18,7 +18,7 @@ from tidewheel.core.operator.registry import Bundle, RunRequest, split_reference
 from tidewheel.core.operator.views import RunView
 from tidewheel.ports.blocks import BlockDoor
 from tidewheel.ports.registry import Document, RegistryDoor
-from tidewheel.wiring.doors import block_door, registry_door
+from tidewheel.wiring.services import block_door, registry_door
 
 if TYPE_CHECKING:
     from tidewheel.client.sync_client import Client

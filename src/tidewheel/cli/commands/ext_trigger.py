@@ -9,7 +9,7 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.target import Target
+    from tidewheel.cli.runs.access import Target
     from tidewheel.core.operator.verbs import ExtTrigger
 
 WORDS_MAX = 2  # behind the run
@@ -29,8 +29,8 @@ def command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> i
     One task takes it: the oldest that waits. TRIGGER_ID tells one message from the next and is
     given to the job.
     """
-    from tidewheel.cli.runs.acting import say_given
-    from tidewheel.cli.runs.door import give
+    from tidewheel.cli.runs.access import give
+    from tidewheel.cli.verb_command import say_given
 
     def asked(target: Target) -> ExtTrigger:
         from tidewheel.core.operator.verbs import ExtTrigger

@@ -68,9 +68,9 @@ def command(
     START is a point, by default the initial one. STOP is a point or an interval from START; by
     default there are three points. Findings go to standard error; exit 2 if there is an error.
     """
-    from tidewheel.cli.findings_page import refuse
-    from tidewheel.cli.graph_page import text_lines
-    from tidewheel.cli.printing import note
+    from tidewheel.cli.output import note
+    from tidewheel.cli.pages.findings import refuse
+    from tidewheel.cli.pages.graph import text_lines
     from tidewheel.core.graph.findings import Findings
     from tidewheel.services.definitions.graph import (
         TASKS_MAX,
@@ -109,20 +109,20 @@ def command(
 
 
 def _lines(shown: ShownWindow, wishes: Wishes, form: str | None) -> Iterable[str]:
-    from tidewheel.cli import graph_page
+    from tidewheel.cli.pages import graph
     from tidewheel.core.graph.edges import reference_lines
 
     match form:
         case "reference":
             return reference_lines(shown.graph, shown.window)
         case "dot":
-            return graph_page.dot_document(shown, wishes)
+            return graph.dot_document(shown, wishes)
         case _:
-            return graph_page.svg_document(shown, wishes)
+            return graph.svg_document(shown, wishes)
 
 
 def _say(lines: Iterable[str], file: str) -> None:
-    from tidewheel.cli.printing import note, say
+    from tidewheel.cli.output import note, say
 
     text = "\n".join(lines)
     if file == STDOUT:
@@ -133,7 +133,7 @@ def _say(lines: Iterable[str], file: str) -> None:
 
 
 def _say_json(shown: ShownWindow, loaded: LoadedWorkflow, findings: Findings) -> None:
-    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.output import say_json
     from tidewheel.core.graph.findings import finding_document
     from tidewheel.services.definitions.graph import drawn_in, graph_document
 
@@ -149,8 +149,8 @@ def _how_far(shown: ShownWindow) -> str:
 
 def _note_findings(findings: Findings, loaded: LoadedWorkflow) -> None:
     """Errors and warnings; what is merely remarkable is for validate."""
-    from tidewheel.cli.findings_page import show_findings
-    from tidewheel.cli.printing import note
+    from tidewheel.cli.output import note
+    from tidewheel.cli.pages.findings import show_findings
     from tidewheel.core.graph.findings import Severity
 
     worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]

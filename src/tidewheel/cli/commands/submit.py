@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from tidewheel.cli import task_files
+from tidewheel.cli.commands import submit
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE
-from tidewheel.cli.printing import note, plural, safe, say, say_json
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
 
@@ -109,7 +109,7 @@ def command(
     """
     if file is not None:
         _refuse_beside_file(argv, options)
-        fields = task_files.read_tasks(file, str(options["queue"]))
+        fields = submit.read_tasks(file, str(options["queue"]))
         return session.ask_or_make(
             lambda client: _submit_many(client, session, fields, atomic, wait)
         )
@@ -129,7 +129,7 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
         if value is not None and value != ()
     }
     if "spec" in given:
-        given["spec_text"] = task_files.read_spec(given.pop("spec"))
+        given["spec_text"] = submit.read_spec(given.pop("spec"))
     if "compose" in given:
         given["compose"] = _read_compose(str(given["compose"]))
     given["needs"] = [list(need) if need[1] else need[0] for need in given.get("needs", ())]
@@ -193,7 +193,7 @@ async def _submit_one(
 async def _submit_many(
     client: AsyncClient, session: Session, tasks: list[dict[str, Any]], atomic: bool, wait: bool
 ) -> int:
-    lines = task_files.lines_of(tasks)
+    lines = submit.lines_of(tasks)
     batch = await client.submit_many(tasks, atomic=atomic)
     refused = len(batch.failed) + len(batch.invalid)
     if session.as_json:
@@ -237,7 +237,7 @@ async def _say_reasons(client: AsyncClient, task_id: str) -> None:
 
 
 async def _wait(client: AsyncClient, session: Session, ids: list[Any]) -> list[Task]:
-    from tidewheel.cli.live import follow, say_results
+    from tidewheel.cli.pages.task_progress import follow, say_results
 
     if session.as_json:
         return await client.wait(*ids)

@@ -11,7 +11,7 @@ import click
 
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import document
-from tidewheel.cli.printing import (
+from tidewheel.cli.output import (
     Cell,
     Row,
     console,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tidewheel.cli.cylc.arguments import BadUsage, Option, Said, flag, takes
-from tidewheel.cli.cylc.broadcast_files import read_settings_file
-from tidewheel.cli.cylc.ids import Ids, read_ids
+from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, flag, read_ids, takes
+from tidewheel.cli.cylc.commands import read_settings_file
 from tidewheel.core.operator.verbs import (
     Broadcast,
     Command,
@@ -29,32 +28,32 @@ _FLOW = takes("--flow")
 _WAIT = flag("--wait")
 
 
-class Verb(NamedTuple):
+class CylcVerb(NamedTuple):
     """Which options it has, and the command that is meant; None: there is nothing to do."""
 
     options: tuple[Option, ...]
-    command: Callable[[Said], tuple[str, Command]]
+    command: Callable[[Arguments], tuple[str, Command]]
 
 
-def _ids(verb: str, said: Said) -> Ids:
+def _ids(verb: str, said: Arguments) -> Ids:
     ids = read_ids(verb, said.words)
     if not ids.within:
         raise BadUsage(f"cylc {verb}: which tasks? Write cylc {verb} WORKFLOW//POINT/NAME")
     return ids
 
 
-def _flow(said: Said) -> str:
+def _flow(said: Arguments) -> str:
     return ",".join(said.parts("flow"))
 
 
-def _trigger(said: Said) -> tuple[str, Command]:
+def _trigger(said: Arguments) -> tuple[str, Command]:
     ids = _ids("trigger", said)
     return ids.workflow, Trigger(
         ids=ids.within, flow=_flow(said), wait="wait" in said, on_resume="on-resume" in said
     )
 
 
-def _set(said: Said) -> tuple[str, Command]:
+def _set(said: Arguments) -> tuple[str, Command]:
     ids = _ids("set", said)
     return ids.workflow, Set(
         ids=ids.within,
@@ -66,49 +65,49 @@ def _set(said: Said) -> tuple[str, Command]:
     )
 
 
-def _remove(said: Said) -> tuple[str, Command]:
+def _remove(said: Arguments) -> tuple[str, Command]:
     ids = _ids("remove", said)
     # In Cylc a removed task that is active is killed.
     return ids.workflow, Remove(ids=ids.within, flow=_flow(said), kill=True)
 
 
-def _hold(said: Said) -> tuple[str, Command]:
+def _hold(said: Arguments) -> tuple[str, Command]:
     if "after" in said:
         return read_ids("hold", said.words).workflow, Hold(after=said.last("after"))
     ids = _ids("hold", said)
     return ids.workflow, Hold(ids=ids.within)
 
 
-def _release(said: Said) -> tuple[str, Command]:
+def _release(said: Arguments) -> tuple[str, Command]:
     if "all" in said:
         return read_ids("release", said.words).workflow, Release(everything=True)
     ids = _ids("release", said)
     return ids.workflow, Release(ids=ids.within)
 
 
-def _kill(said: Said) -> tuple[str, Command]:
+def _kill(said: Arguments) -> tuple[str, Command]:
     ids = _ids("kill", said)
     return ids.workflow, Kill(ids=ids.within)
 
 
-def _poll(said: Said) -> tuple[str, Command]:
+def _poll(said: Arguments) -> tuple[str, Command]:
     ids = _ids("poll", said)
     return ids.workflow, Poll(ids=ids.within)
 
 
-def _pause(said: Said) -> tuple[str, Command]:
+def _pause(said: Arguments) -> tuple[str, Command]:
     return read_ids("pause", said.words).workflow, Pause()
 
 
-def _play(said: Said) -> tuple[str, Command]:
+def _play(said: Arguments) -> tuple[str, Command]:
     return read_ids("play", said.words).workflow, Resume()
 
 
-def _reload(said: Said) -> tuple[str, Command]:
+def _reload(said: Arguments) -> tuple[str, Command]:
     return read_ids("reload", said.words).workflow, Reload()
 
 
-def _stop(said: Said) -> tuple[str, Command]:
+def _stop(said: Arguments) -> tuple[str, Command]:
     ids = read_ids("stop", said.words)
     if len(ids.within) > 1:
         raise BadUsage("cylc stop: name one point or one task to stop after")
@@ -128,7 +127,7 @@ def _stop(said: Said) -> tuple[str, Command]:
     return ids.workflow, Stop(mode=mode)
 
 
-def _broadcast(said: Said) -> tuple[str, Command]:
+def _broadcast(said: Arguments) -> tuple[str, Command]:
     workflow = read_ids("broadcast", said.words).workflow
     points, namespaces = said.options.get("point", []), said.options.get("namespace", [])
     if "expire" in said:
@@ -146,20 +145,20 @@ def _broadcast(said: Said) -> tuple[str, Command]:
     )
 
 
-def _from_files(said: Said, option: str) -> Sequence[str]:
+def _from_files(said: Arguments, option: str) -> Sequence[str]:
     return [one for path in said.options.get(option, ()) for one in read_settings_file(path)]
 
 
-def _ext_trigger(said: Said) -> tuple[str, Command]:
+def _ext_trigger(said: Arguments) -> tuple[str, Command]:
     if len(said.words) not in (2, 3):
         raise BadUsage("cylc ext-trigger: write cylc ext-trigger WORKFLOW MESSAGE [ID]")
     workflow, message, *trigger_id = said.words
     return workflow, ExtTrigger(message=message, trigger_id="".join(trigger_id))
 
 
-VERBS: dict[str, Verb] = {
-    "trigger": Verb((_FLOW, _WAIT, takes("--meta"), flag("--on-resume")), _trigger),
-    "set": Verb(
+VERBS: dict[str, CylcVerb] = {
+    "trigger": CylcVerb((_FLOW, _WAIT, takes("--meta"), flag("--on-resume")), _trigger),
+    "set": CylcVerb(
         (
             takes("-o", "--out", "--output"),
             takes("-p", "--pre", "--prerequisite"),
@@ -169,15 +168,15 @@ VERBS: dict[str, Verb] = {
         ),
         _set,
     ),
-    "remove": Verb((_FLOW, flag("--no-spawn")), _remove),
-    "hold": Verb((takes("--after"),), _hold),
-    "release": Verb((flag("--all"),), _release),
-    "kill": Verb((), _kill),
-    "poll": Verb((), _poll),
-    "pause": Verb((), _pause),
-    "play": Verb((flag("--no-detach"),), _play),
-    "reload": Verb((flag("-g", "--global"),), _reload),
-    "stop": Verb(
+    "remove": CylcVerb((_FLOW, flag("--no-spawn")), _remove),
+    "hold": CylcVerb((takes("--after"),), _hold),
+    "release": CylcVerb((flag("--all"),), _release),
+    "kill": CylcVerb((), _kill),
+    "poll": CylcVerb((), _poll),
+    "pause": CylcVerb((), _pause),
+    "play": CylcVerb((flag("--no-detach"),), _play),
+    "reload": CylcVerb((flag("-g", "--global"),), _reload),
+    "stop": CylcVerb(
         (
             flag("-k", "--kill"),
             flag("-n", "--now"),
@@ -188,7 +187,7 @@ VERBS: dict[str, Verb] = {
         ),
         _stop,
     ),
-    "broadcast": Verb(
+    "broadcast": CylcVerb(
         (
             takes("-p", "--point"),
             takes("-n", "--namespace"),
@@ -206,5 +205,5 @@ VERBS: dict[str, Verb] = {
         ),
         _broadcast,
     ),
-    "ext-trigger": Verb((takes("--max-tries"), takes("--retry-interval")), _ext_trigger),
+    "ext-trigger": CylcVerb((takes("--max-tries"), takes("--retry-interval")), _ext_trigger),
 }

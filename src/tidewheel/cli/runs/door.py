@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from tidewheel.cli.runs.target import Target, find_target, target_in_job
+from tidewheel.cli.runs.access import Target, find_target, target_in_job
 from tidewheel.cli.session import Session
 from tidewheel.errors import Refused
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tidewheel.cli.printing import json_line, note, plural, safe, say
-from tidewheel.cli.runs.reaching import reached
-from tidewheel.cli.runs.words import documents, texts
+from tidewheel.cli.output import json_line, note, plural, safe, say
+from tidewheel.cli.pages.format import documents, texts
+from tidewheel.cli.pages.run_progress import reached
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import RunView
@@ -77,7 +77,7 @@ def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> Ru
     if as_json:
         return JsonPage(run, is_new=is_new)
     if stream.isatty():
-        from tidewheel.cli.runs.live import LivePage
+        from tidewheel.cli.pages.run_progress import LivePage
 
         return LivePage(run, is_new=is_new)
     return RunPage(run, is_new=is_new)
