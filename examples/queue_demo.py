@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 import tidewheel
-from tidewheel.cli.live import Display
-from tidewheel.cli.printing import Row, say, say_table
+from tidewheel.cli.output import Row, say, say_table
+from tidewheel.cli.pages.task_progress import Display
 from tidewheel.client.results import Task
 from tidewheel.quantities import show_duration
 

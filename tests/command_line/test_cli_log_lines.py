@@ -7,12 +7,12 @@ import sys
 import pytest
 
 from tests.kit.runner_conformance import claimed
-from tidewheel.cli.journal import Journal
+from tidewheel.cli.service_log import Journal
 from tidewheel.runners.engine.stage_spec import stand_in
 
 FAILING = """
 import logging, sys
-from tidewheel.cli.journal import Journal
+from tidewheel.cli.service_log import Journal
 from tidewheel.services.service import ServiceReport
 
 journal = Journal(as_json=sys.argv[1] == "json")

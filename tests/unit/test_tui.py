@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tidewheel.cli.tui import controls
-from tidewheel.cli.tui.asking import which_lines
-from tidewheel.cli.tui.controls import Do, Leave, LookAgain, Preview, ShowLog, ShowTask, pressed
+from tidewheel.cli.tui import keymap
+from tidewheel.cli.tui.keymap import Do, Leave, LookAgain, Preview, ShowLog, ShowTask, pressed
 from tidewheel.cli.tui.keys import Keys
-from tidewheel.cli.tui.painting import painted
 from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, help_pane
+from tidewheel.cli.tui.queries import which_lines
+from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.spans import Span, cut, fold, line, plain
 from tidewheel.cli.tui.state import Question, State
 from tidewheel.cli.tui.tree import Tree
@@ -183,7 +183,7 @@ def test_the_pool_is_what_is_not_over():
 
 def test_a_key_asks_before_it_does_anything():
     state, wish = press(STATE, "down", "t")
-    assert wish == Preview(Question("trigger", ("1/a",), controls.YES))
+    assert wish == Preview(Question("trigger", ("1/a",), keymap.YES))
     asked = replace(state, question=wish.question, pane=help_pane())
     assert press(asked, "y")[1] == Do(wish.question, "")
     for key in ("n", "enter", "esc", "q", "t"):
@@ -194,7 +194,7 @@ def test_a_key_asks_before_it_does_anything():
 
 def test_stopping_says_how_and_concerns_the_run():
     state, wish = press(STATE, "S")
-    assert wish.question == Question("stop", (), controls.WAYS_TO_STOP)
+    assert wish.question == Question("stop", (), keymap.WAYS_TO_STOP)
     asked = replace(state, question=wish.question)
     assert [press(asked, key)[1].mode for key in "ylK"] == ["clean", "now", "kill"]
 
@@ -246,9 +246,9 @@ def test_keys_that_look():
 
 def test_every_key_that_acts_is_in_the_help_and_on_the_page():
     told = " ".join(left for left, _ in HELP).split()
-    assert {*controls.TASK_VERBS, *controls.RUN_VERBS, *controls.FILES} <= set(told)
+    assert {*keymap.TASK_VERBS, *keymap.RUN_VERBS, *keymap.FILES} <= set(told)
     page = (Path(__file__).parents[2] / "docs" / "tui.md").read_text()
-    acting = {**controls.TASK_VERBS, **controls.RUN_VERBS}
+    acting = {**keymap.TASK_VERBS, **keymap.RUN_VERBS}
     assert all(f"`{key}`" in page and verb in page for key, verb in acting.items())
 
 

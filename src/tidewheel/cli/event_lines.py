@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from tidewheel.cli.printing import note, safe, say
+from tidewheel.cli.output import note, safe, say
 from tidewheel.core.operator.stream import FollowedEvent
 
 Document = dict[str, object]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.drawing.subject import Wishes, make_sketch
-from tidewheel.cli.printing import safe
+from tidewheel.cli.output import safe
 from tidewheel.services.definition_graph.edge_facts import edge_facts
 from tidewheel.services.definition_graph.windows import BadWindow, Shown
 

@@ -185,7 +185,7 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(error.format_message())
         return ExitCode.REFUSED
     except click.ClickException as error:
-        from tidewheel.cli.failures import tell_usage
+        from tidewheel.cli.error_output import tell_usage
 
         return tell_usage(error, as_json=_wants_json(arguments))
     except (click.Abort, KeyboardInterrupt):
@@ -194,7 +194,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return stop_writing()
     except Exception as error:
-        from tidewheel.cli.failures import tell
+        from tidewheel.cli.error_output import tell
 
         return tell(error, as_json=_wants_json(arguments))
 

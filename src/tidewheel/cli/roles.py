@@ -16,10 +16,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tidewheel.cli.capacity_options import offered
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
-from tidewheel.cli.journal import Journal
-from tidewheel.cli.offering import offered
-from tidewheel.cli.printing import note, plural, safe, say_json
+from tidewheel.cli.output import note, plural, safe, say_json
+from tidewheel.cli.service_log import Journal
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
 from tidewheel.client.idle import left_behind, unknown_queues, until_idle

@@ -83,7 +83,7 @@ class NewStore:
     def tell(self) -> None:
         """If it is there by now."""
         if self._path is not None and os.path.exists(self._path):
-            from tidewheel.cli.printing import note, safe
+            from tidewheel.cli.output import note, safe
 
             note(f"made a new store: {safe(self._path)}")
             self._path = None

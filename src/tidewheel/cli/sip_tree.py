@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tidewheel.cli.config_tree import Tree
     from tidewheel.cli.definitions import Definition
+    from tidewheel.cli.pages.settings import Tree
     from tidewheel.formats.sip.judging import Judgement
     from tidewheel.formats.sip.model import Dependency, Resource, Stage
     from tidewheel.formats.sip.places import Json

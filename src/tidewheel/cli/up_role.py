@@ -7,10 +7,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.journal import Journal
-from tidewheel.cli.offering import offered
-from tidewheel.cli.printing import note, safe, say_json
+from tidewheel.cli.capacity_options import offered
+from tidewheel.cli.output import note, safe, say_json
 from tidewheel.cli.roles import attend_to_end, open_journal, patience
+from tidewheel.cli.service_log import Journal
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
 from tidewheel.client.run_here import SLOTS_DEFAULT

@@ -105,8 +105,8 @@ class _Wishes(NamedTuple):
 @click.option("-d", "--display", is_flag=True, help="Only list what is set.")
 def command(session: Session, words: tuple[str, ...], **options: object) -> int:
     """Change settings of tasks that have not started yet; without options, list what is set."""
-    from tidewheel.cli.runs.acting import say_given
-    from tidewheel.cli.runs.door import give
+    from tidewheel.cli.runs.access import give
+    from tidewheel.cli.verb_command import say_given
 
     wishes = _Wishes(**options)  # type: ignore[arg-type]
     if wishes.set_file is not None:
@@ -134,9 +134,9 @@ def settings_in(text: str) -> list[str]:
 
 
 def _list(session: Session, words: tuple[str, ...]) -> int:
-    from tidewheel.cli.printing import Row, note, say_json, say_table
-    from tidewheel.cli.runs.door import look
-    from tidewheel.cli.runs.words import documents
+    from tidewheel.cli.output import Row, note, say_json, say_table
+    from tidewheel.cli.pages.format import documents
+    from tidewheel.cli.runs.access import look
 
     page = look(session, "broadcasts", words, lambda _: {})
     if session.as_json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from tidewheel.cli.printing import coloured, note, plural, safe, say, say_json
+from tidewheel.cli.output import coloured, note, plural, safe, say, say_json
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ async def _print(
     client: AsyncClient, session: Session, count: int | None, which: dict[str, str | None]
 ) -> None:
     from tidewheel.cli.event_lines import EventLines
-    from tidewheel.cli.printing import json_line, say
+    from tidewheel.cli.output import json_line, say
 
     lines, told = EventLines(), 0
     async with aclosing(client.events(**which)) as events:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from tidewheel.cli.printing import plural, safe, say, say_json
+from tidewheel.cli.output import plural, safe, say, say_json
 from tidewheel.cli.session import Session, session_command
 from tidewheel.errors import Refused
 

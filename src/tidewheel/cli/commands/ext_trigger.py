@@ -29,8 +29,8 @@ def command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> i
     One task takes it: the oldest that waits. TRIGGER_ID tells one message from the next and is
     given to the job.
     """
-    from tidewheel.cli.runs.acting import say_given
-    from tidewheel.cli.runs.door import give
+    from tidewheel.cli.runs.access import give
+    from tidewheel.cli.verb_command import say_given
 
     def asked(target: Target) -> ExtTrigger:
         from tidewheel.core.operator.commands import ExtTrigger

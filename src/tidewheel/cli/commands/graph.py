@@ -68,9 +68,9 @@ def command(
     START is a point, by default the initial one. STOP is a point or an interval from START; by
     default there are three points. Findings go to standard error; exit 2 if there is an error.
     """
-    from tidewheel.cli.findings_page import refuse
     from tidewheel.cli.graph_page import text_lines
-    from tidewheel.cli.printing import note
+    from tidewheel.cli.output import note
+    from tidewheel.cli.pages.findings import refuse
     from tidewheel.core.graph.findings import Findings
     from tidewheel.services.definition_graph.windows import (
         TASKS_MAX,
@@ -122,7 +122,7 @@ def _lines(shown: Shown, wishes: Wishes, form: str | None) -> Iterable[str]:
 
 
 def _say(lines: Iterable[str], file: str) -> None:
-    from tidewheel.cli.printing import note, say
+    from tidewheel.cli.output import note, say
 
     text = "\n".join(lines)
     if file == STDOUT:
@@ -133,7 +133,7 @@ def _say(lines: Iterable[str], file: str) -> None:
 
 
 def _say_json(shown: Shown, loaded: LoadedWorkflow, findings: Findings) -> None:
-    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.output import say_json
     from tidewheel.core.graph.findings import finding_document
     from tidewheel.services.definition_graph.document import drawn_in, graph_document
 
@@ -149,8 +149,8 @@ def _how_far(shown: Shown) -> str:
 
 def _note_findings(findings: Findings, loaded: LoadedWorkflow) -> None:
     """Errors and warnings; what is merely remarkable is for validate."""
-    from tidewheel.cli.findings_page import show_findings
-    from tidewheel.cli.printing import note
+    from tidewheel.cli.output import note
+    from tidewheel.cli.pages.findings import show_findings
     from tidewheel.core.graph.findings import Severity
 
     worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]

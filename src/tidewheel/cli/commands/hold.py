@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tidewheel.cli.runs.acting import verb_command
+from tidewheel.cli.verb_command import verb_command
 
 command = verb_command("hold")

@@ -31,7 +31,7 @@ def command(
     definition: Definition, *, tree: bool, points: tuple[str, str] | None, everything: bool
 ) -> int:
     """List the tasks of a workflow, with their titles."""
-    from tidewheel.cli.findings_page import refuse
+    from tidewheel.cli.pages.findings import refuse
     from tidewheel.core.graph.findings import Findings
 
     if sum((tree, points is not None, everything)) > 1:
@@ -65,7 +65,7 @@ def title_of(node: NodeDef | None) -> str:
 
 
 def _say_names(loaded: LoadedWorkflow, *, as_json: bool, everything: bool) -> None:
-    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.output import say_json
 
     assert loaded.graph is not None
     nodes = _nodes(loaded)
@@ -89,7 +89,7 @@ def _document(loaded: LoadedWorkflow, name: str, node: NodeDef | None) -> dict[s
 
 
 def _say_titled(rows: list[tuple[str, str]]) -> None:
-    from tidewheel.cli.printing import safe, say
+    from tidewheel.cli.output import safe, say
 
     width = max((len(name) for name, title in rows if title), default=0)
     for name, title in rows:
@@ -100,7 +100,7 @@ def _say_titled(rows: list[tuple[str, str]]) -> None:
 
 
 def _say_tree(loaded: LoadedWorkflow, *, as_json: bool) -> None:
-    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.output import say_json
     from tidewheel.formats.flow_cylc.families import ROOT
 
     assert loaded.graph is not None
@@ -140,7 +140,7 @@ def _tree_rows(
 
 
 def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: bool) -> None:
-    from tidewheel.cli.printing import note, say, say_json
+    from tidewheel.cli.output import note, say, say_json
     from tidewheel.services.definition_graph.windows import read_window
 
     shown = read_window(loaded, *points)

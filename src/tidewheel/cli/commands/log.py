@@ -9,7 +9,7 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.door import Document
+    from tidewheel.cli.runs.access import Document
     from tidewheel.cli.runs.target import Target
 
 EPILOG = """\b
@@ -47,8 +47,8 @@ def command(
 
     Logs are files on the host that ran the job; workers send them to their server.
     """
-    from tidewheel.cli.printing import note, safe, safe_lines, say, say_json
-    from tidewheel.cli.runs.door import look, this_job
+    from tidewheel.cli.output import note, safe, safe_lines, say, say_json
+    from tidewheel.cli.runs.access import look, this_job
 
     if follow and not session.as_json and this_job(session) is None:
         from tidewheel.cli.runs.logs import follow_log

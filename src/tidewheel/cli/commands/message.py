@@ -139,8 +139,8 @@ def _say_to_server(text: str, output: str | None, progress: float | None) -> str
 def _speak_for_another(
     session: Session, words: tuple[str, ...], output: str | None, progress: float | None
 ) -> int:
-    from tidewheel.cli.runs.acting import say_given
-    from tidewheel.cli.runs.door import give
+    from tidewheel.cli.runs.access import give
+    from tidewheel.cli.verb_command import say_given
     from tidewheel.errors import Refused
 
     if len(words) < WORDS_FOR_ANOTHER and not (len(words) > 1 and output):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
-from tidewheel.cli.printing import Row, note, safe, say, say_json, say_table
+from tidewheel.cli.output import Row, note, safe, say, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:

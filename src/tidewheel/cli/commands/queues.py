@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from tidewheel.cli.documents import queue_document
+from tidewheel.cli.output import Row, note, say_json, say_table
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
-from tidewheel.cli.printing import Row, note, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 from tidewheel.core.queue.limits import EACH_KEY, Limit
 from tidewheel.core.queue.status import Status

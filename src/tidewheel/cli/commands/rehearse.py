@@ -112,8 +112,8 @@ def command(
     Exit 1 if the workflow does not come to its end or nothing would run, 2 if there is an error
     in the definition.
     """
-    from tidewheel.cli.findings_page import refuse, show_findings
-    from tidewheel.cli.printing import note
+    from tidewheel.cli.output import note
+    from tidewheel.cli.pages.findings import refuse, show_findings
     from tidewheel.core.graph.findings import Findings, Severity
 
     learns, store = wishes.pop("learns"), wishes.pop("store")
@@ -146,7 +146,7 @@ def _play(
     loaded: LoadedWorkflow, assumptions: Assumptions, until: str | None, at: str | None
 ) -> tuple[Rehearsal, float]:
     """The rehearsal, and how long it took."""
-    from tidewheel.cli.printing import note
+    from tidewheel.cli.output import note
     from tidewheel.core.queue.task import Instant
     from tidewheel.services.rehearsal.play import rehearse
     from tidewheel.services.rehearsal.reach import POINTS_DEFAULT, last_of
@@ -209,8 +209,8 @@ def _learnt(
     """From earlier runs; none where there is no store yet, which is not made for this."""
     import asyncio
 
-    from tidewheel.cli.printing import note, plural
-    from tidewheel.cli.runs.on_server import folder_text
+    from tidewheel.cli.output import note, plural
+    from tidewheel.cli.runs.remote import folder_text
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
     from tidewheel.wiring.doors import run_door
@@ -276,8 +276,8 @@ def _news(graph: Graph) -> Iterator[Callable[[Progress], None]]:
 
 
 def _show(rehearsal: Rehearsal, wished: _Wishes, real_seconds: float, *, as_json: bool) -> None:
-    from tidewheel.cli import rehearsal_page
-    from tidewheel.cli.printing import say, say_json
+    from tidewheel.cli.output import say, say_json
+    from tidewheel.cli.pages import rehearsal as rehearsal_page
 
     if wished.trigger_log is not None:
         _write(wished.trigger_log, rehearsal.trigger_lines())
@@ -294,7 +294,7 @@ def _show(rehearsal: Rehearsal, wished: _Wishes, real_seconds: float, *, as_json
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    from tidewheel.cli.printing import note
+    from tidewheel.cli.output import note
 
     with path.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)

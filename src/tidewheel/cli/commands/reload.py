@@ -37,9 +37,9 @@ def command(
 
     The new definition replaces the old one whole. If there is an error in it, nothing changes.
     """
-    from tidewheel.cli.runs.acting import say_given, say_tried
-    from tidewheel.cli.runs.door import Given, this_job, with_runs
+    from tidewheel.cli.runs.access import Given, this_job, with_runs
     from tidewheel.cli.runs.reloading import save_new
+    from tidewheel.cli.verb_command import say_given, say_tried
     from tidewheel.core.operator.commands import Reload
 
     if this_job(session) is not None:
@@ -64,8 +64,8 @@ def command(
 
 def _reload_from_job(session: Session, words: tuple[str, ...], *, dry_run: bool) -> int:
     """The scheduler reads the folder: a job cannot put a definition into the store."""
-    from tidewheel.cli.runs.acting import say_given, try_verb
-    from tidewheel.cli.runs.door import give
+    from tidewheel.cli.runs.access import give
+    from tidewheel.cli.verb_command import say_given, try_verb
     from tidewheel.core.operator.commands import Reload
 
     if dry_run:

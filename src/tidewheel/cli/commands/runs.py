@@ -48,9 +48,9 @@ def command(
     A completed run says how many of its tasks were lost (something they need failed) or skipped
     (expired, or removed by hand).
     """
-    from tidewheel.cli.printing import note, safe, say_json
-    from tidewheel.cli.runs.door import with_runs
-    from tidewheel.cli.runs.show_page import say_runs
+    from tidewheel.cli.output import note, safe, say_json
+    from tidewheel.cli.pages.run import say_runs
+    from tidewheel.cli.runs.access import with_runs
 
     if unwanted:
         return _delete(session, unwanted, yes=yes)
@@ -77,7 +77,7 @@ class _Goes(NamedTuple):
     size_bytes: int
 
     def __str__(self) -> str:
-        from tidewheel.cli.printing import plural, safe
+        from tidewheel.cli.output import plural, safe
         from tidewheel.quantities import show_size
 
         what = f"{safe(self.run)}: {plural(self.tasks, 'task')}"
@@ -87,8 +87,8 @@ class _Goes(NamedTuple):
 
 
 def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
-    from tidewheel.cli.printing import note, safe, say, say_json
-    from tidewheel.cli.runs.door import with_runs
+    from tidewheel.cli.output import note, safe, say, say_json
+    from tidewheel.cli.runs.access import with_runs
     from tidewheel.errors import Refused
 
     going = with_runs(session, lambda runs: _what_goes(session, runs, unwanted))

@@ -11,8 +11,8 @@ import click
 
 from tidewheel.cli import task_files
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE
-from tidewheel.cli.printing import note, plural, safe, say, say_json
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
 
@@ -236,7 +236,7 @@ async def _say_reasons(client: AsyncClient, task_id: str) -> None:
 
 
 async def _wait(client: AsyncClient, session: Session, ids: list[Any]) -> list[Task]:
-    from tidewheel.cli.live import follow, say_results
+    from tidewheel.cli.pages.task_progress import follow, say_results
 
     if session.as_json:
         return await client.wait(*ids)

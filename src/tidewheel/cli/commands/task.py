@@ -49,16 +49,16 @@ async def find_task(client: AsyncClient, wanted: str) -> Task:
 async def _log(
     client: AsyncClient, wanted: str, stream: str, attempt: int | None, follow: bool
 ) -> None:
-    from tidewheel.cli.logs import say_log
+    from tidewheel.cli.pages.log import say_log
 
     await say_log(client, await find_task(client, wanted), stream, attempt, follow=follow)
 
 
 async def _show(client: AsyncClient, session: Session, wanted: str) -> None:
-    from tidewheel.cli import task_page
+    from tidewheel.cli.pages import task
 
-    page = await task_page.gather(client, await find_task(client, wanted))
+    page = await task.gather(client, await find_task(client, wanted))
     if session.as_json:
-        task_page.say_page_json(page)
+        task.say_page_json(page)
     else:
-        task_page.say_page(page)
+        task.say_page(page)

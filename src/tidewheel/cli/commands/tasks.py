@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidewheel.cli.documents import task_document
-from tidewheel.cli.printing import (
+from tidewheel.cli.output import (
     Cell,
     Row,
     console,

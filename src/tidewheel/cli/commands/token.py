@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 import click
 
+from tidewheel.cli.output import Row, note, safe, say, say_json, say_table
 from tidewheel.cli.parameters import DURATION
-from tidewheel.cli.printing import Row, note, safe, say, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 from tidewheel.core.queue.access import Scope, TokenView, grant_of
 from tidewheel.core.queue.task import Instant

@@ -6,7 +6,7 @@ from typing import Unpack
 
 import click
 
-from tidewheel.cli.offering import offering_options
+from tidewheel.cli.capacity_options import offering_options
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.server_options import ListeningOptions, listening_options, server_settings
 from tidewheel.cli.session import Session, session_command

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 @click.option("-p", "-j", "--process", "--jinja2", "process", is_flag=True, hidden=True)
 def command(definition: Definition, *, plain: bool, mark: bool, process: bool) -> int:
     """Print a definition with its included files in place and its templates rendered."""
-    from tidewheel.cli.findings_page import refuse
-    from tidewheel.cli.printing import safe, say, say_json
+    from tidewheel.cli.output import safe, say, say_json
+    from tidewheel.cli.pages.findings import refuse
     from tidewheel.core.graph.findings import Findings
 
     definition.refuse_python("view")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.documents import worker_document
-from tidewheel.cli.printing import Row, note, safe, say_json, say_table
+from tidewheel.cli.output import Row, note, safe, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 from tidewheel.quantities import show_duration, show_size
 from tidewheel.services.explain import SILENT_SECONDS

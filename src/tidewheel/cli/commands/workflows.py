@@ -60,7 +60,7 @@ def command(
     execute. Removing a workflow does not harm its runs. Exit 2 if `check` finds that it cannot
     run.
     """
-    from tidewheel.cli.registry_page import tell_refusal
+    from tidewheel.cli.pages.workflows import tell_refusal
     from tidewheel.core.graph.findings import InvalidDefinition
 
     if action != "list" and not workflow:
@@ -102,21 +102,21 @@ async def _ask(
 def _say(
     session: Session, action: str, told: Document, stage: str | None, *, is_request: bool
 ) -> int:
-    from tidewheel.cli import registry_page
-    from tidewheel.cli.printing import safe, say, say_json
+    from tidewheel.cli.output import safe, say, say_json
+    from tidewheel.cli.pages import workflows
 
     if action == "render" and stage is not None:
-        registry_page.check_stage(told, stage)
+        workflows.check_stage(told, stage)
     if session.as_json:
         say_json(told)
     elif action == "list":
-        registry_page.say_list(told)
+        workflows.say_list(told)
     elif action == "show":
-        registry_page.say_workflow(told)
+        workflows.say_workflow(told)
     elif action == "check":
-        registry_page.say_checked(told, is_request=is_request)
+        workflows.say_checked(told, is_request=is_request)
     elif action == "render":
-        registry_page.say_rendered(told, stage)
+        workflows.say_rendered(told, stage)
     else:
         say(f"removed {safe(told['name'])}/{safe(told['version'])}")
     return ExitCode.REFUSED if action == "check" and not told["runnable"] else 0

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _verbs() -> list[str]:
     from tidewheel.cli.cylc.commands import VERBS
-    from tidewheel.cli.cylc.looks import LOOKS
+    from tidewheel.cli.cylc.inspect import LOOKS
 
     return sorted({*VERBS, *LOOKS, *OTHERS})
 
@@ -78,7 +78,7 @@ def _verb(word: str) -> str:
 
 def _do(verb: str, arguments: Sequence[str]) -> int:
     from tidewheel.cli.cylc.commands import VERBS
-    from tidewheel.cli.cylc.looks import LOOKS
+    from tidewheel.cli.cylc.inspect import LOOKS
 
     if verb in VERBS:
         return _command(verb, arguments)
@@ -93,15 +93,15 @@ def _do(verb: str, arguments: Sequence[str]) -> int:
         _print("\n".join(lines))
         return status
     if verb == "cycle-point":
-        from tidewheel.cli.cylc import points
+        from tidewheel.cli.cylc import cycle_point
 
-        text, status = points.cycle_point(
-            read_arguments(verb, points.OPTIONS, _signed(arguments))
+        text, status = cycle_point.cycle_point(
+            read_arguments(verb, cycle_point.OPTIONS, _signed(arguments))
         )
         _print(text)
         return status
     if verb == "message":
-        from tidewheel.cli.cylc.speaking import message
+        from tidewheel.cli.cylc.message import message
 
         return message(arguments)
     read_arguments(verb, (flag("--long"),), arguments)
@@ -109,9 +109,9 @@ def _do(verb: str, arguments: Sequence[str]) -> int:
 
 
 def _command(verb: str, arguments: Sequence[str]) -> int:
-    from tidewheel.cli.cylc.asking import give
+    from tidewheel.cli.cylc.client import give
     from tidewheel.cli.cylc.commands import VERBS
-    from tidewheel.cli.cylc.looks import display_broadcasts
+    from tidewheel.cli.cylc.inspect import display_broadcasts
 
     said = read_arguments(verb, VERBS[verb].options, arguments)
     if verb == "broadcast" and ("display" in said or "display-task" in said):

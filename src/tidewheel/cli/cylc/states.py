@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tidewheel.cli.cylc.arguments import BadUsage, Said, flag, takes
-from tidewheel.cli.cylc.asking import look
+from tidewheel.cli.cylc.client import look
 from tidewheel.cli.cylc.ids import Ids, read_ids
 from tidewheel.errors import NotFound, Unavailable
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from tidewheel.cli.printing import Row, note, say_table
-from tidewheel.cli.runs.words import Document, documents, moment
+from tidewheel.cli.output import Row, note, say_table
+from tidewheel.cli.pages.format import Document, documents, moment
 
 
 def say_history(page: Document) -> None:

@@ -6,8 +6,8 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.printing import safe
-from tidewheel.cli.runs.page import ENDS, RETRIES, RunPage, stall_text
+from tidewheel.cli.output import safe
+from tidewheel.cli.pages.run_progress import ENDS, RETRIES, RunPage, stall_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.quantities import show_duration
 from tidewheel.scheduler.outcome import News

@@ -2,7 +2,7 @@
 
 The log tells every step of every task (core/operator/run_log.py). Of a run driven in this
 terminal a person sees when a task began and how it ended, and why; of one that is driven
-elsewhere the same, in the same words (cli/runs/page.py).
+elsewhere the same, in the same words (cli/pages/run_progress.py).
 """
 
 from __future__ import annotations

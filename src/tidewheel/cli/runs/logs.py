@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.printing import safe_lines
-from tidewheel.cli.runs.door import Document, with_runs
+from tidewheel.cli.output import safe_lines
+from tidewheel.cli.runs.access import Document, with_runs
 from tidewheel.cli.runs.target import Target, find_target
 from tidewheel.cli.session import Session
 from tidewheel.errors import Refused

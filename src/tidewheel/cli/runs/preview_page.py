@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
-from tidewheel.cli.printing import plural, safe, say
+from tidewheel.cli.output import plural, safe, say
+from tidewheel.cli.pages.format import (
+    Document,
+    documents,
+    flows_text,
+    more_text,
+    section,
+    texts,
+)
 from tidewheel.cli.runs.reason_lines import reason_lines
 from tidewheel.cli.runs.tree_page import BAR, CORNER, GAP, TEE
-from tidewheel.cli.runs.words import Document, documents, flows_text, more_text, section, texts
 
 SHOWN_MAX = 50
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from tidewheel.cli.printing import looking_word, safe, say
-from tidewheel.cli.runs.words import Document, documents, flows_text, state_cell, texts
+from tidewheel.cli.output import looking_word, safe, say
+from tidewheel.cli.pages.format import Document, documents, flows_text, state_cell, texts
 from tidewheel.quantities import show_duration
 
 

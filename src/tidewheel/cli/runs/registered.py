@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from tidewheel.cli.printing import note, safe
-from tidewheel.cli.registry_page import parts
+from tidewheel.cli.output import note, safe
+from tidewheel.cli.pages.workflows import parts
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.operator.definition import SIP
 from tidewheel.core.operator.registry import (
@@ -25,7 +25,7 @@ from tidewheel.services.definitions.kept import Captured
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
-    from tidewheel.cli.runs.running import Wanted
+    from tidewheel.cli.runs.local import Wanted
     from tidewheel.client.workflows import Workflows
     from tidewheel.core.operator.definition import RunOptions, StoredDefinition
     from tidewheel.core.operator.views import RunView

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from tidewheel.cli.definitions import Definition
-from tidewheel.cli.findings_page import refuse, show_findings
-from tidewheel.cli.printing import note
-from tidewheel.cli.runs.on_server import folder_here
+from tidewheel.cli.output import note
+from tidewheel.cli.pages.findings import refuse, show_findings
+from tidewheel.cli.runs.remote import folder_here
 from tidewheel.cli.runs.target import find_target
 from tidewheel.client.runs import Runs
 from tidewheel.core.graph.findings import Findings, Severity

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from tidewheel.cli.printing import Row, looking_word, safe, say, say_table
-from tidewheel.cli.runs.reason_lines import say_reasons
-from tidewheel.cli.runs.words import (
+from tidewheel.cli.output import Row, looking_word, safe, say, say_table
+from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Document,
     documents,
@@ -20,6 +19,7 @@ from tidewheel.cli.runs.words import (
     texts,
     took,
 )
+from tidewheel.cli.runs.reason_lines import say_reasons
 from tidewheel.exact_json import encode
 
 ENDED = ("succeeded", "failed", "submit-failed", "expired", "ended", "not taken")

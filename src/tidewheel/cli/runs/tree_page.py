@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from tidewheel.cli.printing import looking_word, note, plural, safe, say
-from tidewheel.cli.runs.words import (
+from tidewheel.cli.output import looking_word, note, plural, safe, say
+from tidewheel.cli.pages.format import (
     Document,
     counts_text,
     documents,

@@ -14,11 +14,11 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.runs.words import Document
-from tidewheel.cli.tui.controls import ListRuns, ShowTask, Watch, pressed
-from tidewheel.cli.tui.errands import Errands
+from tidewheel.cli.pages.format import Document
+from tidewheel.cli.tui.background_tasks import Errands
+from tidewheel.cli.tui.keymap import ListRuns, ShowTask, Watch, pressed
 from tidewheel.cli.tui.keys import Keys
-from tidewheel.cli.tui.painting import painted
+from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.state import State
 from tidewheel.cli.tui.terminal import Terminal
 

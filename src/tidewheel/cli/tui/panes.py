@@ -6,8 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from tidewheel.cli.output import safe
+from tidewheel.cli.pages.format import (
+    SHOWN_MAX,
+    Document,
+    documents,
+    flows_text,
+    moment,
+    texts,
+    took,
+)
 from tidewheel.cli.palette import TASK_STATES
-from tidewheel.cli.printing import safe
 from tidewheel.cli.runs.preview_page import Title, preview_lines
 from tidewheel.cli.runs.reason_lines import reason_lines
 from tidewheel.cli.runs.task_page import (
@@ -17,19 +26,10 @@ from tidewheel.cli.runs.task_page import (
     prerequisite_lines,
     xtrigger_lines,
 )
-from tidewheel.cli.runs.words import (
-    SHOWN_MAX,
-    Document,
-    documents,
-    flows_text,
-    moment,
-    texts,
-    took,
-)
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, Span, fold, line
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.verbs import Verb
+    from tidewheel.cli.verbs import Verb
 
 TASK, LOG, QUESTION, ANSWER, KEYS = "task", "log", "question", "answer", "keys"
 LOG_LINES_MAX = 5_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, cast
 
-from tidewheel.cli.printing import safe
-from tidewheel.cli.runs.words import Document, counts_text, documents, flows_text, texts, took
+from tidewheel.cli.output import safe
+from tidewheel.cli.pages.format import Document, counts_text, documents, flows_text, texts, took
 
 OPEN_TASKS_MAX = 1_000  # a point with more of them is closed until it is opened
 POINT, FAMILY, TASK = "point", "family", "task"

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
-from tidewheel.cli.runs.words import Document
-from tidewheel.cli.tui.asking import trouble_text
+from tidewheel.cli.pages.format import Document
+from tidewheel.cli.tui.queries import trouble_text
 from tidewheel.errors import NotFound, Refused, TidewheelError
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from tidewheel.cli.parameters import DURATION
-from tidewheel.cli.runs.verbs import TABLE, Verb, VerbOption
 from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.verbs import TABLE, Verb, VerbOption
 from tidewheel.core.operator.commands import REOPENING_VERBS, VERBS
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.door import Given
+    from tidewheel.cli.runs.access import Given
     from tidewheel.cli.runs.target import Target
     from tidewheel.core.operator.commands import Command
 
@@ -130,7 +130,7 @@ def give_verb(
     session: Session, name: str, words: Sequence[str], options: Mapping[str, object]
 ) -> int:
     """Give the command and print the answer."""
-    from tidewheel.cli.runs.door import give
+    from tidewheel.cli.runs.access import give
 
     given = fields_given(name, options)
     if options.get("dry_run"):
@@ -163,9 +163,9 @@ def _carry_on(session: Session, run: str) -> int:
 
 def _say_who_waits_in_vain(session: Session, run: str) -> None:
     """A run that stops awaits its active tasks, also those that nobody will ever take."""
-    from tidewheel.cli.printing import note, safe
-    from tidewheel.cli.runs.door import with_runs
-    from tidewheel.cli.runs.waits import waits_in_vain
+    from tidewheel.cli.output import note, safe
+    from tidewheel.cli.runs.access import with_runs
+    from tidewheel.cli.runs.pending import waits_in_vain
 
     lines = with_runs(session, lambda runs: waits_in_vain(runs.door, run))
     for line in lines:
@@ -180,7 +180,7 @@ def try_verb(
     """Print what a command would do."""
     import json
 
-    from tidewheel.cli.runs.door import look
+    from tidewheel.cli.runs.access import look
     from tidewheel.core.operator.commands import command_text
 
     def arguments(target: Target) -> dict[str, object]:
@@ -192,7 +192,7 @@ def try_verb(
 
 def say_tried(session: Session, document: dict[str, object]) -> None:
     """What a command would do, for people or programs."""
-    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.output import say_json
     from tidewheel.cli.runs.preview_page import say_preview
 
     if session.as_json:
@@ -203,9 +203,9 @@ def say_tried(session: Session, document: dict[str, object]) -> None:
 
 def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
     """A glob over tasks that are not in the pool may mean more than one thinks (§8)."""
-    from tidewheel.cli.printing import note, safe
-    from tidewheel.cli.runs.door import look
-    from tidewheel.cli.runs.words import documents
+    from tidewheel.cli.output import note, safe
+    from tidewheel.cli.pages.format import documents
+    from tidewheel.cli.runs.access import look
 
     page = look(
         session,
@@ -219,8 +219,8 @@ def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
 
 def say_given(session: Session, given: Given) -> None:
     """What became of a command, for people or programs."""
-    from tidewheel.cli.printing import say_json
-    from tidewheel.cli.runs.answer_page import say_answer
+    from tidewheel.cli.output import say_json
+    from tidewheel.cli.pages.answer import say_answer
 
     if session.as_json:
         document = {"run": given.run, "verb": given.verb, "number": given.number}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from tidewheel.cli.output import safe
+from tidewheel.cli.pages.format import Document, documents
+from tidewheel.cli.pages.run import stall_line
 from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES, Look
-from tidewheel.cli.printing import safe
-from tidewheel.cli.runs.show_page import stall_line
-from tidewheel.cli.runs.words import Document, documents
 from tidewheel.cli.tui.panes import Pane
 from tidewheel.cli.tui.spans import BOLD, DIM, REVERSE, Line, Span, cut, line, restyled
 from tidewheel.cli.tui.state import BETWEEN, State

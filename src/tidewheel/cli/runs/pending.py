@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.cli.runs.words import documents, texts
+from tidewheel.cli.pages.format import documents, texts
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.errors import Refused, Unavailable

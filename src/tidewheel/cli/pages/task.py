@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from tidewheel.cli import documents
-from tidewheel.cli.logs import log_path
-from tidewheel.cli.printing import (
+from tidewheel.cli.output import (
     Row,
     coloured,
     on_terminal,
@@ -21,6 +20,7 @@ from tidewheel.cli.printing import (
     say_json,
     say_table,
 )
+from tidewheel.cli.pages.log import log_path
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import STREAMS
 from tidewheel.client.results import Task

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.cli.findings_page import refuse, show_findings
-from tidewheel.cli.printing import Row, note, safe, safe_lines, say, say_table
-from tidewheel.cli.runs.words import moment
+from tidewheel.cli.output import Row, note, safe, safe_lines, say, say_table
+from tidewheel.cli.pages.findings import refuse, show_findings
+from tidewheel.cli.pages.format import moment
 from tidewheel.core.graph.findings import (
     Finding,
     Findings,

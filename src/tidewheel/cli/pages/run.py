@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from tidewheel.cli.printing import Row, looking_word, plural, safe, say, say_table
-from tidewheel.cli.runs.reason_lines import say_reasons, seconds_until
-from tidewheel.cli.runs.words import (
+from tidewheel.cli.output import Row, looking_word, plural, safe, say, say_table
+from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Document,
     bar,
@@ -23,6 +22,7 @@ from tidewheel.cli.runs.words import (
     state_cell,
     texts,
 )
+from tidewheel.cli.runs.reason_lines import say_reasons, seconds_until
 from tidewheel.core.operator.end_reasons import ABORTED_BY
 from tidewheel.core.operator.views import REOPENED_STATUSES
 from tidewheel.quantities import show_duration

@@ -8,13 +8,12 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.cli.failures import what_and_advice
-from tidewheel.cli.printing import plural, safe, safe_lines
-from tidewheel.cli.runs.answer_page import answer_lines
-from tidewheel.cli.runs.door import Given
-from tidewheel.cli.runs.verbs import TABLE
-from tidewheel.cli.runs.words import Document, documents
-from tidewheel.cli.tui.controls import ShowLog
+from tidewheel.cli.error_output import what_and_advice
+from tidewheel.cli.output import plural, safe, safe_lines
+from tidewheel.cli.pages.answer import answer_lines
+from tidewheel.cli.pages.format import Document, documents
+from tidewheel.cli.runs.access import Given
+from tidewheel.cli.tui.keymap import ShowLog
 from tidewheel.cli.tui.panes import (
     QUESTION,
     TASK,
@@ -26,6 +25,7 @@ from tidewheel.cli.tui.panes import (
 )
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, line
 from tidewheel.cli.tui.state import Choice, Question
+from tidewheel.cli.verbs import TABLE
 from tidewheel.core.operator.commands import VERBS, Command
 from tidewheel.errors import Refused, TidewheelError
 

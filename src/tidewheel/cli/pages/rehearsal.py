@@ -10,8 +10,8 @@ from html import escape
 
 import click
 
+from tidewheel.cli.output import plural, safe, say, say_table
 from tidewheel.cli.palette import PALETTE
-from tidewheel.cli.printing import plural, safe, say, say_table
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.status import Status
 from tidewheel.quantities import show_duration

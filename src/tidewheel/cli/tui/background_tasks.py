@@ -7,9 +7,9 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
-from tidewheel.cli.printing import safe
-from tidewheel.cli.tui import asking
-from tidewheel.cli.tui.controls import (
+from tidewheel.cli.output import safe
+from tidewheel.cli.tui import queries
+from tidewheel.cli.tui.keymap import (
     Do,
     Leave,
     ListRuns,
@@ -100,7 +100,7 @@ class Errands:
         try:
             await work
         except (TidewheelError, OSError) as error:
-            self._put(said=asking.trouble_text(error))
+            self._put(said=queries.trouble_text(error))
 
     def _watch(self, run: str) -> None:
         if self._watch_task is not None:
@@ -119,11 +119,11 @@ class Errands:
             self._log_task = None
 
     async def _list_runs(self) -> None:
-        choice = await asking.choice_of_runs(self._runs, self._stage.state.run)
+        choice = await queries.choice_of_runs(self._runs, self._stage.state.run)
         self._put(choice=choice)
 
     async def _show_task(self, wish: ShowTask) -> None:
-        pane = await asking.task_pane(self._runs, self._stage.state.run, wish.id)
+        pane = await queries.task_pane(self._runs, self._stage.state.run, wish.id)
         seen = self._stage.state.pane
         if not wish.again and self._stage.state.question is None:
             self._put(pane=pane)
@@ -137,7 +137,7 @@ class Errands:
         )
         pane = Pane(kind=LOG, subject=subject, follows=True)
         self._put(pane=pane)
-        async for lines in asking.log_lines(self._runs, run, wish):
+        async for lines in queries.log_lines(self._runs, run, wish):
             if not self._goes_on(pane, lines):
                 return
         self._goes_on(pane, [END_OF_LOG])
@@ -152,11 +152,11 @@ class Errands:
 
     async def _ask(self, question: Question) -> None:
         self._stop_log()
-        pane = await asking.question_pane(self._runs, self._stage.state.run, question)
+        pane = await queries.question_pane(self._runs, self._stage.state.run, question)
         self._put(pane=pane, question=question)
 
     async def _do(self, question: Question, mode: str) -> None:
-        first, *more = await asking.give(self._runs, self._stage.state.run, question, mode)
+        first, *more = await queries.give(self._runs, self._stage.state.run, question, mode)
         tree = replace(self._stage.state.tree, marked=frozenset())
         self._put(tree=tree, said=first)
         if more:

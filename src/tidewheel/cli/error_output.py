@@ -7,7 +7,7 @@ import errno
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
-from tidewheel.cli.printing import json_line, safe
+from tidewheel.cli.output import json_line, safe
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.errors import (
     InvalidTask,
@@ -29,7 +29,7 @@ LOOK_FOR = {
 def tell(error: Exception, *, as_json: bool) -> int:
     """Say what went wrong, and answer with the exit status; a bug is raised again."""
     if isinstance(error, InvalidDefinition):
-        from tidewheel.cli.registry_page import tell_refusal
+        from tidewheel.cli.pages.workflows import tell_refusal
 
         return tell_refusal(error, as_json=as_json)
     if isinstance(error, TidewheelError):

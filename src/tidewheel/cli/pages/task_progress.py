@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.printing import Row, coloured, note, rich_table, safe, say
+from tidewheel.cli.output import Row, coloured, note, rich_table, safe, say
 from tidewheel.client import AsyncClient
 from tidewheel.client.results import Task
 from tidewheel.core.queue.status import Status

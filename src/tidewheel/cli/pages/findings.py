@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import json_line, note, plural, safe
 from tidewheel.cli.palette import PALETTE
-from tidewheel.cli.printing import json_line, note, plural, safe
 from tidewheel.core.graph.findings import (
     NOWHERE,
     Finding,

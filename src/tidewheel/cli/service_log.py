@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from tidewheel.cli.printing import json_line, plural, safe, say
+from tidewheel.cli.output import json_line, plural, safe, say
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.steps import End
 from tidewheel.quantities import show_duration

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.cli.findings_page import show_findings
-from tidewheel.cli.printing import Row, looking_word, note, plural, safe, say, say_table
-from tidewheel.cli.registry_page import parts, remarks
-from tidewheel.cli.runs.words import fact, moment, section, state_cell, status_cell
+from tidewheel.cli.output import Row, looking_word, note, plural, safe, say, say_table
+from tidewheel.cli.pages.findings import show_findings
+from tidewheel.cli.pages.format import fact, moment, section, state_cell, status_cell
+from tidewheel.cli.pages.workflows import parts, remarks
 
 if TYPE_CHECKING:
     from tidewheel.ports.blocks import Document

@@ -12,7 +12,7 @@ from typing import cast
 
 import click
 
-from tidewheel.cli.printing import safe_lines
+from tidewheel.cli.output import safe_lines
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import attempt_log
 from tidewheel.client.results import Task

@@ -16,10 +16,9 @@ from datetime import datetime
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidewheel.cli.printing import note, safe, safe_lines, say_json
-from tidewheel.cli.runs.log_lines import LogTelling
-from tidewheel.cli.runs.owed import Owed, is_still_asked, tell_again, under_way
-from tidewheel.cli.runs.page import (
+from tidewheel.cli.output import note, safe, safe_lines, say_json
+from tidewheel.cli.pages.format import documents
+from tidewheel.cli.pages.run_progress import (
     JsonPage,
     RunPage,
     cause_lines,
@@ -27,6 +26,9 @@ from tidewheel.cli.runs.page import (
     print_line,
     stall_words,
 )
+from tidewheel.cli.runs.log_lines import LogTelling
+from tidewheel.cli.runs.owed_result import Owed, is_still_asked, tell_again, under_way
+from tidewheel.cli.runs.pending import UNTAKEN_SECONDS, UntakenWaits
 from tidewheel.cli.runs.reaching import reached
 from tidewheel.cli.runs.registered import (
     Origin,
@@ -36,8 +38,6 @@ from tidewheel.cli.runs.registered import (
     tell_of_namesake_far,
     the_run,
 )
-from tidewheel.cli.runs.waits import UNTAKEN_SECONDS, UntakenWaits
-from tidewheel.cli.runs.words import documents
 from tidewheel.client import AsyncClient
 from tidewheel.client.run_here import LEFT, RunEnd
 from tidewheel.config import home_directory
@@ -48,7 +48,7 @@ from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.scheduler.choosing import is_same_request, newest_of, run_to_carry_on
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.running import Wanted
+    from tidewheel.cli.runs.local import Wanted
     from tidewheel.client.runs import Runs
 
 WAIT_SECONDS = 20.0  # for the next lines, before it is asked again

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.printing import safe, say
-from tidewheel.cli.runs.words import SHOWN_MAX, more_text
+from tidewheel.cli.output import safe, say
+from tidewheel.cli.pages.format import SHOWN_MAX, more_text
 from tidewheel.core.operator.commands import Hold, Reload, Stop
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.door import Given
+    from tidewheel.cli.runs.access import Given
 
 # What a verb does to the whole run, and to one task of it.
 OF_RUNS = {

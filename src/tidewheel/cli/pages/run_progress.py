@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tidewheel.cli.printing import json_line, note, plural, safe, say
+from tidewheel.cli.output import json_line, note, plural, safe, say
+from tidewheel.cli.pages.format import documents, texts
 from tidewheel.cli.runs.reaching import reached
-from tidewheel.cli.runs.words import documents, texts
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.operator.views import RunView

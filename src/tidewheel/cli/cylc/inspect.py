@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tidewheel.cli.cylc.arguments import Option, Said, flag, takes
-from tidewheel.cli.cylc.asking import look
+from tidewheel.cli.cylc.client import look
 from tidewheel.cli.cylc.ids import read_ids
 from tidewheel.errors import Refused
 

@@ -28,8 +28,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.printing import note
-from tidewheel.cli.runs.page import JsonPage, RunPage, ended
+from tidewheel.cli.output import note
+from tidewheel.cli.pages.run_progress import JsonPage, RunPage, ended
 from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from tidewheel.cli.capacity_options import OPTION_NAMES, lacking, offered
 from tidewheel.cli.definitions import Definition
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode, FinalStatus
-from tidewheel.cli.findings_page import check_places_here, refuse, show_findings
-from tidewheel.cli.offering import OPTION_NAMES, lacking, offered
-from tidewheel.cli.printing import note
-from tidewheel.cli.registry_page import tell_refusal
-from tidewheel.cli.runs.owed import Owed, is_still_asked, tell_again, under_way, words_of
-from tidewheel.cli.runs.page import RunPage, page_for
+from tidewheel.cli.output import note
+from tidewheel.cli.pages.findings import check_places_here, refuse, show_findings
+from tidewheel.cli.pages.run_progress import RunPage, page_for
+from tidewheel.cli.pages.workflows import tell_refusal
+from tidewheel.cli.runs.owed_result import Owed, is_still_asked, tell_again, under_way, words_of
+from tidewheel.cli.runs.pending import UntakenWaits, waits_in_vain
 from tidewheel.cli.runs.registered import (
     TellOfStages,
     found_run,
@@ -33,7 +34,6 @@ from tidewheel.cli.runs.registered import (
     unknown_name,
     with_parameters,
 )
-from tidewheel.cli.runs.waits import UntakenWaits, waits_in_vain
 from tidewheel.cli.session import GlobalOptions, NewStore
 from tidewheel.client.run_here import LEFT, LOST, RunEnd, RunHere, RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS, home_directory
@@ -149,7 +149,7 @@ def _here(options: dict[str, Any]) -> RunHereSettings:
 def _run_far(
     where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
 ) -> int:
-    from tidewheel.cli.runs.on_server import Manner, run_on_server
+    from tidewheel.cli.runs.remote import Manner, run_on_server
 
     only_here = ("slots", "tie_jobs", "trigger_log", *OPTION_NAMES)
     for option in click.get_current_context().command.params:

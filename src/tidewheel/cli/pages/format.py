@@ -7,8 +7,8 @@ from typing import cast
 
 import click
 
+from tidewheel.cli.output import Looking, on_terminal, safe, say
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
-from tidewheel.cli.printing import Looking, on_terminal, safe, say
 
 Document = Mapping[str, object]
 
