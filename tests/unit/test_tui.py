@@ -10,12 +10,12 @@ from rich.cells import cell_len
 
 from tidewheel.cli.tui import keymap
 from tidewheel.cli.tui.keymap import Do, Leave, LookAgain, Preview, ShowLog, ShowTask, pressed
-from tidewheel.cli.tui.keys import Keys
 from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, help_pane
 from tidewheel.cli.tui.queries import which_lines
 from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.spans import Span, cut, fold, line, plain
 from tidewheel.cli.tui.state import Question, State
+from tidewheel.cli.tui.terminal import Keys
 from tidewheel.cli.tui.tree import Tree
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.capacity_options import offered
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
@@ -23,6 +23,7 @@ from tidewheel.cli.service_log import Journal
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
 from tidewheel.client.idle import left_behind, unknown_queues, until_idle
+from tidewheel.client.server_file import without_password
 from tidewheel.client.told_runner import told
 from tidewheel.config import (
     JobLimits,
@@ -35,7 +36,13 @@ from tidewheel.config import (
 from tidewheel.errors import BadSetting, Refused, Unavailable
 from tidewheel.runners.handlers import Handlers
 from tidewheel.wiring.machine import spare_garbage_collector
-from tidewheel.wiring.stores import is_embedded, opened_store
+from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
+from tidewheel.wiring.workers import usable_cores
+
+if TYPE_CHECKING:
+    from tidewheel.cli.commands.up import Options
+    from tidewheel.server.metrics import Metrics
+    from tidewheel.server.role import Welcome
 
 LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
 
@@ -215,7 +222,7 @@ def run_server(
 ) -> int:
     """Until a signal."""
     # The one command that loads a web server.
-    from tidewheel.server.role import Server, Welcome, run_in_fast_loop
+    from tidewheel.server.role import Server, run_in_fast_loop
 
     journal = open_journal(session)
     new = session.new_store()
@@ -294,3 +301,114 @@ async def _attend(
         if isinstance(outcome, BaseException):
             raise outcome
     return signals[0] if signals else None
+
+
+# ---- From the options of ``tidewheel up`` to all roles in one process. ----
+
+RUN_QUEUES = "run:*"
+
+
+def run_up(session: Session, settings: ServerSettings, options: Options) -> int:
+    """Until a signal."""
+    from tidewheel.server.metrics import Metrics
+    from tidewheel.server.role import Server
+    from tidewheel.server.up import Up
+
+    journal = open_journal(session)
+    wait = patience(options["wait_for_store"])
+    metrics = Metrics()
+    new = session.new_store()
+
+    def ready(welcome: Welcome) -> None:
+        new.tell()
+        _welcome(welcome, session)
+
+    server = Server(
+        session.store,
+        settings=settings,
+        on_ready=ready,
+        local=True,
+        metrics=metrics,
+    )
+    if not options["no_worker"] and os.geteuid() == 0 and not session.as_json:
+        note("this is root, and so are its jobs; a user of its own is safer")
+    up = Up(
+        session.store,
+        server,
+        [_workers(session, options, journal), _watchers(session, options, journal, metrics)],
+        on_report=journal.report,
+        wait_for_store_seconds=wait,
+    )
+    spare_garbage_collector()
+    # Not in the server's fast loop: it starts no process in a group of its own, as handlers
+    # and xtriggers must be (docs/decisions/0022).
+    try:
+        asyncio.run(attend_to_end(up))
+    finally:
+        new.tell()
+    return 0
+
+
+def _workers(session: Session, options: Options, journal: Journal) -> list[Embedded]:
+    """One for each kind: a run has as many jobs at once as its graph allows, a queue as many as
+    there are cores. They share what this machine has."""
+    if options["no_worker"]:
+        return []
+    from tidewheel.client.run_here import SLOTS_DEFAULT
+
+    given = {"on_stop": OnStop(options["on_stop"]), **offered(dict(options))}
+    if options["grace"] is not None:
+        given["grace_seconds"] = options["grace"]
+    slots = options["slots"]
+
+    def worker(queues: Sequence[str], count: int, beside: Worker | None) -> Worker:
+        return Worker(
+            session.store,
+            on_report=journal.report,
+            around_runner=lambda runner: told(runner, journal.job),
+            beside=beside,
+            queues=queues,
+            slots=count,
+            **given,
+        )
+
+    of_queues = worker(options["queues"], slots or usable_cores(), None)
+    return [of_queues, worker((RUN_QUEUES,), slots or SLOTS_DEFAULT, of_queues)]
+
+
+def _watchers(
+    session: Session, options: Options, journal: Journal, metrics: Metrics
+) -> list[Embedded]:
+    found: list[Embedded] = []
+    if not options["no_scheduler"]:
+        found.append(Scheduler(session.store, on_report=journal.report, on_batch=metrics.batch))
+    if not options["no_monitor"]:
+        found.append(Monitor(session.store, on_report=journal.report))
+    found.append(Notifier(session.store, on_report=journal.report))
+    return found
+
+
+def _welcome(welcome: Welcome, session: Session) -> None:
+    from tidewheel.server.site import index_page
+
+    store = without_password(store_settings(session.store).url)
+    token_file = None if welcome.token_file is None else str(welcome.token_file)
+    if session.as_json:
+        say_json(
+            {
+                "url": welcome.url,
+                "login": welcome.login,
+                "token_file": token_file,
+                "store": store,
+                "pid": os.getpid(),
+            }
+        )
+        return
+    url, own = welcome.url, "" if session.store is None else f" --server {welcome.url}"
+    note(f"answering at {url}; Ctrl-C stops")
+    note(f"browser: {welcome.login} (good once, for 5 minutes)")
+    if index_page(None) is None:
+        note("  it shows a plain page; in a clone, `make web` builds the full one (needs npm)")
+    if token_file is not None:
+        note(f"programs: the token is in {safe(token_file)}")
+    note(f"begin: tidewheel submit{own} -- echo hello; tidewheel run DIR --server {url}")

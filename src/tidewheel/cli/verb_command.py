@@ -14,8 +14,7 @@ from tidewheel.cli.verbs import TABLE, Verb, VerbOption
 from tidewheel.core.operator.commands import REOPENING_VERBS, VERBS
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.access import Given
-    from tidewheel.cli.runs.target import Target
+    from tidewheel.cli.runs.access import Given, Target
     from tidewheel.core.operator.commands import Command
 
 ANSWER_SECONDS_MAX = 30.0
@@ -193,7 +192,7 @@ def try_verb(
 def say_tried(session: Session, document: dict[str, object]) -> None:
     """What a command would do, for people or programs."""
     from tidewheel.cli.output import say_json
-    from tidewheel.cli.runs.preview_page import say_preview
+    from tidewheel.cli.pages.answer import say_preview
 
     if session.as_json:
         say_json(document)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tidewheel.client.connection import Connection
 from tidewheel.config import home_directory
 from tidewheel.ports.blocks import BlockDoor, Document
-from tidewheel.wiring.doors import block_door
+from tidewheel.wiring.services import block_door
 
 Request = Mapping[str, object] | str | PathLike[str]
 JSON_NAME = "request.json"

@@ -42,8 +42,12 @@ from tidewheel.runners.handlers import Handlers
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
 from tidewheel.services.service import OnReport
-from tidewheel.wiring.notifications import build_notifier
-from tidewheel.wiring.services import awaited_store, build_monitor, build_standby
+from tidewheel.wiring.services import (
+    awaited_store,
+    build_monitor,
+    build_notifier,
+    build_standby,
+)
 from tidewheel.wiring.stores import require_database
 from tidewheel.wiring.workers import (
     AroundRunner,

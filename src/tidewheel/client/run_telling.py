@@ -14,7 +14,7 @@ from pathlib import Path
 from tidewheel.config import RULES_FILE, scheduler_settings
 from tidewheel.ports.store import Store
 from tidewheel.services.service import OnReport, ServiceReport
-from tidewheel.wiring.notifications import build_notifier
+from tidewheel.wiring.services import build_notifier
 
 END_SECONDS_MAX = 60.0
 HURRIED_SECONDS_MAX = 2.0  # of a process that leaves; the diary keeps what is not sent

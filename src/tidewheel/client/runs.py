@@ -20,7 +20,7 @@ from tidewheel.ports.runs import (
     LogPart,
     RunDoor,
 )
-from tidewheel.wiring.doors import run_door
+from tidewheel.wiring.services import run_door
 
 
 class Runs:

@@ -14,7 +14,7 @@ from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.registry import Bundle, RunRequest, split_reference
 from tidewheel.core.operator.views import RunView
 from tidewheel.ports.registry import Document, RegistryDoor
-from tidewheel.wiring.doors import registry_door
+from tidewheel.wiring.services import registry_door
 
 Paths = str | PathLike[str]
 

@@ -11,7 +11,7 @@ from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.server.call import Call
 from tidewheel.server.refusals import NotAllowed
 from tidewheel.services.job_calls import JobCalls
-from tidewheel.wiring.doors import run_door
+from tidewheel.wiring.services import run_door
 
 
 async def any_job(call: Call) -> None:

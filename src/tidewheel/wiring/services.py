@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import (
+    RULES_FILE,
     StoreSettings,
     home_directory,
     scheduler_settings,
 )
-from tidewheel.platforms import read_platforms
+from tidewheel.ports.blocks import BringsBlockDoor
+from tidewheel.ports.registry import BringsRegistryDoor
 from tidewheel.ports.store import Store
-from tidewheel.wiring.machine import make_private_directory, this_process
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
 from tidewheel.wiring.stores import (
     is_embedded,
     is_remote,
@@ -28,11 +32,17 @@ if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, SchedulerSettings
     from tidewheel.core.operator.definition import RunOptions
     from tidewheel.core.operator.views import RunView
+    from tidewheel.ports.blocks import BlockDoor
+    from tidewheel.ports.registry import RegistryDoor
+    from tidewheel.ports.runs import BringsNotifications, RunDoor
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.scheduler.standby import Standby
     from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
+    from tidewheel.services.notifications.delivering import Means
+    from tidewheel.services.notifications.notifier import Notifier
     from tidewheel.services.service import OnReport, Surroundings
+    from tidewheel.services.workflow_state import DefinitionOf
 
 
 @asynccontextmanager
@@ -96,6 +106,7 @@ async def driving(  # noqa: PLR0913 - each by name
     options with which a run is carried on instead of those that it has.
     """
     from tidewheel.core.operator.requests import RunClaim
+    from tidewheel.platforms import read_platforms
     from tidewheel.runners.processes import is_process_alive
     from tidewheel.scheduler.handlers_voice import handlers_voice
     from tidewheel.scheduler.pace import as_compatible
@@ -210,3 +221,77 @@ def surroundings(on_report: OnReport | None) -> Surroundings:
     return Surroundings(
         clock=SystemClock(), on_report=on_report or tell_nobody, failpoint=this_failpoint()
     )
+
+
+# ---- services for requests: of the store, or of the server that it stands for ----
+
+
+def run_door(
+    store: TaskStore, home: Path, definition_of: DefinitionOf | None = None
+) -> RunDoor:
+    """The runs of a store, or of the server that it stands for; ``home`` holds their files."""
+    from tidewheel.ports.runs import BringsRunDoor
+    from tidewheel.services.run_door import StoreRunDoor
+
+    if isinstance(store, BringsRunDoor):
+        return store.run_door()
+    return StoreRunDoor(cast("Store", store), home, definition_of)
+
+
+def block_door(store: TaskStore, home: Path) -> BlockDoor:
+    """Blocks and objects of a store, or of the server that it stands for."""
+    if isinstance(store, BringsBlockDoor):
+        return store.block_door()
+    from tidewheel.services.blocks.door import StoreBlockDoor
+
+    # Whoever can open the store runs what is in it, with rights of their own.
+    near = cast("Store", store)
+    return StoreBlockDoor(near, run_door(store, home), home, code_trusted=True)
+
+
+def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
+    """The registry of a store, or of the server that it stands for."""
+    if isinstance(store, BringsRegistryDoor):
+        return store.registry_door()
+    from tidewheel.services.registry.door import StoreRegistryDoor
+
+    # Whoever can open the store runs what is in it, with rights of their own.
+    return StoreRegistryDoor(cast("Store", store), run_door(store, home), code_trusted=True)
+
+
+# ---- notifications: the notifier, and the service that shows and tries rules ----
+
+
+def build_notifier(
+    store: Store, home: Path, smtp: str, on_report: OnReport | None = None
+) -> Notifier:
+    """Whoever tells what the rules in this state directory want told."""
+    from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
+
+    make_private_directory(home)
+    settings = NotifierSettings(
+        rules=home / RULES_FILE,
+        home=home,
+        process=this_process(),
+        is_alive=is_process_alive,
+        means=notification_means(home, smtp),
+    )
+    return Notifier(store, settings, surroundings(on_report))
+
+
+def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
+    """Rules and messages of a store, or of the server that it stands for."""
+    from tidewheel.ports.runs import BringsNotifications
+    from tidewheel.services.notifications.desk import NotificationDesk
+
+    if isinstance(store, BringsNotifications):
+        return store
+    return NotificationDesk(store, home / RULES_FILE, notification_means(home, smtp))
+
+
+def notification_means(home: Path, smtp: str) -> Means:
+    """What messages are sent with from this process."""
+    from tidewheel.runners.job_environment import inherited_environment
+    from tidewheel.services.notifications.delivering import Means
+
+    return Means(directory=home, smtp=smtp, environment=inherited_environment(os.environ))

@@ -16,9 +16,8 @@ from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.runners import Runner
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
-from tidewheel.wiring.services import surroundings
+from tidewheel.wiring.services import run_door, surroundings
 from tidewheel.wiring.stores import is_remote, opened_store, store_settings, this_failpoint
 
 if TYPE_CHECKING:

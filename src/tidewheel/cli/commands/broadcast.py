@@ -10,7 +10,7 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.target import Target
+    from tidewheel.cli.runs.access import Target
     from tidewheel.core.operator.commands import Broadcast
 
 EPILOG = """\b

@@ -55,8 +55,7 @@ def command(definition: Definition, *, task: str | None, items: tuple[str, ...])
 
 
 def _tree(definition: Definition, loaded: LoadedWorkflow) -> Tree:
-    from tidewheel.cli.pages.settings import config_tree
-    from tidewheel.cli.sip_tree import sip_tree
+    from tidewheel.cli.pages.settings import config_tree, sip_tree
 
     return sip_tree(definition) if definition.is_sip else config_tree(loaded)
 

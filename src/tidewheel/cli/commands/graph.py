@@ -68,9 +68,9 @@ def command(
     START is a point, by default the initial one. STOP is a point or an interval from START; by
     default there are three points. Findings go to standard error; exit 2 if there is an error.
     """
-    from tidewheel.cli.graph_page import text_lines
     from tidewheel.cli.output import note
     from tidewheel.cli.pages.findings import refuse
+    from tidewheel.cli.pages.graph import text_lines
     from tidewheel.core.graph.findings import Findings
     from tidewheel.services.definition_graph.windows import (
         TASKS_MAX,
@@ -109,16 +109,16 @@ def command(
 
 
 def _lines(shown: Shown, wishes: Wishes, form: str | None) -> Iterable[str]:
-    from tidewheel.cli import graph_page
+    from tidewheel.cli.pages import graph
     from tidewheel.core.graph.edges import reference_lines
 
     match form:
         case "reference":
             return reference_lines(shown.graph, shown.window)
         case "dot":
-            return graph_page.dot_document(shown, wishes)
+            return graph.dot_document(shown, wishes)
         case _:
-            return graph_page.svg_document(shown, wishes)
+            return graph.svg_document(shown, wishes)
 
 
 def _say(lines: Iterable[str], file: str) -> None:

@@ -9,8 +9,7 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.access import Document
-    from tidewheel.cli.runs.target import Target
+    from tidewheel.cli.runs.access import Document, Target
 
 EPILOG = """\b
 Examples:
@@ -51,7 +50,7 @@ def command(
     from tidewheel.cli.runs.access import look, this_job
 
     if follow and not session.as_json and this_job(session) is None:
-        from tidewheel.cli.runs.logs import follow_log
+        from tidewheel.cli.pages.log import follow_log
 
         follow_log(session, words, lambda target: _arguments(target, wish))
         return 0

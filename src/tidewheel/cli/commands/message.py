@@ -14,7 +14,7 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.target import Target
+    from tidewheel.cli.runs.access import Target
     from tidewheel.core.operator.commands import Message
 
 JOB_DIRECTORY, JOB_SECRET = "TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET"

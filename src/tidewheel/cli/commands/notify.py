@@ -64,7 +64,7 @@ def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
 def _desk(client: AsyncClient) -> BringsNotifications:
     from tidewheel.config import home_directory, scheduler_settings
     from tidewheel.ports.store import Store
-    from tidewheel.wiring.notifications import notification_desk
+    from tidewheel.wiring.services import notification_desk
 
     store = cast("Store", client.store)
     return notification_desk(store, home_directory(), scheduler_settings().smtp)

@@ -213,7 +213,7 @@ def _learnt(
     from tidewheel.cli.runs.remote import folder_text
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
-    from tidewheel.wiring.doors import run_door
+    from tidewheel.wiring.services import run_door
     from tidewheel.wiring.stores import opened_store, store_exists, store_to_read
 
     assert loaded.workflow is not None

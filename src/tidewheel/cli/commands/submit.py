@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from tidewheel.cli import task_files
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
+from tidewheel.client.ids import new_id
+from tidewheel.errors import BadSetting
+from tidewheel.exact_json import decode
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
@@ -106,7 +110,7 @@ def command(
     """
     if file is not None:
         _refuse_beside_file(argv, options)
-        fields = task_files.read_tasks(file, str(options["queue"]))
+        fields = read_tasks(file, str(options["queue"]))
         return session.ask_or_make(
             lambda client: _submit_many(client, session, fields, atomic, wait)
         )
@@ -126,7 +130,7 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
         if value is not None and value != ()
     }
     if "spec" in given:
-        given["spec_text"] = task_files.read_spec(given.pop("spec"))
+        given["spec_text"] = read_spec(given.pop("spec"))
     if "compose" in given:
         given["compose"] = _read_compose(str(given["compose"]))
     given["needs"] = [list(need) if need[1] else need[0] for need in given.get("needs", ())]
@@ -190,7 +194,7 @@ async def _submit_one(
 async def _submit_many(
     client: AsyncClient, session: Session, tasks: list[dict[str, Any]], atomic: bool, wait: bool
 ) -> int:
-    lines = task_files.lines_of(tasks)
+    lines = lines_of(tasks)
     batch = await client.submit_many(tasks, atomic=atomic)
     refused = len(batch.failed) + len(batch.invalid)
     if session.as_json:
@@ -248,3 +252,42 @@ async def _wait(client: AsyncClient, session: Session, ids: list[Any]) -> list[T
 def _exit_status(tasks: list[Task]) -> int:
     succeeded = all(task.status == "succeeded" for task in tasks)
     return ExitCode.DONE if succeeded else ExitCode.FAILED
+
+
+# ---- Tasks and specs that come from files or standard input. ----
+
+LINE = "line of the file"
+LINE_ACCEPTED = 'a JSON object, such as {"command": "echo hello"}'
+
+
+def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
+    """One task per line; empty lines are skipped, a bad one is named by its number."""
+    tasks = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            fields = decode(line)
+        except ValueError as error:
+            raise BadSetting(
+                f"line {number}", line.strip()[:80], f"{LINE_ACCEPTED} ({error})"
+            ) from None
+        if not isinstance(fields, dict):
+            raise BadSetting(f"line {number}", line.strip()[:80], LINE_ACCEPTED)
+        # Named here, so that a refusal can be traced to its line.
+        tasks.append({"queue": queue, "id": new_id(), **fields, LINE: number})
+    return tasks
+
+
+def lines_of(tasks: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """The line of each id, taken off the tasks; of an id that comes twice the last counts."""
+    return {str(task["id"]): task.pop(LINE) for task in tasks}
+
+
+def read_spec(given: str) -> str:
+    """The JSON text of a spec: itself, a file's (@FILE), or standard input's (-)."""
+    if given == "-":
+        return sys.stdin.read()
+    if given.startswith("@"):
+        return Path(given[1:]).read_text(encoding="utf-8")
+    return given

@@ -33,9 +33,8 @@ def command(
     any point.
     """
     from tidewheel.cli.output import say_json
-    from tidewheel.cli.runs.access import Document, look
-    from tidewheel.cli.runs.target import Target
-    from tidewheel.cli.runs.tree_page import say_tree
+    from tidewheel.cli.pages.run import say_tree
+    from tidewheel.cli.runs.access import Document, Target, look
 
     def arguments(target: Target) -> Document:
         if target.rest and window is not None:

@@ -83,6 +83,6 @@ def command(session: Session, **options: Unpack[Options]) -> int:
     it, a second one at once. Jobs run on meanwhile, and the next start goes on with them, even
     after a kill -9.
     """
-    from tidewheel.cli.up_role import run_up
+    from tidewheel.cli.roles import run_up
 
     return run_up(session, server_settings(options), options)

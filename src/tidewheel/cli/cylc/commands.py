@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.cli.cylc.arguments import BadUsage, Option, Said, flag, takes
-from tidewheel.cli.cylc.broadcast_files import read_settings_file
-from tidewheel.cli.cylc.ids import Ids, read_ids
+from tidewheel.cli.cylc.arguments import BadUsage, Ids, Option, Said, flag, read_ids, takes
 from tidewheel.core.operator.commands import (
     Broadcast,
     Command,
@@ -208,3 +209,47 @@ VERBS: dict[str, Verb] = {
     ),
     "ext-trigger": Verb((takes("--max-tries"), takes("--retry-interval")), _ext_trigger),
 }
+
+
+# ---- `cylc broadcast --set-file FILE`: sections and items as in flow.cylc ----
+
+_SECTION = re.compile(r"(\[+)\s*([^\[\]]+?)\s*\]+")
+_LONG = ('"""', "'''")
+
+
+def read_settings_file(path: str) -> list[str]:
+    """Each item as `[SECTION]ITEM=VALUE`; `-` is standard input."""
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
+    except OSError as error:
+        raise BadUsage(f"cylc broadcast: {path}: {error.strerror}") from None
+    return list(_settings(text.splitlines()))
+
+
+def _settings(lines: list[str]) -> Iterator[str]:
+    sections: list[str] = []
+    rest = iter(lines)
+    for line in rest:
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        section = _SECTION.fullmatch(stripped)
+        if section is not None:
+            sections = [*sections[: len(section[1]) - 1], section[2]]
+            continue
+        item, equals, value = stripped.partition("=")
+        if not equals:
+            yield "".join(f"[{one}]" for one in sections) + item.strip()
+            continue
+        value = value.strip()
+        quotes = value[:3]
+        if quotes in _LONG and value.count(quotes) == 1:
+            value = "\n".join([value, *_until(rest, quotes)])
+        yield "".join(f"[{one}]" for one in sections) + f"{item.strip()}={value}"
+
+
+def _until(lines: Iterator[str], quotes: str) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if quotes in line:
+            return

@@ -85,10 +85,10 @@ def _do(verb: str, arguments: Sequence[str]) -> int:
     if verb in LOOKS:
         return _print(LOOKS[verb].text(read_arguments(verb, LOOKS[verb].options, arguments)))
     if verb == "workflow-state":
-        from tidewheel.cli.cylc import states
+        from tidewheel.cli.cylc import inspect
 
-        lines, status = states.workflow_state(
-            read_arguments(verb, states.OPTIONS, _signed(arguments))
+        lines, status = inspect.workflow_state(
+            read_arguments(verb, inspect.OPTIONS, _signed(arguments))
         )
         _print("\n".join(lines))
         return status

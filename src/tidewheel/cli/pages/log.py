@@ -1,4 +1,4 @@
-"""The logs of attempts: where they are on the host that ran them, and reading them."""
+"""Prints logs: of attempts of the queue's tasks, of runs, and of their jobs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import asyncio
 import codecs
 import os
 import stat
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from tidewheel.cli.output import safe_lines
+from tidewheel.cli.runs.access import Document, Target, find_target, with_runs
+from tidewheel.cli.session import Session
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import attempt_log
 from tidewheel.client.results import Task
@@ -22,9 +25,13 @@ from tidewheel.errors import Refused
 from tidewheel.ports.runs import BringsLogs
 from tidewheel.ports.store import Store
 
+if TYPE_CHECKING:
+    from tidewheel.client.runs import Runs
+
 CHUNK_BYTES = 64 * 1024
 FOLLOW_SECONDS = 0.2
 FOLLOW_AFAR_SECONDS = 1.0  # as often as workers send what was added
+WAIT_SECONDS = 20.0  # for more of a run's log to come, before it is asked again
 
 
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
@@ -62,6 +69,19 @@ def _no_log(task: Task, attempt: int, where: str) -> Refused:
     return Refused(f"{where}; look on the host where {task.owner} ran it")
 
 
+class Printer:
+    """Prints bytes of a log as text that moves no cursor.
+
+    A letter may be cut in two between one part and the next.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def print(self, content: bytes) -> None:
+        click.echo(safe_lines(self._decoder.decode(content)), nl=False)
+
+
 class Log:
     """A file that grows."""
 
@@ -70,11 +90,10 @@ class Log:
         self.found = False
         self.where = f"there is no file {path}"  # if it was not found
         self._position = 0
-        # A letter may be cut in two between one reading and the next.
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._printer = Printer()
 
     async def say_new(self) -> None:
-        """Print what was added since the last time."""
+        """Prints what was added since the last time."""
         try:
             # A job may have put anything there: no link is followed, no pipe is waited for.
             descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -87,7 +106,7 @@ class Log:
             file.seek(self._position)
             while chunk := file.read(CHUNK_BYTES):
                 self._position += len(chunk)
-                click.echo(safe_lines(self._decoder.decode(chunk)), nl=False)
+                self._printer.print(chunk)
 
 
 class ServerLog:
@@ -98,13 +117,44 @@ class ServerLog:
         self.found = False
         self.where = f"the server has no log of attempt {attempt}"  # if it was not found
         self._position = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._printer = Printer()
 
     async def say_new(self) -> None:
-        """Print what was added since the last time."""
+        """Prints what was added since the last time."""
         while (part := await self._read(self._position)) is not None:
             self.found = True
             self._position += len(part)
-            click.echo(safe_lines(self._decoder.decode(part)), nl=False)
+            self._printer.print(part)
             if not part:
                 return
+
+
+# ---- of a run, or of a job of it ----
+
+
+def follow_log(
+    session: Session, words: Sequence[str], arguments: Callable[[Target], Document]
+) -> None:
+    """Prints the log of a run or a job until nothing more will come."""
+
+    async def follow(runs: Runs) -> None:
+        target = await find_target(runs, words)
+        await print_log(runs, target.run, arguments(target))
+
+    with_runs(session, follow)
+
+
+async def print_log(runs: Runs, run: str, wish: Document) -> None:
+    """Prints what is there and what comes."""
+    printer = Printer()
+    offset = 0
+    while True:
+        part = await runs.log_part(run, wish, offset=offset, wait_seconds=WAIT_SECONDS)
+        printer.print(part.content)
+        offset = part.next_offset
+        place = part.place  # from now on exactly this one
+        wish = wish | {"id": place.id or "", "submit": place.submit, "attempt": place.attempt}
+        if part.over:
+            break
+    if not part.found:
+        raise Refused(f"{part.place.path} cannot be read; look on the host where it ran")

@@ -1,10 +1,13 @@
-"""A run as people read it: status, progress per point, what is active, what keeps it back."""
+"""Prints a run: its state, its tree, the commands it was given, and why tasks do not run."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import cast
 
-from tidewheel.cli.output import Row, looking_word, plural, safe, say, say_table
+from tidewheel.cli.output import Row, looking_word, note, plural, safe, say, say_table
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Document,
@@ -21,8 +24,8 @@ from tidewheel.cli.pages.format import (
     section,
     state_cell,
     texts,
+    took,
 )
-from tidewheel.cli.runs.reason_lines import say_reasons, seconds_until
 from tidewheel.core.operator.end_reasons import ABORTED_BY
 from tidewheel.core.operator.views import REOPENED_STATUSES
 from tidewheel.quantities import show_duration
@@ -214,3 +217,133 @@ def _flow_state(flow: Document) -> str:
     if flow["stopped"]:
         return f"stopped, {count} left" if count else "stopped"
     return str(count) if count else "ended"
+
+
+# ---- the commands that it was given ----
+
+
+def say_history(page: Document) -> None:
+    """Newest first."""
+    commands = documents(page, "commands")
+    if not commands:
+        note("nobody has asked anything of this run yet")
+        return
+    rows: list[Row] = [
+        (
+            str(one["number"]),
+            moment(one, "at"),
+            str(one["who"]),
+            command_text(one),
+            _became(one),
+        )
+        for one in commands
+    ]
+    say_table(("NUMBER", "TIME", "WHO", "COMMAND", "OUTCOME"), rows)
+
+
+def command_text(one: Document) -> str:
+    """`trigger 1/foo flow=new`."""
+    arguments = dict(cast("Mapping[str, object]", one["arguments"]))
+    words = [str(one["verb"]), *cast("list[str]", arguments.pop("ids", []))]
+    for name, value in arguments.items():
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        words.append(name if value is True else f"{name}={text}")
+    return " ".join(words)
+
+
+def _became(one: Document) -> str:
+    if one["refused"] is not None:
+        return f"refused: {one['refused']}"
+    return "waits" if one["answered_at"] is None else "done"
+
+
+# ---- the tree ----
+
+TEE, CORNER, BAR, GAP = "├─ ", "└─ ", "│  ", "   "
+
+
+def say_tree(page: Document) -> None:
+    """Point, family, task, submissions."""
+    points = documents(page, "points")
+    say(f"{safe(page['run'])}  {safe(run_cell(page).word)}")
+    left_out = cast("int", page["left_out"])
+    if left_out:
+        note(f"{plural(left_out, 'earlier point')} left out: --all shows them")
+    if not points:
+        note("there is nothing to be seen yet")
+    for point in points:
+        say(f"{safe(point['point'])}  {counts_text(point['counts'])}")
+        for line in _lines(documents(point, "children"), ""):
+            say(line)
+
+
+def _lines(children: object, before: str) -> Iterator[str]:
+    found = list(cast("list[Document]", children))
+    for number, one in enumerate(found):
+        last = number == len(found) - 1
+        head = f"{before}{CORNER if last else TEE}"
+        if one["family"]:
+            yield f"{head}{safe(one['name'])}"
+            yield from _lines(one["children"], before + (GAP if last else BAR))
+        else:
+            yield f"{head}{_task_text(one)}"
+
+
+def _task_text(task: Document) -> str:
+    words = [safe(task["name"]), looking_word(state_cell(task))]
+    flows = flows_text(task)
+    if flows not in ("1", "none"):
+        words.append(f"flow {flows}")
+    submissions = documents(task, "submissions")
+    if submissions:
+        words.append(" ".join(_submission_text(one) for one in submissions))
+    return "  ".join(words)
+
+
+def _submission_text(one: Document) -> str:
+    time = took(one)
+    return f"[{one['submit']:02d} {one['status']}{f' {time}' if time else ''}]"
+
+
+# ---- reasons: what it is, whether it passes, and the command that helps ----
+
+
+def say_why(page: Document) -> None:
+    """Of each task that was asked for."""
+    for number, task in enumerate(documents(page, "tasks")):
+        if number:
+            say()
+        flows = flows_text(task)
+        of_flows = f"  flow {flows}" if flows != "none" else ""
+        say(f"{safe(task['id'])}  {looking_word(state_cell(task))}{of_flows}")
+        reasons = documents(task, "reasons")
+        say_reasons(reasons)
+        if not reasons:
+            say("  nothing keeps it from running")
+
+
+def say_reasons(reasons: Sequence[Document]) -> None:
+    for line in reason_lines(reasons):
+        say(line)
+
+
+def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
+    for one in reasons:
+        commands = texts(one, "commands")
+        # Nobody is needed where nobody could do anything.
+        stays = " (needs somebody)" if commands else ""
+        passes = f" (passes by itself{_in_how_long(one)})" if one["passes"] else stays
+        yield f"  {safe(one['text'])}{passes}"
+        if commands:
+            yield f"    {safe('   or   '.join(commands))}"
+
+
+def _in_how_long(reason: Document) -> str:
+    until = reason.get("until")
+    left = seconds_until(str(until)) if until else 0.0
+    return f", in {show_duration(left)}" if left > 0 else ""
+
+
+def seconds_until(time_text: str) -> float:
+    """From now, by the clock of this machine, to a time as documents have it."""
+    return datetime.fromisoformat(time_text).timestamp() - time.time_ns() / 1e9

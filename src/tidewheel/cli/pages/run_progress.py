@@ -1,21 +1,22 @@
 """What a person sees of a run that is driven in this terminal: one line per event, and the end.
 
-On a terminal that can be redrawn, `run_live` shows the same as a picture.
+On a terminal that can be redrawn, `LivePage` shows the same as a picture.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tidewheel.cli.output import json_line, note, plural, safe, say
 from tidewheel.cli.pages.format import documents, texts
-from tidewheel.cli.runs.reaching import reached
 from tidewheel.cli.session import stop_writing
 from tidewheel.client.run_here import RunEnd
 from tidewheel.core.operator.views import RunView
@@ -33,6 +34,10 @@ from tidewheel.scheduler.stage import Stage
 from tidewheel.services.service import ServiceReport
 
 if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
     from tidewheel.ports.runs import RunDoor
 
 JOB_FAILED = "job failed"  # the notice that says why
@@ -77,8 +82,6 @@ def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> Ru
     if as_json:
         return JsonPage(run, is_new=is_new)
     if stream.isatty():
-        from tidewheel.cli.runs.live import LivePage
-
         return LivePage(run, is_new=is_new)
     return RunPage(run, is_new=is_new)
 
@@ -412,3 +415,141 @@ def waited_for_text(stage: Stage) -> str:
         return ""
     when = f"until {show_instant(math.ceil(at))} (in {show_duration(at - now)})"
     return f"{what} {when}{more}"
+
+
+# ---- a picture that is drawn again as the run changes: cycles, active tasks, recent ends ----
+
+DRAWN_PER_SECOND_MAX = 10
+POINTS_MAX = 8
+ACTIVE_MAX = 10
+RECENT_MAX = 6
+BAR_WIDTH = 24
+COLOURS = {"succeeded": "green", "failed": "red", "submission failed": "red"}
+
+
+class LivePage(RunPage):
+    """Redrawn a few times a second, whatever happens."""
+
+    def __init__(self, run: RunView, *, is_new: bool) -> None:
+        super().__init__(run, is_new=is_new)
+        self._stage: Stage | None = None
+        self._recent: deque[tuple[str, str]] = deque(maxlen=RECENT_MAX)
+        self._started: dict[str, float] = {}
+        self._finished: dict[str, int] = {}  # by point
+        self._notes: deque[str] = deque(maxlen=RECENT_MAX)
+        self._live: Live | None = None
+
+    def __enter__(self) -> LivePage:
+        from rich.live import Live
+
+        self._live = Live(
+            get_renderable=self._draw,
+            refresh_per_second=DRAWN_PER_SECOND_MAX,
+            transient=True,
+        )
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert self._live is not None
+        self._live.__exit__(None, None, None)
+
+    def on_news(self, stage: Stage, one: News) -> None:
+        self._stage = stage
+        name = stage.drive.text(one.key)
+        if one.event == "started":
+            self._started.setdefault(name, time.monotonic())
+        elif one.event in (*ENDS, *RETRIES):
+            began = self._started.pop(name, None)
+            took = "" if began is None else f" in {show_duration(time.monotonic() - began)}"
+            words = one.text.removeprefix(name).strip() or one.event
+            self._recent.append((one.event, f"{name} {words}{took}{self._because(one)}"))
+            if one.event in ENDS:
+                point = name.partition("/")[0]
+                self._finished[point] = self._finished.get(point, 0) + 1
+
+    def on_stall(self, stage: Stage, status: str) -> None:
+        """The causes are part of the picture."""
+        waits = stall_text(stage) if status == "stalled" else ""
+        if waits:
+            self._line(f"it waits {waits}")
+
+    def _tell_beginning(self) -> None:
+        """The picture shows it."""
+
+    def _line(self, text: str) -> None:
+        self._notes.append(text)
+
+    # ---- drawing ----
+
+    def _draw(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        parts: list[Text] = [self._head()]
+        if self._stage is not None:
+            parts += self._cycles(self._stage)
+            parts += self._active()
+        for event, text in self._recent:
+            parts.append(Text(f"  {safe(text)}", style=COLOURS.get(event, "yellow")))
+        for text in (*self._notes, *self._causes):
+            parts.append(Text(safe(text), style="bold yellow"))
+        return Group(*parts)
+
+    def _head(self) -> Text:
+        from rich.text import Text
+
+        took = show_duration(time.monotonic() - self._begun_at)
+        counts = ", ".join(f"{count} {word}" for word, count in sorted(self._ends.items()))
+        status = self._status or "running"
+        head = Text(f"{self._run.name}  ", style="bold")
+        head.append(status, style="red" if status == "stalled" else "cyan")
+        head.append(f"  {took}  {counts}", style="default")
+        return head
+
+    def _cycles(self, stage: Stage) -> list[Text]:
+        """One bar per point: what has finished, and what the pool still holds."""
+        from rich.text import Text
+
+        text = stage.drive.graph.cycling.style.text
+        pooled: dict[str, int] = {}
+        for point, count in stage.drive.pool.population.counts.items():
+            pooled[text(point)] = count
+        points = sorted({*pooled, *list(self._finished)[-POINTS_MAX:]})
+        lines = []
+        for name in points[-POINTS_MAX:]:
+            done, there = self._finished.get(name, 0), pooled.get(name, 0)
+            width = round(BAR_WIDTH * done / max(1, done + there))
+            line = Text(f"  {name:>18} ")
+            line.append("━" * width, style="green")
+            line.append("─" * (BAR_WIDTH - width), style="bright_black")
+            line.append(f" {done} done, {there} in the pool")
+            lines.append(line)
+        return lines
+
+    def _active(self) -> list[Text]:
+        from rich.text import Text
+
+        now = time.monotonic()
+        shown = list(self._started.items())[:ACTIVE_MAX]
+        lines = [
+            Text(f"  ▶ {safe(name)}  {show_duration(now - since)}", style="blue")
+            for name, since in shown
+        ]
+        more = len(self._started) - len(shown)
+        if more > 0:
+            lines.append(Text(f"    and {more} more", style="bright_black"))
+        return lines
+
+
+# ---- advice about a run that was reached through a server ----
+
+
+def reached(text: str, run: str, option: str) -> str:
+    """The text, with the option (`` --server URL``) in each command about the run."""
+    if not option or "tidewheel " not in text:
+        return text
+    named = {run, quote(run), quote(f"run:{run}")}
+    run_words = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
+    command = rf"\btidewheel [a-z-]+ (?:--queue )?(?:{run_words})(?![\w/:.-])(?! --server)"
+    return re.sub(command, lambda found: found[0] + option, text)

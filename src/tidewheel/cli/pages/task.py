@@ -1,18 +1,17 @@
-"""Everything about one task on one page."""
+"""Prints everything about one task: of the queue (`tidewheel task`), of a run (`show`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import click
+from typing import cast
 
 from tidewheel.cli import documents
 from tidewheel.cli.output import (
     Row,
     coloured,
-    on_terminal,
+    looking_word,
     plural,
     safe,
     safe_lines,
@@ -20,7 +19,23 @@ from tidewheel.cli.output import (
     say_json,
     say_table,
 )
+from tidewheel.cli.pages.format import (
+    SHOWN_MAX,
+    Document,
+    fact,
+    flows_text,
+    moment,
+    say_lines,
+    section,
+    state_cell,
+    texts,
+    took,
+)
+from tidewheel.cli.pages.format import (
+    documents as entries,
+)
 from tidewheel.cli.pages.log import log_path
+from tidewheel.cli.pages.run import say_reasons
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import STREAMS
 from tidewheel.client.results import Task
@@ -36,7 +51,6 @@ from tidewheel.core.queue.views import (
 from tidewheel.exact_json import encode
 from tidewheel.quantities import show_duration, show_instant, show_moment, show_size
 
-SHOWN_MAX = 20  # of each list, on the page for people
 LABEL_WIDTH = 12
 
 
@@ -106,7 +120,7 @@ def say_page(page: TaskPage) -> None:
     """For people."""
     _say_head(page)
     if page.why:
-        _section("why it does not run")
+        section("why it does not run")
         for reason in page.why:
             say(f"  {safe(reason)}")
     _say_edges(page)
@@ -116,14 +130,9 @@ def say_page(page: TaskPage) -> None:
     _say_usage(page.usage)
     _say_history(page.history)
     if page.logs:
-        _section("logs")
+        section("logs")
         for path in page.logs[-SHOWN_MAX:]:
             say(f"  {safe(path)}  {show_size(path.stat().st_size)}")
-
-
-def _section(title: str) -> None:
-    say()
-    say(click.style(title, bold=True) if on_terminal() else title)
 
 
 def _say_head(page: TaskPage) -> None:
@@ -198,7 +207,7 @@ def _say_edges(page: TaskPage) -> None:
     task_id = page.task.id
     needs = [edge for edge in page.edges if edge.child == task_id]
     if needs:
-        _section("needs")
+        section("needs")
         rows: list[Row] = [
             (edge.parent, page.statuses[edge.parent], edge.output, edge.state.value)
             for edge in needs[:SHOWN_MAX]
@@ -206,7 +215,7 @@ def _say_edges(page: TaskPage) -> None:
         say_table(("TASK", "STATUS", "OUTPUT", "STATE"), rows, indent=2)
     needed_by = [edge for edge in page.edges if edge.parent == task_id]
     if needed_by:
-        _section("needed by")
+        section("needed by")
         rows = [
             (edge.child, page.statuses[edge.child], edge.output)
             for edge in needed_by[:SHOWN_MAX]
@@ -217,7 +226,7 @@ def _say_edges(page: TaskPage) -> None:
 def _say_attempts(attempts: Sequence[AttemptView]) -> None:
     if not attempts:
         return
-    _section("attempts")
+    section("attempts")
     rows: list[Row] = [
         (
             str(attempt.attempt),
@@ -243,7 +252,7 @@ def _took(attempt: AttemptView) -> str:
 def _say_outputs(outputs: Sequence[OutputView]) -> None:
     if not outputs:
         return
-    _section("messages and outputs")
+    section("messages and outputs")
     rows: list[Row] = [
         (show_moment(one.at), str(one.attempt), one.output or "", one.text)
         for one in outputs[-SHOWN_MAX:]
@@ -254,7 +263,7 @@ def _say_outputs(outputs: Sequence[OutputView]) -> None:
 def _say_values(values: Mapping[str, object] | None) -> None:
     if values is None:
         return
-    _section("values for those after it")
+    section("values for those after it")
     rows: list[Row] = [(name, encode(value)) for name, value in values.items()]
     say_table(("NAME", "VALUE"), rows[:SHOWN_MAX], indent=2)
 
@@ -263,7 +272,7 @@ def _say_usage(usage: Sequence[UsageView]) -> None:
     if not usage:
         return
     used = documents.usage_document(usage)
-    _section("usage")
+    section("usage")
     words = []
     if isinstance(peak := used["memory_bytes_peak"], int | float):
         words.append(f"at most {show_size(peak)} of memory")
@@ -275,7 +284,7 @@ def _say_usage(usage: Sequence[UsageView]) -> None:
 
 
 def _say_history(history: Sequence[HistoryEntry]) -> None:
-    _section("history")
+    section("history")
     rows: list[Row] = [
         (
             show_moment(entry.at),
@@ -288,3 +297,134 @@ def _say_history(history: Sequence[HistoryEntry]) -> None:
     say_table(("TIME", "SIGNAL", "STATUS", "WORKER"), rows, indent=2)
     if more := len(history) - len(rows):
         say(f"  {more} earlier steps: --json shows all")
+
+
+# ---- a task of a run: what it waits for, what it made, how often it ran ----
+
+ENDED = ("succeeded", "failed", "submit-failed", "expired", "ended", "not taken")
+PREREQUISITES = "prerequisites (+ satisfied, - not yet, x never)"
+XTRIGGERS = "xtriggers and timers"
+SIGNS = {"true": "+", "open": "-", "lost": "x", "not taken": "x"}
+
+
+def say_task(page: Document) -> None:
+    """One task."""
+    say(f"task {safe(page['id'])}  {looking_word(state_cell(page))}")
+    fact("run", page["run"])
+    fact("title", page["title"])
+    fact("families", ", ".join(one for one in texts(page, "families") if one != "root"))
+    fact("flows", flows_text(page) if page["state"] != "future" else "")
+    fact("in the pool", "yes" if page["in_pool"] else "no")
+    fact("try", page["try"] if cast("int", page["try"]) > 1 else "")
+    fact("complete if", page["completion"])
+    fact("children", ", ".join(texts(page, "children")[:SHOWN_MAX]))
+    if page["in_pool"] or page["state"] not in ENDED:
+        section("why it does not run")
+        say_reasons(entries(page, "why"))
+    say_lines(PREREQUISITES, prerequisite_lines(page))
+    say_lines(XTRIGGERS, xtrigger_lines(page))
+    _say_outputs_made(page)
+    say_lines("verdicts", _verdict_lines(page))
+    _say_submissions(page)
+
+
+def prerequisite_lines(page: Document) -> Iterator[str]:
+    """What it waits for, with the state of each parent."""
+    found = [*entries(page, "prerequisites"), *entries(page, "suicide")]
+    for number, one in enumerate(found):
+        suicide = number >= len(entries(page, "prerequisites"))
+        sign = "+" if one["satisfied"] else "-"
+        hand = "  by hand" if one["by_hand"] else ""
+        yield f"  {sign} {safe(one['text'])}{hand}{'  (removes it)' if suicide else ''}"
+        for atom in entries(one, "atoms"):
+            yield f"      {_atom_text(atom)}"
+            missing = [one for one in entries(atom, "members") if not one["made"]]
+            for member in missing[:SHOWN_MAX]:
+                yield f"        - {safe(member['id'])}  {safe(member['state'])}"
+
+
+def _atom_text(atom: Document) -> str:
+    sign = SIGNS[str(atom["state"])]
+    remarks = [str(atom["parent"])]
+    remarks += ["before the start"] if atom["before_start"] else []
+    remarks += ["by hand"] if atom["by_hand"] else []
+    remarks += [str(atom["state"])] if sign == "x" else []
+    return f"{sign} {safe(atom['text'])}  {safe(', '.join(remarks))}"
+
+
+def xtrigger_lines(page: Document) -> Iterator[str]:
+    """What else it waits for, and until when."""
+    for one in entries(page, "xtriggers"):
+        at = moment(one, "at")
+        until = f"  at {at}" if at else ""
+        sign = "+" if one["satisfied"] else "-"
+        by_hand = ", by hand" if one["by_hand"] else ""
+        yield f"  {sign} {safe(one['label'])}  {safe(one['call'])}{by_hand}{until}"
+
+
+def _say_outputs_made(page: Document) -> None:
+    """Each one, hand-completed ones marked (R001-52)."""
+    section("outputs (+ made, - not made)")
+    rows: list[Row] = [
+        (
+            f"{'+' if one['made'] else '-'} {one['output']}",
+            str(one["by"]),
+            moment(one, "at"),
+            ",".join(map(str, cast("list[int]", one["flows"]))),
+            _remark(one),
+        )
+        for one in entries(page, "outputs")
+    ]
+    say_table(("OUTPUT", "MADE BY", "AT", "FLOWS", "REMARK"), rows, indent=2)
+
+
+def _remark(output: Document) -> str:
+    words = ["required"] if output["required"] else []
+    words += ["by hand"] if output["by_hand"] else []
+    words += [f"message {output['message']!r}"] if output["message"] != output["output"] else []
+    return ", ".join(words)
+
+
+def _verdict_lines(page: Document) -> Iterator[str]:
+    for one in entries(page, "verdicts"):
+        yield f"  flow {one['flow']}: {safe(one['verdict'])}; {safe(one['text'])}"
+
+
+def _say_submissions(page: Document) -> None:
+    found = entries(page, "submissions")
+    if not found:
+        return
+    section("submissions")
+    rows: list[Row] = [
+        (
+            f"{one['submit']:02d}",
+            str(one["status"]),
+            moment(one, "submitted_at"),
+            took(one),
+            "" if one["exit_status"] is None else str(one["exit_status"]),
+            str(len(entries(one, "attempts")) or ""),
+            str(one["worker"] or ""),
+            str(one["error"] or ""),
+        )
+        for one in found[-SHOWN_MAX:]
+    ]
+    headers = ("NUMBER", "STATUS", "SUBMITTED", "TOOK", "EXIT", "ATTEMPTS", "WORKER", "REMARK")
+    say_table(headers, rows, indent=2)
+    _say_last(found[-1])
+
+
+def _say_last(submission: Document) -> None:
+    """What the last one said and left."""
+    said = entries(submission, "messages")[-SHOWN_MAX:]
+    say_lines(
+        "what the last one said",
+        (
+            f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}"
+            for one in said
+        ),
+    )
+    values = submission.get("values")
+    _say_values(values if isinstance(values, dict) else None)
+    attempts = entries(submission, "attempts")
+    logs = (log for attempt in attempts for log in texts(attempt, "logs"))
+    say_lines("logs of the last one", (f"  {safe(log)}" for log in logs))

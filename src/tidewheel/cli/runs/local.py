@@ -65,9 +65,8 @@ from tidewheel.scheduler.run_owner import last_numbered
 from tidewheel.scheduler.telling import DRAIN_SECONDS
 from tidewheel.services.definitions.kept import Captured
 from tidewheel.services.service import OnReport
-from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import spare_garbage_collector
-from tidewheel.wiring.services import deliver_left
+from tidewheel.wiring.services import deliver_left, run_door
 from tidewheel.wiring.stores import (
     is_remote,
     opened_store,

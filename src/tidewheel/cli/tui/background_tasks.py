@@ -1,13 +1,16 @@
-"""What is done beside the screen: looking, following logs, commands; each ends in a state."""
+"""Runs what takes time beside the screen: views, logs, commands; each ends in a new state."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 from tidewheel.cli.output import safe
+from tidewheel.cli.pages.format import Document
 from tidewheel.cli.tui import queries
 from tidewheel.cli.tui.keymap import (
     Do,
@@ -21,35 +24,39 @@ from tidewheel.cli.tui.keymap import (
     Wish,
 )
 from tidewheel.cli.tui.panes import ANSWER, LOG, Pane
+from tidewheel.cli.tui.queries import trouble_text
 from tidewheel.cli.tui.spans import DIM, Line, line
 from tidewheel.cli.tui.state import Question, State
-from tidewheel.cli.tui.watching import Screen, Watching
-from tidewheel.errors import TidewheelError
+from tidewheel.errors import NotFound, Refused, TidewheelError
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
+    from tidewheel.client.runs import Runs
 
 END_OF_LOG = line("(the end)", DIM)
 
 
-class Stage(Screen, Protocol):
-    """Whoever shows what comes of it."""
+class Screen(Protocol):
+    """The screen that shows what a task in the background brings."""
 
     state: State
 
     def show(self, state: State) -> None: ...
+    def show_page(self, page: Document) -> None: ...
+    def show_trouble(self, text: str) -> None: ...
+    def wants_everything(self) -> bool: ...
     def repaint(self) -> None: ...
     def leave(self) -> None: ...
     def fail(self, error: BaseException | None) -> None: ...
 
 
-class Errands:
-    """Of one person at one screen; the newest look and the newest log count."""
+class BackgroundTasks:
+    """Runs what one screen asks for; the newest look and the newest log count."""
 
-    def __init__(self, client: AsyncClient, stage: Stage) -> None:
-        self._client, self._runs, self._stage = client, client.runs, stage
+    def __init__(self, client: AsyncClient, screen: Screen) -> None:
+        self._client, self._runs, self._screen = client, client.runs, screen
         self._beside: set[asyncio.Task[None]] = set()
-        self._watching: Watching | None = None
+        self._updates: LiveUpdates | None = None
         self._watch_task: asyncio.Task[None] | None = None
         self._log_task: asyncio.Task[None] | None = None
 
@@ -61,9 +68,9 @@ class Errands:
         """Begin it; returns at once."""
         match wish:
             case Leave():
-                self._stage.leave()
+                self._screen.leave()
             case LookAgain():
-                self._stage.repaint()
+                self._screen.repaint()
                 self._look_again()
             case ShowTask():
                 self._begin(self._show_task(wish))
@@ -93,25 +100,25 @@ class Errands:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._beside.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            self._stage.fail(task.exception())
+            self._screen.fail(task.exception())
 
     async def _caught(self, work: Coroutine[object, object, None]) -> None:
         """What is refused or does not answer is said, and nothing else happens."""
         try:
             await work
         except (TidewheelError, OSError) as error:
-            self._put(said=queries.trouble_text(error))
+            self._put(said=trouble_text(error))
 
     def _watch(self, run: str) -> None:
         if self._watch_task is not None:
             self._watch_task.cancel()
-        self._stage.show(State(run=run, size=self._stage.state.size))
-        self._watching = Watching(self._client, self._runs, run, self._stage)
-        self._watch_task = self._begun(self._watching.run())
+        self._screen.show(State(run=run, size=self._screen.state.size))
+        self._updates = LiveUpdates(self._client, self._runs, run, self._screen)
+        self._watch_task = self._begun(self._updates.run())
 
     def _look_again(self) -> None:
-        if self._watching is not None:
-            self._watching.wake()
+        if self._updates is not None:
+            self._updates.wake()
 
     def _stop_log(self) -> None:
         if self._log_task is not None:
@@ -119,19 +126,19 @@ class Errands:
             self._log_task = None
 
     async def _list_runs(self) -> None:
-        choice = await queries.choice_of_runs(self._runs, self._stage.state.run)
+        choice = await queries.choice_of_runs(self._runs, self._screen.state.run)
         self._put(choice=choice)
 
     async def _show_task(self, wish: ShowTask) -> None:
-        pane = await queries.task_pane(self._runs, self._stage.state.run, wish.id)
-        seen = self._stage.state.pane
-        if not wish.again and self._stage.state.question is None:
+        pane = await queries.task_pane(self._runs, self._screen.state.run, wish.id)
+        seen = self._screen.state.pane
+        if not wish.again and self._screen.state.question is None:
             self._put(pane=pane)
         elif seen is not None and seen.is_about(pane):
             self._put(pane=replace(pane, top=seen.top))
 
     async def _show_log(self, wish: ShowLog) -> None:
-        run = self._stage.state.run
+        run = self._screen.state.run
         subject = (
             f"{wish.file} of {safe(wish.id)}" if wish.id is not None else f"log of {safe(run)}"
         )
@@ -144,7 +151,7 @@ class Errands:
 
     def _goes_on(self, log: Pane, lines: list[Line]) -> bool:
         """Unless somebody looks at something else by now."""
-        seen = self._stage.state.pane
+        seen = self._screen.state.pane
         if seen is None or not seen.is_about(log):
             return False
         self._put(pane=seen.longer(lines))
@@ -152,12 +159,12 @@ class Errands:
 
     async def _ask(self, question: Question) -> None:
         self._stop_log()
-        pane = await queries.question_pane(self._runs, self._stage.state.run, question)
+        pane = await queries.question_pane(self._runs, self._screen.state.run, question)
         self._put(pane=pane, question=question)
 
     async def _do(self, question: Question, mode: str) -> None:
-        first, *more = await queries.give(self._runs, self._stage.state.run, question, mode)
-        tree = replace(self._stage.state.tree, marked=frozenset())
+        first, *more = await queries.give(self._runs, self._screen.state.run, question, mode)
+        tree = replace(self._screen.state.tree, marked=frozenset())
         self._put(tree=tree, said=first)
         if more:
             lines = tuple(map(line, (first, *more)))
@@ -165,4 +172,73 @@ class Errands:
         self._look_again()
 
     def _put(self, **fields: Any) -> None:  # noqa: ANN401 - those of the state
-        self._stage.show(replace(self._stage.state, is_busy=False, **fields))
+        self._screen.show(replace(self._screen.state, is_busy=False, **fields))
+
+
+LOOK_SECONDS = 5.0  # though nothing was heard
+REST_SECONDS_MIN = 0.2
+TROUBLE_SECONDS = 2.0
+GONE = "the run is gone; b shows others"
+
+
+class LiveUpdates:
+    """Keeps the tree of one run up to date: looks again when something has happened to it.
+
+    Events only say when to look; what is shown is always a whole view, so nothing can be missed
+    or shown twice. However much happens, looking takes no more than a third of the time.
+    """
+
+    def __init__(self, client: AsyncClient, runs: Runs, run: str, screen: Screen) -> None:
+        self._client, self._runs, self._run, self._screen = client, runs, run, screen
+        self._news = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look now."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Until it is cancelled, or the run is gone."""
+        following = asyncio.create_task(self._follow())
+        try:
+            await self._look_again_and_again()
+        finally:
+            following.cancel()
+
+    async def _look_again_and_again(self) -> None:
+        while True:
+            self._news.clear()
+            began = time.monotonic()
+            try:
+                everything = self._screen.wants_everything()
+                page = await self._runs.tree(self._run, everything=everything)
+            except NotFound:
+                self._screen.show_trouble(GONE)
+                return
+            except (TidewheelError, OSError) as error:
+                self._screen.show_trouble(f"trying again: {trouble_text(error)}")
+                await asyncio.sleep(TROUBLE_SECONDS)
+                continue
+            self._screen.show_page(page)
+            took = time.monotonic() - began
+            await asyncio.sleep(max(REST_SECONDS_MIN, 2 * took))
+            await _wait_for(self._news.wait, LOOK_SECONDS)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                events = self._client.events(run=self._run, kind="run")
+                async with aclosing(events):
+                    async for _ in events:
+                        self._news.set()
+            except Refused:  # not allowed to follow: looking from time to time has to do
+                return
+            except (TidewheelError, OSError):
+                await asyncio.sleep(TROUBLE_SECONDS)
+
+
+async def _wait_for(what: Callable[[], object], seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await what()  # type: ignore[misc]
+    except TimeoutError:
+        return

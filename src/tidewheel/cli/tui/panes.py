@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from tidewheel.cli.output import safe
+from tidewheel.cli.pages.answer import Title, preview_lines
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Document,
@@ -16,16 +17,15 @@ from tidewheel.cli.pages.format import (
     texts,
     took,
 )
-from tidewheel.cli.palette import TASK_STATES
-from tidewheel.cli.runs.preview_page import Title, preview_lines
-from tidewheel.cli.runs.reason_lines import reason_lines
-from tidewheel.cli.runs.task_page import (
+from tidewheel.cli.pages.run import reason_lines
+from tidewheel.cli.pages.task import (
     ENDED,
     PREREQUISITES,
     XTRIGGERS,
     prerequisite_lines,
     xtrigger_lines,
 )
+from tidewheel.cli.palette import TASK_STATES
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, Span, fold, line
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tidewheel.ports.runs import BringsNotifications
 from tidewheel.server.call import Call
 from tidewheel.server.routes import API, Needs, Route, no_queue
 from tidewheel.server.wire.forms import In, Out
-from tidewheel.wiring.notifications import notification_desk
+from tidewheel.wiring.services import notification_desk
 
 TEST_SECONDS_MAX = 120.0
 
