@@ -17,6 +17,7 @@ from tidewheel.cli.tui.spans import Span, cut, fold, line, plain
 from tidewheel.cli.tui.state import Question, State
 from tidewheel.cli.tui.terminal import Keys
 from tidewheel.cli.tui.tree import Tree
+from tidewheel.cli.verbs import TABLE, YES
 
 
 def task(name, state="waiting", point="1", *, submits=0, distance=0, remarks=()):
@@ -183,7 +184,7 @@ def test_the_pool_is_what_is_not_over():
 
 def test_a_key_asks_before_it_does_anything():
     state, wish = press(STATE, "down", "t")
-    assert wish == Preview(Question("trigger", ("1/a",), keymap.YES))
+    assert wish == Preview(Question("trigger", ("1/a",), YES))
     asked = replace(state, question=wish.question, pane=help_pane())
     assert press(asked, "y")[1] == Do(wish.question, "")
     for key in ("n", "enter", "esc", "q", "t"):
@@ -194,7 +195,7 @@ def test_a_key_asks_before_it_does_anything():
 
 def test_stopping_says_how_and_concerns_the_run():
     state, wish = press(STATE, "S")
-    assert wish.question == Question("stop", (), keymap.WAYS_TO_STOP)
+    assert wish.question == Question("stop", (), TABLE["stop"].confirm)
     asked = replace(state, question=wish.question)
     assert [press(asked, key)[1].mode for key in "ylK"] == ["clean", "now", "kill"]
 
@@ -246,10 +247,11 @@ def test_keys_that_look():
 
 def test_every_key_that_acts_is_in_the_help_and_on_the_page():
     told = " ".join(left for left, _ in HELP).split()
-    assert {*keymap.TASK_VERBS, *keymap.RUN_VERBS, *keymap.FILES} <= set(told)
+    assert {*keymap.BY_KEY, *keymap.FILES} <= set(told)
     page = (Path(__file__).parents[2] / "docs" / "tui.md").read_text()
-    acting = {**keymap.TASK_VERBS, **keymap.RUN_VERBS}
-    assert all(f"`{key}`" in page and verb in page for key, verb in acting.items())
+    acting = keymap.BY_KEY
+    assert acting.keys() == {"t", "s", "x", "H", "R", "K", "P", "U", "S"}
+    assert all(f"`{key}`" in page and verb.name in page for key, verb in acting.items())
 
 
 def test_a_log_that_is_followed_shows_its_end_until_somebody_goes_up():

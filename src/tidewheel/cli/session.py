@@ -36,7 +36,8 @@ class Session(NamedTuple):
         answer is that of an empty one, and one that was named and is not there is refused."""
         from tidewheel.wiring.stores import store_to_read
 
-        return ask_client(store_to_read(self.store), question)
+        with store_to_read(self.store) as where:
+            return ask_client(where, question)
 
     def ask_existing(self, question: Question[Result]) -> Result:
         """The same, for a question that makes no sense without a store."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tidewheel.core.operator.commands import Command
 
 ANSWER_SECONDS_MAX = 30.0
-TRIED = ("trigger", "set", "remove", "hold", "release", "kill", "stop")  # with --dry-run
 
 
 def verb_command(name: str) -> click.Command:
@@ -34,7 +33,7 @@ def verb_command(name: str) -> click.Command:
     command = session_command(name, epilog=epilog)(call)
     words = click.Argument(["words"], nargs=-1, metavar=verb.words)
     options = [_option(verb, one) for one in verb.options]
-    tried = [dry_run_option()] if name in TRIED else []
+    tried = [dry_run_option()] if verb.dry_run else []
     reopened = [_carry_on_option()] if name in REOPENING_VERBS else []
     command.params[:0] = [words, *options, _timeout(), *reopened, *tried]
     return command
@@ -110,7 +109,8 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
 
 
 def _refuse_nothing(name: str, target: Target, given: Mapping[str, object]) -> None:
-    if not target.rest and not {"after", "everything"} & given.keys():
+    instead = {option.field for option in TABLE[name].options if option.replaces_ids}
+    if not target.rest and not instead & given.keys():
         raise click.UsageError(
             f"{name} what in {target.run}? Name tasks: "
             f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'"

@@ -6,8 +6,8 @@ runs jobs.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -112,21 +112,25 @@ def named_store_to_make(where: str | StoreSettings | None = None) -> str | None:
     return str(file_path(store_settings(where).url))
 
 
-def store_to_read(where: str | None = None) -> str | Store | None:
-    """What is asked by whoever only looks: an empty store where this user has none yet."""
+@contextmanager
+def store_to_read(where: str | None = None) -> Iterator[str | StoreSettings | None]:
+    """Yields the store for a command that only looks: an empty one where this user has none
+    yet, so that looking makes no file."""
     if store_exists(where):
-        return where
+        yield where
+        return
     require_if_named(where)
-    return empty_store()
+    with empty_store() as empty:
+        yield empty
 
 
-def empty_store() -> Store:
-    """One that nobody keeps."""
-    from time import time_ns
+@contextmanager
+def empty_store() -> Iterator[StoreSettings]:
+    """Yields a store with nothing in it, which is gone afterwards."""
+    from tempfile import TemporaryDirectory
 
-    from tests.kit.memory import MemoryStore
-
-    return MemoryStore(lambda: time_ns() / 1e9)
+    with TemporaryDirectory(prefix="tidewheel-") as folder:
+        yield StoreSettings(url=f"sqlite:///{folder}/empty.db", submit=submit_limits())
 
 
 def open_store(where: str | StoreSettings | None = None) -> Store:

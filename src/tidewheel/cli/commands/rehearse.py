@@ -214,11 +214,11 @@ def _learnt(
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
     from tidewheel.wiring.services import run_door
-    from tidewheel.wiring.stores import opened_store, store_exists, store_to_read
+    from tidewheel.wiring.stores import opened_store, require_if_named, store_exists
 
     assert loaded.workflow is not None
     if not store_exists(where):
-        store_to_read(where)  # one that was named should be there
+        require_if_named(where)  # one that was named should be there
         return {}
     workflow, folder = loaded.workflow.name, str(definition.path.resolve())
 

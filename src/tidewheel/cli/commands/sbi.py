@@ -69,7 +69,8 @@ def _submit(session: Session, what: str) -> Document:
         return await client.blocks.submit_text(name, content)
 
     if not store_exists(session.store):
-        ask_client(empty_store(), submit)
+        with empty_store() as where:
+            ask_client(where, submit)
     return session.ask_or_make(submit)
 
 

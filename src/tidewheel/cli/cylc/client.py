@@ -78,4 +78,5 @@ def _outside(ask: Callable[[AsyncClient], Awaitable[Document]]) -> Document:
     from tidewheel.cli.session import ask_client
     from tidewheel.wiring.stores import store_to_read
 
-    return ask_client(store_to_read(), ask)
+    with store_to_read() as where:
+        return ask_client(where, ask)

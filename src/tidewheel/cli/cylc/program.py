@@ -17,24 +17,15 @@ FAILED, USAGE = 1, 2
 VERSION = "8.5.4"  # of Cylc: what these calls mean is what they mean there
 
 ALIASES = {
-    "bcast": "broadcast",
     "cyclepoint": "cycle-point",
     "cycletime": "cycle-point",
     "datetime": "cycle-point",
-    "external-trigger": "ext-trigger",
     "get-cylc-version": "get-workflow-version",
     "log": "cat-log",
-    "resume": "play",
-    "shutdown": "stop",
     "suite-state": "workflow-state",
     "task-message": "message",
-    "unhold": "release",
-    "unpause": "play",
 }
 OTHERS = ("cycle-point", "get-workflow-version", "message", "version", "workflow-state")
-# As in Cylc these are done when they are queued: what the run then declines it says in its log,
-# and a script goes on while what it has asked for begins.
-_QUEUED = ("trigger", "set", "remove", "hold", "release", "kill", "poll")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     except BadUsage as bad:
         return _complain(str(bad), USAGE)
     except Refused as refused:
-        declined = refused.code == "declined" and verb in _QUEUED
+        declined = refused.code == "declined" and _is_queued(verb)
         return _complain(f"cylc {verb}: {refused}", 0 if declined else FAILED)
     except TidewheelError as error:
         return _complain(f"cylc {verb}: {error}", FAILED)
@@ -65,8 +56,10 @@ def _verbs() -> list[str]:
 
 def _verb(word: str) -> str:
     """Aliases, and beginnings of verbs that could be no other."""
+    from tidewheel.cli.cylc import commands
+
     verbs = _verbs()
-    word = ALIASES.get(word, word)
+    word = (ALIASES | commands.ALIASES).get(word, word)
     if word in verbs:
         return word
     meant = [one for one in verbs if one.startswith(word)]
@@ -74,6 +67,12 @@ def _verb(word: str) -> str:
         return meant[0]
     could = ", ".join(meant or verbs)
     raise BadUsage(f"cylc {word}: there is no such command inside a job; there is {could}")
+
+
+def _is_queued(verb: str) -> bool:
+    from tidewheel.cli.cylc.commands import VERBS
+
+    return verb in VERBS and VERBS[verb].is_queued
 
 
 def _do(verb: str, arguments: Sequence[str]) -> int:
@@ -117,7 +116,7 @@ def _command(verb: str, arguments: Sequence[str]) -> int:
     if verb == "broadcast" and ("display" in said or "display-task" in said):
         return _print(display_broadcasts(said))
     workflow, command = VERBS[verb].command(said)
-    answer = give(workflow, command, wait=verb not in _QUEUED)
+    answer = give(workflow, command, wait=not VERBS[verb].is_queued)
     return _tell_broadcast(answer) if verb == "broadcast" else 0
 
 

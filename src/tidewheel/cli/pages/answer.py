@@ -16,31 +16,12 @@ from tidewheel.cli.pages.format import (
     texts,
 )
 from tidewheel.cli.pages.run import BAR, CORNER, GAP, TEE, reason_lines
+from tidewheel.cli.verbs import TABLE
 from tidewheel.core.operator.commands import Hold, Reload, Stop
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Given
 
-# What a verb does to the whole run, and to one task of it.
-OF_RUNS = {
-    "pause": "is paused; go on with: tidewheel resume {run}",
-    "resume": "goes on",
-    "stop": "stops",
-    "hold": "holds",
-    "release": "has released everything that was held",
-    "reload": "goes on with the new definition",
-    "broadcast": "changes settings of tasks that have not started yet",
-}
-OF_TASKS = {
-    "trigger": "will run",
-    "set": "was set",
-    "remove": "is removed",
-    "hold": "is held",
-    "release": "is released",
-    "kill": "is being killed",
-    "poll": "is being polled",
-    "stop": "is the last task: the run stops after it",
-}
 FORGOTTEN = "is not in the pool: it is forgotten, and will still run when its parents say so"
 # Keys of an answer that lines below are about; any other is shown as it is.
 _KNOWN = frozenset(
@@ -104,12 +85,12 @@ def _became(verb: str, flows: object, runs: bool) -> str:
         return f"runs now{where}"
     if verb == "set" and flows is None:
         return "is complete"
-    return OF_TASKS.get(verb, "done") + (where if verb in ("trigger", "set") else "")
+    return TABLE[verb].of_task.format(flow=where)
 
 
 def _became_of_run(given: Given) -> str:
     """With the bound that was asked for, if there was one."""
-    did = OF_RUNS.get(given.verb, "has received it").format(run=given.run)
+    did = TABLE[given.verb].of_run.format(run=given.run)
     command = given.command
     if isinstance(command, Stop):
         bounds = {

@@ -6,21 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from tidewheel.cli.tui.panes import help_pane
+from tidewheel.cli.tui.panes import help_pane, takes_ids
 from tidewheel.cli.tui.state import Choice, Question, State
 from tidewheel.cli.tui.tree import FAMILY, POINT
+from tidewheel.cli.verbs import ROWS
 
-TASK_VERBS = {
-    "t": "trigger",
-    "s": "set",
-    "x": "remove",
-    "H": "hold",
-    "R": "release",
-    "K": "kill",
-}
-RUN_VERBS = {"P": "pause", "U": "resume", "S": "stop"}
-YES = (("y", ""),)
-WAYS_TO_STOP = (("y", "clean"), ("l", "now"), ("K", "kill"))
+BY_KEY = {verb.key: verb for verb in ROWS if verb.key}
 FILES = {"o": "out", "e": "err", "J": "job"}
 QUERY_MAX = 200
 
@@ -161,13 +152,16 @@ def _asking(state: State, question: Question) -> Pressed:
 
 def _question(state: State, key: str) -> Question | None:
     """What a key would do to the run, or to what is chosen."""
-    if key in RUN_VERBS:
-        return Question(RUN_VERBS[key], (), WAYS_TO_STOP if key == "S" else YES)
-    if key in TASK_VERBS and state.tree.rows:
-        tree = state.tree
-        which = " ".join(filter(None, ("pool" if tree.pool_only else "", tree.query)))
-        return Question(TASK_VERBS[key], tree.chosen, YES, which, tree.hidden)
-    return None
+    verb = BY_KEY.get(key)
+    if verb is None:
+        return None
+    if not takes_ids(verb):
+        return Question(verb.name, (), verb.confirm)
+    tree = state.tree
+    if not tree.rows:
+        return None
+    which = " ".join(filter(None, ("pool" if tree.pool_only else "", tree.query)))
+    return Question(verb.name, tree.chosen, verb.confirm, which, tree.hidden)
 
 
 def _on_row(state: State, key: str) -> Pressed:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, fields, replace
+from typing import cast
 
 from tidewheel.cli.output import safe
 from tidewheel.cli.pages.answer import Title, preview_lines
@@ -27,12 +28,32 @@ from tidewheel.cli.pages.task import (
 )
 from tidewheel.cli.palette import TASK_STATES
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, Span, fold, line
-
-if TYPE_CHECKING:
-    from tidewheel.cli.verbs import Verb
+from tidewheel.cli.verbs import ROWS, Verb
+from tidewheel.core.operator.commands import VERBS
 
 TASK, LOG, QUESTION, ANSWER, KEYS = "task", "log", "question", "answer", "keys"
 LOG_LINES_MAX = 5_000
+
+
+def takes_ids(verb: Verb) -> bool:
+    """Whether a verb is about tasks, which are named, and not about the whole run."""
+    return any(field.name == "ids" for field in fields(VERBS[verb.name]))
+
+
+def _verb_lines() -> Iterator[tuple[str, str]]:
+    """The verbs that have a key: three of tasks on a line, those of the run on the last."""
+    rows = [verb for verb in ROWS if verb.key]
+    of_tasks, of_run = filter(takes_ids, rows), itertools.filterfalse(takes_ids, rows)
+    while some := list(itertools.islice(of_tasks, 3)):
+        yield _keys(some), ", ".join(verb.key_word or verb.name for verb in some)
+    *first, last = of_run_list = list(of_run)
+    names = ", ".join(verb.name for verb in first)
+    yield _keys(of_run_list), f"{names} and {last.name} the run"
+
+
+def _keys(verbs: Iterable[Verb]) -> str:
+    return "  ".join(verb.key for verb in verbs)
+
 
 HELP = (
     ("Move", ""),
@@ -49,9 +70,7 @@ HELP = (
     ("b", "other runs"),
     ("Act, on the marked tasks or the one under the cursor", ""),
     ("space", "mark or unmark"),
-    ("t  s  x", "trigger, set (complete), remove"),
-    ("H  R  K", "hold, release, kill"),
-    ("P  U  S", "pause, resume and stop the run"),
+    *_verb_lines(),
     ("", "each shows first what it would do, and asks"),
     ("q", "leave; the run goes on"),
 )

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 TAIL_BYTES = 64_000
 WAIT_SECONDS = 5.0
-TRIED = ("trigger", "set", "remove", "hold", "release", "kill", "stop")
 IDS_SHOWN_MAX = 10  # in one line
 IDS_NAMED_MAX = 50
 
@@ -85,7 +84,7 @@ async def question_pane(runs: Runs, run: str, question: Question) -> Pane:
     verb = TABLE[question.verb]
     lines: list[Line] = [line(sentence_of(verb)), line(typed_line(run, question), DIM)]
     lines += [*map(line, which_lines(question)), ()]
-    if question.verb in TRIED:
+    if verb.dry_run:
         try:
             page = await runs.dry_run(run, command_of(question, ""))
             lines += would_do_lines(page)
