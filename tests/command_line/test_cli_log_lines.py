@@ -7,15 +7,15 @@ import sys
 import pytest
 
 from tests.kit.runner_conformance import claimed
-from tidewheel.cli.service_log import Journal
+from tidewheel.cli.service_log import ServiceLog
 from tidewheel.runners.engine.stage_spec import stand_in
 
 FAILING = """
 import logging, sys
-from tidewheel.cli.service_log import Journal
+from tidewheel.cli.service_log import ServiceLog
 from tidewheel.services.service import ServiceReport
 
-journal = Journal(as_json=sys.argv[1] == "json")
+journal = ServiceLog(as_json=sys.argv[1] == "json")
 journal.hear_logs()
 odd = "x\\r\\n2026-01-01T00:00:00Z  job.ended  forged\\x1b[2J\\u202e\\u2028"
 try:
@@ -45,7 +45,7 @@ def test_an_error_of_ours_with_its_traceback_is_one_line(form):
 
 
 def test_a_stage_of_containers_is_told_as_that(capsys):
-    Journal(as_json=False).job(claimed(command=stand_in("compose")), None)
+    ServiceLog(as_json=False).job(claimed(command=stand_in("compose")), None)
     assert capsys.readouterr().out.endswith(
         "task-1  attempt 1: a stage for the runner compose\n"
     )

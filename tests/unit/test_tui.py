@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tidewheel.cli.tui import keymap
-from tidewheel.cli.tui.keymap import Do, Leave, LookAgain, Preview, ShowLog, ShowTask, pressed
+from tidewheel.cli.tui.keymap import AskFirst, Do, Leave, LookAgain, ShowLog, ShowTask, pressed
 from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, help_pane
 from tidewheel.cli.tui.queries import which_lines
 from tidewheel.cli.tui.render import painted
-from tidewheel.cli.tui.spans import Span, cut, fold, line, plain
+from tidewheel.cli.tui.spans import StyledText, cut, fold, line, plain
 from tidewheel.cli.tui.state import Question, State
 from tidewheel.cli.tui.terminal import Keys
 from tidewheel.cli.tui.tree import Tree
@@ -184,7 +184,7 @@ def test_the_pool_is_what_is_not_over():
 
 def test_a_key_asks_before_it_does_anything():
     state, wish = press(STATE, "down", "t")
-    assert wish == Preview(Question("trigger", ("1/a",), YES))
+    assert wish == AskFirst(Question("trigger", ("1/a",), YES))
     asked = replace(state, question=wish.question, pane=help_pane())
     assert press(asked, "y")[1] == Do(wish.question, "")
     for key in ("n", "enter", "esc", "q", "t"):
@@ -270,7 +270,7 @@ WORDS = st.text(alphabet=st.characters(exclude_categories=("C",)), max_size=60)
 
 @given(st.lists(WORDS, max_size=4), st.integers(1, 60))
 def test_a_line_is_as_wide_as_the_screen_whatever_is_in_it(texts, width):
-    assert cell_len(plain(cut([Span(one) for one in texts], width))) == width
+    assert cell_len(plain(cut([StyledText(one) for one in texts], width))) == width
 
 
 @given(WORDS, st.integers(20, 60))

@@ -53,7 +53,7 @@ def offering_options(command: Command) -> Command:
 
 
 def offered(options: dict[str, Any]) -> dict[str, Any]:
-    """Them as fields of a worker's settings."""
+    """Returns the options as fields of a worker's settings."""
     return {
         "capacity": _capacity(options),
         "runners": options["runners"],
@@ -78,7 +78,7 @@ def _capacity(options: dict[str, Any]) -> Resources:
 
 
 def lacking(asked: Resources, capacity: Resources) -> str:
-    """What would have to be said for a machine of this capacity to take it; "" if nothing."""
+    """Returns the options with which such a machine would take what is asked; "" if none."""
     from tidewheel.services.explain import AMOUNTS, exact_amount
 
     wanted = [

@@ -1,4 +1,4 @@
-"""Printing: plain text by default, colour and tables on a terminal, JSON on request.
+"""Prints answers: plain text by default, colour and tables on a terminal, JSON on request.
 
 Whatever came from users or jobs goes through ``safe`` on its way to the screen: control
 characters, escape sequences and bidirectional overrides are spelled out (S12).
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 LAST_COLUMN_WIDTH_MIN = 24
 
 
-class Looking(NamedTuple):
+class StyledWord(NamedTuple):
     """A word with the look that the palette has for it."""
 
     word: str
     look: Look | None
 
 
-Cell = str | Status | Looking
+Cell = str | Status | StyledWord
 Row = Sequence[Cell]
 
 
 def safe(text: object) -> str:
-    """One line that moves no cursor."""
+    """Returns one line that moves no cursor."""
     return printable(str(text))
 
 
 def safe_lines(text: str) -> str:
-    """Several lines that move no cursor, such as a log."""
+    """Returns several lines that move no cursor, such as a log."""
     return "".join(
         letter if letter in "\n\t" else printable(letter)
         for letter in text.replace("\r\n", "\n")
@@ -50,7 +50,7 @@ def safe_lines(text: str) -> str:
 
 
 def json_line(document: object) -> str:
-    """One line of JSON for programs."""
+    """Returns one line of JSON for programs."""
     return _printable_json(json.dumps(document, ensure_ascii=False, default=str))
 
 
@@ -73,24 +73,24 @@ def plural(count: int, noun: str) -> str:
 
 
 def say(text: str = "") -> None:
-    """The answer, for people and pipes."""
+    """Prints the answer, for people and pipes."""
     click.echo(text)
 
 
 def note(text: str) -> None:
-    """Something beside the answer, for people only."""
+    """Prints something beside the answer, for people only."""
     click.echo(text, err=True)
 
 
 def say_json(document: object) -> None:
-    """The answer, for programs: indented for eyes, one line for pipes."""
+    """Prints the answer for programs: indented for eyes, on one line for pipes."""
     indent = 2 if on_terminal() else None
     text = json.dumps(document, ensure_ascii=False, indent=indent, default=str)
     click.echo(_printable_json(text))
 
 
 def on_terminal() -> bool:
-    """Whether somebody is looking at the answer as it appears."""
+    """Returns whether somebody is looking at the answer as it appears."""
     return sys.stdout.isatty()
 
 
@@ -107,14 +107,14 @@ def coloured(status: Status) -> str:
     return click.style(word, fg=PALETTE[status].colour) if on_terminal() else word
 
 
-def looking_word(one: Looking) -> str:
+def looking_word(one: StyledWord) -> str:
     """A word with its shape and colour on a terminal, plain elsewhere."""
     if one.look is None or not on_terminal():
         return safe(one.word)
     return click.style(_shaped(one), fg=one.look.colour)
 
 
-def _shaped(one: Looking) -> str:
+def _shaped(one: StyledWord) -> str:
     encoding = (sys.stdout.encoding or "").lower()
     shape = one.look.shape if one.look is not None and encoding.startswith("utf") else ""
     return f"{shape} {safe(one.word)}".strip()
@@ -143,7 +143,7 @@ def say_table(
 def fitting_columns(
     headers: Sequence[str], rows: Sequence[Row], width: int, drop: Sequence[str]
 ) -> list[int]:
-    """Which columns to show; the last may be cut, so it counts for little."""
+    """Returns which columns to show; the last may be cut, so it counts for little."""
     texts = [list(headers), *([f"  {_plain(cell)}" for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in texts) for column in range(len(headers))]
     widths[-1] = min(widths[-1], LAST_COLUMN_WIDTH_MIN)
@@ -156,7 +156,7 @@ def fitting_columns(
 
 
 def _plain(cell: Cell) -> str:
-    if isinstance(cell, Looking):
+    if isinstance(cell, StyledWord):
         return safe(cell.word)
     return cell.value if isinstance(cell, Status) else safe(cell)
 
@@ -196,6 +196,6 @@ def rich_cell(cell: Cell) -> Text:
 
     if isinstance(cell, Status):
         return Text(status_word(cell), style=PALETTE[cell].colour)
-    if isinstance(cell, Looking):
+    if isinstance(cell, StyledWord):
         return Text(_shaped(cell), style="" if cell.look is None else cell.look.colour)
     return Text(safe(cell))

@@ -1,4 +1,4 @@
-"""What a worker, a monitor or a scheduler in the foreground does, one line per event."""
+"""Prints what a service in the foreground does, one line per event."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SENTENCES = {
 }
 
 
-class Journal:
+class ServiceLog:
     """One line per event, for people or as JSON."""
 
     def __init__(self, *, as_json: bool, sums_up: bool = False) -> None:
@@ -145,7 +145,7 @@ def _outcome(facts: dict[str, object]) -> str:
 
 
 def _left(reasons: object) -> str:
-    """What a worker leaves: ` 1 task left: no handler 'x'.`"""
+    """Returns what a worker leaves: ` 1 task left: no handler 'x'.`"""
     assert isinstance(reasons, Mapping)
     told = [f" {plural(count, 'task')} left: {safe(why)}." for why, count in reasons.items()]
     return "".join(told)
@@ -191,7 +191,7 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
 
 
 def _work(task: Claimed) -> str:
-    """What is done; the script of a run's job is long, and its name has said it all."""
+    """Returns what is done; the script of a run's job is long, and its name has said it all."""
     if task.run is not None:
         return "a job of a run"
     text = task.command or f"{task.handler}()"

@@ -1,4 +1,4 @@
-"""What every command shares: which store, how to answer, and a client for it."""
+"""Gives every command its session: which store, how to answer, and a client for it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Session(NamedTuple):
             return ask_client(where, question)
 
     def ask_existing(self, question: Question[Result]) -> Result:
-        """The same, for a question that makes no sense without a store."""
+        """Asks a question that makes no sense without a store."""
         from tidewheel.wiring.stores import require_store
 
         require_store(self.store)
@@ -104,7 +104,7 @@ def ask_client(where: Where, question: Question[Result]) -> Result:
 
 
 def stop_writing() -> int:
-    """Whoever read our output has seen enough, which is no failure; drop what is left of it."""
+    """Drops the rest of our output: its reader has seen enough, which is no failure."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

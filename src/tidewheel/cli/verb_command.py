@@ -21,7 +21,7 @@ ANSWER_SECONDS_MAX = 30.0
 
 
 def verb_command(name: str) -> click.Command:
-    """The click command of a verb."""
+    """Returns the click command of a verb."""
     verb = TABLE[name]
 
     def call(session: Session, words: tuple[str, ...], **options: object) -> int:
@@ -40,13 +40,13 @@ def verb_command(name: str) -> click.Command:
 
 
 def dry_run_option() -> click.Option:
-    """To be tried without doing it."""
+    """Returns the option that only tries it."""
     help_text = "Only show what would change, run and wait."
     return click.Option(["--dry-run", "-n"], is_flag=True, help=help_text)
 
 
 def _carry_on_option() -> click.Option:
-    """For a run that has ended."""
+    """Returns the option for a run that has ended."""
     help_text = "If the run has ended and no scheduler serves it: carry it on here, at once."
     return click.Option(["--run", "carries_on"], is_flag=True, help=help_text)
 
@@ -128,7 +128,7 @@ def _stop_bound(target: Target) -> dict[str, object]:
 def give_verb(
     session: Session, name: str, words: Sequence[str], options: Mapping[str, object]
 ) -> int:
-    """Give the command and print the answer."""
+    """Gives the command and prints the answer."""
     from tidewheel.cli.runs.access import give
 
     given = fields_given(name, options)
@@ -164,7 +164,7 @@ def _say_who_waits_in_vain(session: Session, run: str) -> None:
     """A run that stops awaits its active tasks, also those that nobody will ever take."""
     from tidewheel.cli.output import note, safe
     from tidewheel.cli.runs.access import with_runs
-    from tidewheel.cli.runs.pending import waits_in_vain
+    from tidewheel.cli.runs.pending_tasks import waits_in_vain
 
     lines = with_runs(session, lambda runs: waits_in_vain(runs.door, run))
     for line in lines:
@@ -176,7 +176,7 @@ def _say_who_waits_in_vain(session: Session, run: str) -> None:
 def try_verb(
     session: Session, words: Sequence[str], command: Callable[[Target], Command]
 ) -> int:
-    """Print what a command would do."""
+    """Prints what a command would do."""
     import json
 
     from tidewheel.cli.runs.access import look
@@ -190,7 +190,7 @@ def try_verb(
 
 
 def say_tried(session: Session, document: dict[str, object]) -> None:
-    """What a command would do, for people or programs."""
+    """Prints what a command would do, for people or programs."""
     from tidewheel.cli.output import say_json
     from tidewheel.cli.pages.answer import say_preview
 
@@ -217,7 +217,7 @@ def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
 
 
 def say_given(session: Session, given: Given) -> None:
-    """What became of a command, for people or programs."""
+    """Prints what became of a command, for people or programs."""
     from tidewheel.cli.output import say_json
     from tidewheel.cli.pages.answer import say_answer
 

@@ -34,7 +34,7 @@ class VerbOption(NamedTuple):
 
 
 class CylcCall(NamedTuple):
-    """How a script that was written for Cylc calls a verb inside a job.
+    """The call of a verb in a script that was written for Cylc, inside a job.
 
     Options are spelled with all of their names; one that takes a value ends with "=". An option
     that the verb does not have itself is accepted and changes nothing.

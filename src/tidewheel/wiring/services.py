@@ -1,4 +1,4 @@
-"""Schedulers and monitors with everything that they need."""
+"""Builds services with everything that they need: schedulers, monitors, notifiers, views."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def build_standby(
     on_report: OnReport | None = None,
     on_batch: OnBatch | None = None,
 ) -> Standby:
-    """Whoever takes over runs of this store."""
+    """Returns the scheduler that takes over runs of this store."""
     from tidewheel.scheduler.standby import Standby
 
     def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
@@ -208,7 +208,7 @@ def build_monitor(
     on_report: OnReport | None = None,
     home: Path | None = None,
 ) -> Monitor:
-    """A monitor of this store, which removes files below the home."""
+    """Returns a monitor of this store, which removes files below the home."""
     from tidewheel.services.monitor import Monitor
 
     return Monitor(store, settings, surroundings(on_report), home or home_directory())
@@ -229,7 +229,7 @@ def surroundings(on_report: OnReport | None) -> Surroundings:
 def run_door(
     store: TaskStore, home: Path, definition_of: DefinitionOf | None = None
 ) -> RunDoor:
-    """The runs of a store, or of the server that it stands for; ``home`` holds their files."""
+    """Returns the service for runs, of a store or its server; ``home`` holds their files."""
     from tidewheel.ports.runs import BringsRunDoor
     from tidewheel.services.run_door import StoreRunDoor
 
@@ -239,7 +239,7 @@ def run_door(
 
 
 def block_door(store: TaskStore, home: Path) -> BlockDoor:
-    """Blocks and objects of a store, or of the server that it stands for."""
+    """Returns the service for blocks and objects, of a store or of its server."""
     if isinstance(store, BringsBlockDoor):
         return store.block_door()
     from tidewheel.services.blocks.door import StoreBlockDoor
@@ -250,7 +250,7 @@ def block_door(store: TaskStore, home: Path) -> BlockDoor:
 
 
 def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
-    """The registry of a store, or of the server that it stands for."""
+    """Returns the registry of a store, or of the server that it stands for."""
     if isinstance(store, BringsRegistryDoor):
         return store.registry_door()
     from tidewheel.services.registry.door import StoreRegistryDoor
@@ -265,7 +265,7 @@ def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
 def build_notifier(
     store: Store, home: Path, smtp: str, on_report: OnReport | None = None
 ) -> Notifier:
-    """Whoever tells what the rules in this state directory want told."""
+    """Returns the notifier for the rules in this state directory."""
     from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
 
     make_private_directory(home)
@@ -280,7 +280,7 @@ def build_notifier(
 
 
 def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
-    """Rules and messages of a store, or of the server that it stands for."""
+    """Returns the service for rules and messages, of a store or of its server."""
     from tidewheel.ports.runs import BringsNotifications
     from tidewheel.services.notifications.desk import NotificationDesk
 
@@ -290,7 +290,7 @@ def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotification
 
 
 def notification_means(home: Path, smtp: str) -> Means:
-    """What messages are sent with from this process."""
+    """Returns the means by which this process sends messages."""
     from tidewheel.runners.job_environment import inherited_environment
     from tidewheel.services.notifications.delivering import Means
 

@@ -75,7 +75,7 @@ class EventLines:
         self._runs: dict[object, tuple[object, object]] = {}
 
     def say(self, event: FollowedEvent) -> None:
-        """What there is to say of one event."""
+        """Prints one event."""
         if event.kind == "task":
             say(_step_line(event.document))
         elif event.kind == "run":

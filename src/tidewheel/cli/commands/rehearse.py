@@ -41,7 +41,7 @@ seconds if it says nothing. A name may also be that of a family.
 
 
 class _Wishes(NamedTuple):
-    """What is to be made of the rehearsal."""
+    """The outputs that were asked for."""
 
     timeline: bool
     svg: Path | None
@@ -206,7 +206,7 @@ def _assumptions(
 def _learnt(
     definition: Definition, loaded: LoadedWorkflow, where: str | None
 ) -> dict[str, float]:
-    """From earlier runs; none where there is no store yet, which is not made for this."""
+    """Returns lengths of earlier runs; none where there is no store yet, which is not made."""
     import asyncio
 
     from tidewheel.cli.output import note, plural
@@ -259,7 +259,7 @@ def _failure(loaded: LoadedWorkflow, text: str) -> Failure:
 
 @contextmanager
 def _news(graph: Graph) -> Iterator[Callable[[Progress], None]]:
-    """How far it is, on one line of a terminal that is wiped at the end."""
+    """Shows how far it is, on one line of a terminal that is wiped at the end."""
     is_shown = sys.stderr.isatty()
 
     def show(progress: Progress) -> None:

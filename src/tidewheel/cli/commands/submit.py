@@ -226,7 +226,7 @@ def _say_batch(batch: Batch, lines: dict[str, int]) -> None:
 
 
 async def _explain(client: AsyncClient, ids: list[Any], *, created: bool) -> None:
-    """What happens next, for somebody who looks."""
+    """Tells a person what happens next."""
     task = await client.get(ids[0])
     if not created:
         note(f"this task was there already; it is {task.status}")

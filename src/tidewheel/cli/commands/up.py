@@ -21,8 +21,8 @@ Examples:
 STOPPING = ("leave", "drain", "yield")
 
 
-class Options(ListeningOptions):
-    """What works beside the server."""
+class UpOptions(ListeningOptions):
+    """The options of what works beside the server."""
 
     queues: tuple[str, ...]
     slots: int | None
@@ -74,7 +74,7 @@ class Options(ListeningOptions):
     type=DURATION,
     help="Give up if the store is down for this long. [default: never]",
 )
-def command(session: Session, **options: Unpack[Options]) -> int:
+def command(session: Session, **options: Unpack[UpOptions]) -> int:
     """Run a server, a scheduler, a monitor and a worker on this machine, for everything in the
     store: tasks of the queue `default`, and runs that nobody else drives.
 

@@ -86,7 +86,7 @@ def _count(number: int, many: str) -> str:
 
 
 def counts(loaded: LoadedWorkflow) -> dict[str, int]:
-    """How large the workflow is."""
+    """Returns how large the workflow is."""
     graph, workflow = loaded.graph, loaded.workflow
     if graph is None or workflow is None:
         return {"tasks": 0, "families": 0, "recurrences": 0, "edges": 0}

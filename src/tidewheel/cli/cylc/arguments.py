@@ -20,8 +20,8 @@ class Option(NamedTuple):
         return next(name[2:] for name in self.names if name.startswith("--"))
 
 
-class Said:
-    """What was said: words, and the values of options in their order."""
+class Arguments:
+    """The words of a call, and the values of its options in their order."""
 
     __slots__ = ("options", "words")
 
@@ -70,7 +70,7 @@ _IDLE = (
 )
 
 
-def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str]) -> Said:
+def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str]) -> Arguments:
     """Refused with the options that there are, if one is not known."""
     own = list(options)
     taken = {name for one in own for name in one.names}
@@ -100,7 +100,7 @@ def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str
     said: dict[str, list[str]] = {}
     for name, value in found:
         said.setdefault(by_name[name], []).append(value)
-    return Said(words, said)
+    return Arguments(words, said)
 
 
 # ---- Ids as Cylc's users write them. ----

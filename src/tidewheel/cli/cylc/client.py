@@ -34,7 +34,7 @@ def run_named(workflow: str) -> str:
 
 
 def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
-    """What the run answers; a refusal is raised. Inside a job nobody has to `wait` for it."""
+    """Returns the run's answer, or raises a refusal. Inside a job it need not `wait`."""
     from tidewheel.core.operator.commands import command_text
 
     run, body = run_named(workflow), json.loads(command_text(command))

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.cli.cylc.arguments import BadUsage, Ids, Option, Said, read_ids
+from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, read_ids
 from tidewheel.cli.verbs import ROWS, CylcCall, Verb
 from tidewheel.core.operator.commands import VERBS as COMMANDS
 from tidewheel.core.operator.commands import Broadcast, Command, ExtTrigger, Stop
@@ -23,18 +23,18 @@ class CylcVerb(NamedTuple):
     """A verb of Cylc: its options, and how its words are read as a run and a command."""
 
     options: tuple[Option, ...]
-    command: Callable[[Said], tuple[str, Command]]
+    command: Callable[[Arguments], tuple[str, Command]]
     is_queued: bool = False
 
 
-def _ids(verb: str, said: Said) -> Ids:
+def _ids(verb: str, said: Arguments) -> Ids:
     ids = read_ids(verb, said.words)
     if not ids.within:
         raise BadUsage(f"cylc {verb}: which tasks? Write cylc {verb} WORKFLOW//POINT/NAME")
     return ids
 
 
-def _command_of(verb: Verb, call: CylcCall, said: Said) -> tuple[str, Command]:
+def _command_of(verb: Verb, call: CylcCall, said: Arguments) -> tuple[str, Command]:
     """Fills the fields of the command from the options that the verb has here as well."""
     name, kind = call.name or verb.name, COMMANDS[verb.name]
     types = {one.name: str(one.type) for one in fields(kind)}
@@ -52,7 +52,7 @@ def _command_of(verb: Verb, call: CylcCall, said: Said) -> tuple[str, Command]:
 
 
 def _value(
-    said: Said, option: Option, field: str, types: Mapping[str, str], call: CylcCall
+    said: Arguments, option: Option, field: str, types: Mapping[str, str], call: CylcCall
 ) -> object:
     if not option.takes:
         return True
@@ -66,7 +66,7 @@ def _option(text: str) -> Option:
     return Option(tuple(text.removesuffix("=").split()), takes=text.endswith("="))
 
 
-def _stop(said: Said) -> tuple[str, Command]:
+def _stop(said: Arguments) -> tuple[str, Command]:
     ids = read_ids("stop", said.words)
     if len(ids.within) > 1:
         raise BadUsage("cylc stop: name one point or one task to stop after")
@@ -86,7 +86,7 @@ def _stop(said: Said) -> tuple[str, Command]:
     return ids.workflow, Stop(mode=mode)
 
 
-def _broadcast(said: Said) -> tuple[str, Command]:
+def _broadcast(said: Arguments) -> tuple[str, Command]:
     workflow = read_ids("broadcast", said.words).workflow
     points, namespaces = said.options.get("point", []), said.options.get("namespace", [])
     if "expire" in said:
@@ -104,11 +104,11 @@ def _broadcast(said: Said) -> tuple[str, Command]:
     )
 
 
-def _from_files(said: Said, option: str) -> Sequence[str]:
+def _from_files(said: Arguments, option: str) -> Sequence[str]:
     return [one for path in said.options.get(option, ()) for one in read_settings_file(path)]
 
 
-def _ext_trigger(said: Said) -> tuple[str, Command]:
+def _ext_trigger(said: Arguments) -> tuple[str, Command]:
     if len(said.words) not in (2, 3):
         raise BadUsage("cylc ext-trigger: write cylc ext-trigger WORKFLOW MESSAGE [ID]")
     workflow, message, *trigger_id = said.words
@@ -116,7 +116,7 @@ def _ext_trigger(said: Said) -> tuple[str, Command]:
 
 
 # Verbs whose words mean more than their options say.
-_READERS: dict[str, Callable[[Said], tuple[str, Command]]] = {
+_READERS: dict[str, Callable[[Arguments], tuple[str, Command]]] = {
     "stop": _stop,
     "broadcast": _broadcast,
     "ext-trigger": _ext_trigger,

@@ -1,4 +1,4 @@
-"""Arithmetic of cycle points on the command line: `cylc cycle-point`, `--offset=-P1D`."""
+"""Computes `cylc cycle-point --offset=-P1D`; alone, as no other call loads the calendar."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from importlib import import_module
 from typing import Any
 
-from tidewheel.cli.cylc.arguments import BadUsage, Said, flag, takes
+from tidewheel.cli.cylc.arguments import Arguments, BadUsage, flag, takes
 
 OPTIONS = (
     takes("--offset"),
@@ -36,8 +36,8 @@ _INTEGER_OFFSET = re.compile(r"([+-]?)P?(\d+)")
 _TIME_PARTS = ("CCYY", "MM", "DD", "%")
 
 
-def cycle_point(said: Said) -> tuple[str, int]:
-    """What is printed, and the exit status."""
+def cycle_point(said: Arguments) -> tuple[str, int]:
+    """Returns what to print, and the exit status."""
     point = said.words[0] if said.words else os.environ.get("CYLC_TASK_CYCLE_POINT", "")
     if not point:
         raise BadUsage("cylc cycle-point: name a point, or set CYLC_TASK_CYCLE_POINT")
@@ -74,7 +74,7 @@ def _moved_by(point: str, unit: str, amount: str) -> str:
     return moved(point, f"{sign}PT{number}H" if letter == "H" else f"{sign}P{number}{letter}")
 
 
-def _template(said: Said) -> str | None:
+def _template(said: Arguments) -> str | None:
     chosen = [template for name, template in _PRINTED.items() if name in said]
     if "template" in said:
         chosen.append(os.environ.get(said.last("template"), said.last("template")))

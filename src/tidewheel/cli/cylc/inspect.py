@@ -8,21 +8,21 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tidewheel.cli.cylc.arguments import BadUsage, Ids, Option, Said, flag, read_ids, takes
+from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, flag, read_ids, takes
 from tidewheel.cli.cylc.client import look
 from tidewheel.errors import NotFound, Refused, Unavailable
 
 Document = dict[str, Any]
 
 
-class Look(NamedTuple):
-    """Which options it has, and the text that it prints."""
+class Inspection(NamedTuple):
+    """A call that only looks: its options, and the text that it prints."""
 
     options: tuple[Option, ...]
-    text: Callable[[Said], str]
+    text: Callable[[Arguments], str]
 
 
-def _show(said: Said) -> str:
+def _show(said: Arguments) -> str:
     ids = read_ids("show", said.words)
     document: Document = look(ids.workflow, "show", ids=list(ids.within))
     if "json" in said:
@@ -48,8 +48,8 @@ def _task_lines(task: Document) -> Iterator[str]:
         yield f"  {'+' if one['made'] else '-'} {task['id']} {one['output']}"
 
 
-def _dump(said: Said) -> str:
-    """Of the run, or with --tasks of its pooled tasks, by name unless by point."""
+def _dump(said: Arguments) -> str:
+    """Shows the run, or with --tasks its pooled tasks, by name unless by point."""
     document: Document = look(read_ids("dump", said.words).workflow, "dump")
     if "raw" in said:
         return json.dumps(document, indent=4 if "pretty" in said else None)
@@ -63,14 +63,14 @@ def _dump(said: Said) -> str:
     return "\n".join(_dump_line(task, said) for task in tasks)
 
 
-def _dump_line(task: Document, said: Said) -> str:
+def _dump_line(task: Document, said: Arguments) -> str:
     marks = ",".join(mark for mark in ("held", "queued", "runahead") if task[mark])
     flows = f" flows=[{_flows(task)}]" if "flows" in said else ""
     shown = f" ({marks})" if marks else ""
     return f"{task['point']}/{task['name']}:{task['state']}{shown}{flows}"
 
 
-def _legacy_line(task: Document, first: tuple[str, str], said: Said) -> str:
+def _legacy_line(task: Document, first: tuple[str, str], said: Arguments) -> str:
     words = [*(task[one] for one in first), task["state"]]
     words += [mark if task[mark] else f"not-{mark}" for mark in ("held", "queued", "runahead")]
     return ", ".join([*words, f"[{_flows(task)}]"] if "flows" in said else words)
@@ -80,7 +80,7 @@ def _flows(task: Document) -> str:
     return ",".join(map(str, task["flows"]))
 
 
-def _cat_log(said: Said) -> str:
+def _cat_log(said: Arguments) -> str:
     ids = read_ids("cat-log", said.words)
     arguments: Document = {"id": ids.within[0] if ids.within else "", "file": "o"}
     if "file" in said and said.last("file") not in ("s", "scheduler"):
@@ -99,7 +99,7 @@ def _cat_log(said: Said) -> str:
     return str(document["text"]).removesuffix("\n")
 
 
-def _ping(said: Said) -> str:
+def _ping(said: Arguments) -> str:
     ids = read_ids("ping", said.words)
     if ids.within:
         tasks = look(ids.workflow, "show", ids=list(ids.within))["tasks"]
@@ -114,14 +114,14 @@ def _ping(said: Said) -> str:
     return f"{document['run']['name']} running"
 
 
-def _scan(said: Said) -> str:
+def _scan(said: Arguments) -> str:
     del said
     runs: Document = look("", "runs")
     return "\n".join(f"{one['name']} {one['status']}" for one in runs["runs"] if one["driven"])
 
 
-def display_broadcasts(said: Said) -> str:
-    """What `cylc broadcast --display` prints."""
+def display_broadcasts(said: Arguments) -> str:
+    """Returns what `cylc broadcast --display` prints."""
     document: Document = look(read_ids("broadcast", said.words).workflow, "broadcasts")
     found: dict[str, dict[str, dict[str, str]]] = {}
     for one in document["broadcasts"]:
@@ -130,9 +130,9 @@ def display_broadcasts(said: Said) -> str:
     return json.dumps(found, indent=4)
 
 
-LOOKS: dict[str, Look] = {
-    "show": Look((flag("--json"), flag("--list-prereqs"), takes("--task-def")), _show),
-    "dump": Look(
+LOOKS: dict[str, Inspection] = {
+    "show": Inspection((flag("--json"), flag("--list-prereqs"), takes("--task-def")), _show),
+    "dump": Inspection(
         (
             flag("-g", "--global"),
             flag("-t", "--tasks"),
@@ -144,7 +144,7 @@ LOOKS: dict[str, Look] = {
         ),
         _dump,
     ),
-    "cat-log": Look(
+    "cat-log": Inspection(
         (
             takes("-f", "--file"),
             takes("-m", "--mode"),
@@ -155,8 +155,8 @@ LOOKS: dict[str, Look] = {
         ),
         _cat_log,
     ),
-    "ping": Look((), _ping),
-    "scan": Look((takes("-n", "--name"), takes("-t", "--format")), _scan),
+    "ping": Inspection((), _ping),
+    "scan": Inspection((takes("-n", "--name"), takes("-t", "--format")), _scan),
 }
 
 
@@ -184,7 +184,7 @@ OPTIONS = (
 Task = dict[str, Any]
 
 
-def workflow_state(said: Said) -> tuple[Iterator[str], int]:
+def workflow_state(said: Arguments) -> tuple[Iterator[str], int]:
     """The lines to print, and the exit status."""
     ids = _with_old_options(said, read_ids("workflow-state", said.words[:1]))
     polls = _number(said, "max-polls", POLLS_MAX)
@@ -201,8 +201,8 @@ def workflow_state(said: Said) -> tuple[Iterator[str], int]:
         time.sleep(interval)
 
 
-def _found(ids: Ids, said: Said) -> list[Task]:
-    """What is not there yet may come: a run, or a worker that answers."""
+def _found(ids: Ids, said: Arguments) -> list[Task]:
+    """Looks once; a run or a worker that is not there yet may still come."""
     flow = said.last("flow")
     try:
         document = look(
@@ -226,7 +226,7 @@ def _line(task: Task, *, old: bool) -> str:
     return f"{task['id']}:{task['state']}"
 
 
-def _number(said: Said, option: str, default: float) -> float:
+def _number(said: Arguments, option: str, default: float) -> float:
     text = said.last(option)
     try:
         return float(text) if text else default
@@ -236,7 +236,7 @@ def _number(said: Said, option: str, default: float) -> float:
         ) from None
 
 
-def _with_old_options(said: Said, ids: Ids) -> Ids:
+def _with_old_options(said: Arguments, ids: Ids) -> Ids:
     """`--task --point --status --message`, as before ids could say it all."""
     task, point = said.last("task"), said.last("point")
     if "task-point" in said:

@@ -121,7 +121,7 @@ def _command(verb: str, arguments: Sequence[str]) -> int:
 
 
 def _tell_broadcast(answer: dict[str, Any]) -> int:
-    """What was set, what was taken back; to take back what is not there is a failure."""
+    """Prints what was set and taken back; to take back what is not there is a failure."""
     rows = sorted(answer["broadcasts"], key=lambda row: (row["point"], row["namespace"]))
     for sign, title, field in (("+", "set", "value"), ("-", "cancelled", "was")):
         found = [row for row in rows if (row["value"] is None) == (sign == "-")]

@@ -31,7 +31,7 @@ _KNOWN = frozenset(
 
 
 def say_answer(given: Given) -> None:
-    """Task by task where there are any, else one sentence."""
+    """Prints the answer task by task where there are any, else in one sentence."""
     for line in answer_lines(given):
         say(line)
 
@@ -89,7 +89,7 @@ def _became(verb: str, flows: object, runs: bool) -> str:
 
 
 def _became_of_run(given: Given) -> str:
-    """With the bound that was asked for, if there was one."""
+    """Returns what became of the run, with the bound that was asked for, if there was one."""
     did = TABLE[given.verb].of_run.format(run=given.run)
     command = given.command
     if isinstance(command, Stop):
@@ -123,7 +123,7 @@ def _broadcast_text(row: Mapping[str, object]) -> str:
 
 
 def _news(answer: Mapping[str, object], tasks: Mapping[str, object]) -> list[str]:
-    """Of what was noticed, that which the lines above do not say."""
+    """Returns those notices that the lines above do not say."""
     known = {f"{one} was triggered" for one in tasks} | {str(answer.get("status"))}
     return [
         one
@@ -156,7 +156,7 @@ PREVIEWED_MAX = 50
 
 
 def say_preview(page: Document) -> None:
-    """What would change at once, what would then run, in order, and what would wait."""
+    """Prints what would change at once, what would then run, in order, and what would wait."""
     for line in preview_lines(page):
         if isinstance(line, Title):
             section(line.text)
@@ -171,7 +171,7 @@ class Title(NamedTuple):
 
 
 def preview_lines(page: Document) -> Iterator[str | Title]:
-    """The same, for whoever shows lines in another way."""
+    """Yields the lines of a preview, for callers that show them in another way."""
     runs = documents(page, "runs")
     yield f"{safe(page['run'])}: nothing was done; if every job succeeded,"
     yield from _change_lines(page)

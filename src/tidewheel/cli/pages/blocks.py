@@ -19,7 +19,7 @@ INDENT = 2
 
 
 def say_submitted(document: Document) -> None:
-    """What was accepted; what was found about it goes beside the answer."""
+    """Prints what was accepted; findings about it go beside the answer."""
     show_findings(remarks(document), None, note)
     count = plural(len(parts(document, "blocks")), "block")
     said = "accepted" if document["is_new"] else "accepted before, unchanged"

@@ -1,4 +1,4 @@
-"""Words and times of runs as pages show them, with their looks."""
+"""Formats words and times of runs as pages show them, with shapes and colours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from tidewheel.cli.output import Looking, on_terminal, safe, say
+from tidewheel.cli.output import StyledWord, on_terminal, safe, say
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 
 Document = Mapping[str, object]
@@ -26,23 +26,23 @@ def texts(page: Document, name: str) -> Sequence[str]:
     return cast("Sequence[str]", page[name])
 
 
-def status_cell(status: object) -> Looking:
+def status_cell(status: object) -> StyledWord:
     """The status of a run."""
-    return Looking(str(status), RUN_STATUSES.get(str(status)))
+    return StyledWord(str(status), RUN_STATUSES.get(str(status)))
 
 
-def run_cell(run: Document) -> Looking:
+def run_cell(run: Document) -> StyledWord:
     """The status of a run, with what was not done of it: `completed, 2 lost`."""
     status, counts = str(run["status"]), cast("Mapping[str, int]", run.get("undone", {}))
     undone = [f"{count} {kind}" for kind, count in counts.items() if count]
     return status_cell(status)._replace(word=", ".join([status, *undone]))
 
 
-def state_cell(page: Document) -> Looking:
+def state_cell(page: Document) -> StyledWord:
     """The state of a task, with its remarks."""
     state, remarks = str(page["state"]), texts(page, "remarks")
     word = f"{state} ({', '.join(remarks)})" if remarks else state
-    return Looking(word, TASK_STATES.get(state))
+    return StyledWord(word, TASK_STATES.get(state))
 
 
 def flows_text(page: Document) -> str:
@@ -58,7 +58,7 @@ def moment(page: Document, name: str) -> str:
 
 
 def took(page: Document) -> str:
-    """How long a job ran, if it has ended."""
+    """Returns how long a job ran, if it has ended."""
     from tidewheel.quantities import show_duration
 
     began, ended = _instant(page["started_at"]), _instant(page["ended_at"])
@@ -98,12 +98,12 @@ def say_lines(title: str, lines: Iterable[str]) -> None:
 
 
 def more_text(count: int, shown_max: int = SHOWN_MAX) -> str:
-    """What follows the first ones of a list; empty if those are all."""
+    """Returns the line below the first ones of a list; empty if those are all."""
     return f"and {count - shown_max} more: --json shows all" if count > shown_max else ""
 
 
 def say_more(count: int) -> None:
-    """The same as a line of its own below them."""
+    """Prints how many more there are, as a line below the first ones."""
     if text := more_text(count):
         say(f"  {text}")
 

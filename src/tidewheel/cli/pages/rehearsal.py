@@ -30,7 +30,7 @@ _WORDS = {RunStatus.STOPPED: "stopped at the last point", RunStatus.RUNNING: "cu
 
 
 def say_summary(rehearsal: Rehearsal, real_seconds: float) -> None:
-    """What happened, in the order in which somebody wants to know it."""
+    """Prints what happened, in the order in which somebody wants to know it."""
     say(_headline(rehearsal, real_seconds))
     _say_causes(rehearsal)
     _say_warnings(rehearsal)

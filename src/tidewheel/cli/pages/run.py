@@ -309,7 +309,7 @@ def _submission_text(one: Document) -> str:
 
 
 def say_why(page: Document) -> None:
-    """Of each task that was asked for."""
+    """Prints why each task that was asked for does not run."""
     for number, task in enumerate(documents(page, "tasks")):
         if number:
             say()
@@ -345,5 +345,5 @@ def _in_how_long(reason: Document) -> str:
 
 
 def seconds_until(time_text: str) -> float:
-    """From now, by the clock of this machine, to a time as documents have it."""
+    """Returns the seconds from now, by this machine's clock, to a time as documents have it."""
     return datetime.fromisoformat(time_text).timestamp() - time.time_ns() / 1e9

@@ -1,4 +1,4 @@
-"""What a person sees of a run that is driven in this terminal: one line per event, and the end.
+"""Shows a run while it is driven in this terminal: one line per event, and its end.
 
 On a terminal that can be redrawn, `LivePage` shows the same as a picture.
 """
@@ -78,7 +78,7 @@ TROUBLE = {
 
 
 def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> RunPage:
-    """How a run is shown here: as JSON lines, as a picture, or as plain lines."""
+    """Chooses how a run is shown here: as JSON lines, as a picture, or as plain lines."""
     if as_json:
         return JsonPage(run, is_new=is_new)
     if stream.isatty():
@@ -263,7 +263,7 @@ class RunPage:
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
 
     def takes(self, shown: Mapping[str, object]) -> None:
-        """What the end shows, from the view of the run."""
+        """Takes what the end shows from the view of the run."""
         self._ends.update(_ends_of(shown))
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
         self._causes = list(cause_lines(shown))
@@ -333,7 +333,7 @@ def _counted(ends: Counter[str]) -> list[str]:
 
 
 def _ends_of(shown: Mapping[str, object]) -> Counter[str]:
-    """How the tasks of a run have ended, from the view of it."""
+    """Counts how the tasks of a run have ended, from the view of it."""
     counts: Any = shown["counts"]
     return Counter({STATES_OF_ENDS[k]: v for k, v in counts.items() if k in STATES_OF_ENDS})
 
@@ -350,7 +350,7 @@ def cause_lines(shown: Mapping[str, object]) -> Iterator[str]:
 
 
 async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
-    """How a run that nobody drives any more has ended, for the page and the shell."""
+    """Returns how a run that nobody drives any more has ended; its page learns it, too."""
     shown = await door.look("show", {"run": run.name})
     facts: Any = shown["run"]
     page.takes(shown)
@@ -380,7 +380,7 @@ def causes(stage: Stage) -> list[str]:
 
 
 def stall_text(stage: Stage) -> str:
-    """How long a stalled run waits for somebody; nothing if it does not."""
+    """Returns how long a stalled run waits for somebody; nothing if it does not."""
     seconds = stage.timers.stall_seconds
     at = stage.drive.agenda.at(timer_key(None, STALL))
     return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
@@ -393,7 +393,7 @@ def stall_words(waits: str, until: float | None) -> str:
 
 
 def waited_for_text(stage: Stage) -> str:
-    """Of a run in which nothing is active: what comes next by itself, and when."""
+    """Returns what comes next by itself, and when, in a run in which nothing is active."""
     pool, now = stage.drive.pool, time.time_ns() / 1e9
     if any(pool.standings[one] for one in (Standing.ACTIVE, Standing.READY)):
         return ""

@@ -51,7 +51,7 @@ def path_of(item: str) -> list[str]:
 
 
 def is_known(path: list[str]) -> bool:
-    """Whether a definition could have this, though this one does not."""
+    """Returns whether a definition could have this, though this one does not."""
     spec: ItemSpec | SectionSpec | None = FLOW
     for name in path:
         if not isinstance(spec, SectionSpec):
@@ -61,7 +61,7 @@ def is_known(path: list[str]) -> bool:
 
 
 def tree_lines(tree: Tree, depth: int = 0) -> Iterator[str]:
-    """As a flow.cylc: items before the sections beside them."""
+    """Yields the lines of a flow.cylc: items before the sections beside them."""
     for name, value in tree.items():
         if isinstance(value, str):
             yield from _item_lines(name, value, INDENT * depth)
@@ -89,7 +89,7 @@ def _texts(section: Section) -> Tree:
 
 
 def _text(item: Item) -> str:
-    """With the earlier texts of a graph that is written in several pieces."""
+    """Returns the text, with the earlier ones of a graph that is written in several pieces."""
     texts = []
     piece: Item | None = item
     while piece is not None:

@@ -55,8 +55,8 @@ LABEL_WIDTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPage:
-    """What is known about a task, read in one go."""
+class TaskFacts:
+    """Everything that is known about a task, read in one go."""
 
     task: Task
     now: float
@@ -71,7 +71,7 @@ class TaskPage:
     logs: Sequence[Path]  # on this host
 
 
-async def gather(client: AsyncClient, task: Task) -> TaskPage:
+async def gather(client: AsyncClient, task: Task) -> TaskFacts:
     """Read everything about a task."""
     edges = await client.edges(task.id)
     ends = {end for edge in edges for end in (edge.parent, edge.child)}
@@ -81,7 +81,7 @@ async def gather(client: AsyncClient, task: Task) -> TaskPage:
         for number in range(1, task.attempt + 1)
         for stream in STREAMS
     ]
-    return TaskPage(
+    return TaskFacts(
         task=task,
         now=await client.store.now(),
         why=await client.why(task.id),
@@ -96,8 +96,8 @@ async def gather(client: AsyncClient, task: Task) -> TaskPage:
     )
 
 
-def say_page_json(page: TaskPage) -> None:
-    """For programs."""
+def say_page_json(page: TaskFacts) -> None:
+    """Prints the page for programs."""
     task_id = page.task.id
     edges = [documents.edge_document(edge, page.statuses) for edge in page.edges]
     say_json(
@@ -116,8 +116,8 @@ def say_page_json(page: TaskPage) -> None:
     )
 
 
-def say_page(page: TaskPage) -> None:
-    """For people."""
+def say_page(page: TaskFacts) -> None:
+    """Prints the page for people."""
     _say_head(page)
     if page.why:
         section("why it does not run")
@@ -135,7 +135,7 @@ def say_page(page: TaskPage) -> None:
             say(f"  {safe(path)}  {show_size(path.stat().st_size)}")
 
 
-def _say_head(page: TaskPage) -> None:
+def _say_head(page: TaskFacts) -> None:
     task = page.task
     say(f"task {safe(task.id)}  {coloured(task.status)}")
     for label, text in _facts(task, page.now):
@@ -148,7 +148,7 @@ def _say_head(page: TaskPage) -> None:
 
 
 def _facts(task: Task, now: float) -> list[tuple[str, str]]:
-    """What is said about it, leaving out what was not asked for."""
+    """Returns the facts about it, leaving out what was not asked for."""
     facts = {
         "name": task.name,
         "tag": task.tag,
@@ -203,7 +203,7 @@ def _delays_text(policy: RetryPolicy) -> str:
     return f"{first}, growing {policy.factor:g}-fold up to {most}"
 
 
-def _say_edges(page: TaskPage) -> None:
+def _say_edges(page: TaskFacts) -> None:
     task_id = page.task.id
     needs = [edge for edge in page.edges if edge.child == task_id]
     if needs:
@@ -329,7 +329,7 @@ def say_task(page: Document) -> None:
 
 
 def prerequisite_lines(page: Document) -> Iterator[str]:
-    """What it waits for, with the state of each parent."""
+    """Yields what it waits for, with the state of each parent."""
     found = [*entries(page, "prerequisites"), *entries(page, "suicide")]
     for number, one in enumerate(found):
         suicide = number >= len(entries(page, "prerequisites"))
@@ -353,7 +353,7 @@ def _atom_text(atom: Document) -> str:
 
 
 def xtrigger_lines(page: Document) -> Iterator[str]:
-    """What else it waits for, and until when."""
+    """Yields what else it waits for, and until when."""
     for one in entries(page, "xtriggers"):
         at = moment(one, "at")
         until = f"  at {at}" if at else ""
@@ -363,7 +363,7 @@ def xtrigger_lines(page: Document) -> Iterator[str]:
 
 
 def _say_outputs_made(page: Document) -> None:
-    """Each one, hand-completed ones marked (R001-52)."""
+    """Prints each output; those completed by hand are marked (R001-52)."""
     section("outputs (+ made, - not made)")
     rows: list[Row] = [
         (
@@ -414,7 +414,7 @@ def _say_submissions(page: Document) -> None:
 
 
 def _say_last(submission: Document) -> None:
-    """What the last one said and left."""
+    """Prints what the last submission said and left."""
     said = entries(submission, "messages")[-SHOWN_MAX:]
     say_lines(
         "what the last one said",

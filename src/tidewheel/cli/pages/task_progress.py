@@ -1,4 +1,4 @@
-"""Following tasks to their end: a live display on a terminal, a line per change elsewhere."""
+"""Follows tasks to their end: a live display on a terminal, a line per change elsewhere."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def follow(client: AsyncClient, ids: Sequence[str]) -> list[Task]:
 
 
 class Display:
-    """What is known about the tasks that are followed; on standard error."""
+    """Shows the tasks that are followed, on standard error."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, Task] = {}
@@ -80,7 +80,7 @@ class Display:
             note(f"{label(task)}  {task.status}  {task.progress:.0%}")
 
     def _rows(self) -> list[Row]:
-        """Those that move first; the end of a long list is only counted."""
+        """Returns tasks that move first; the end of a long list is only counted."""
         order = sorted(self._tasks.values(), key=lambda task: task.ended)
         rows: list[Row] = [
             (label(task), task.status, bar(task.progress)) for task in order[:SHOWN_MAX]
@@ -96,13 +96,13 @@ def label(task: Task) -> str:
 
 
 def bar(progress: float) -> str:
-    """How far it is."""
+    """Draws how far a task is."""
     filled = round(progress * BAR_WIDTH)
     return "█" * filled + "░" * (BAR_WIDTH - filled) + f" {progress:4.0%}"
 
 
 async def say_results(client: AsyncClient, tasks: Sequence[Task]) -> None:
-    """How each ended, and why if it did not go well."""
+    """Prints how each task ended, and why if it did not go well."""
     for task in tasks:
         attempts = await client.attempts(task.id)
         took = took_text(attempts[-1]) if attempts else ""
@@ -114,7 +114,7 @@ async def say_results(client: AsyncClient, tasks: Sequence[Task]) -> None:
 
 
 def took_text(attempt: AttemptView) -> str:
-    """How long an attempt took, if it is over."""
+    """Returns how long an attempt took, if it is over."""
     if attempt.ended_at is None:
         return ""
     return f" in {show_duration(attempt.ended_at - attempt.claimed_at)}"

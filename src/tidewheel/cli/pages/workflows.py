@@ -1,4 +1,4 @@
-"""What the registry answers, as people read it."""
+"""Prints what the registry answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def say_registered(document: Document) -> None:
 
 
 def verdict(one: Mapping[str, Any]) -> str:
-    """Whether it can run, as a part of a sentence."""
+    """Returns whether it can run, as a part of a sentence."""
     if not one["runnable"]:
         return "it cannot run as it is"
     needed = needs(one)
@@ -133,7 +133,7 @@ def parts(document: Mapping[str, object], name: str) -> list[dict[str, Any]]:
 
 
 def remarks(one: Mapping[str, Any]) -> list[Finding]:
-    """What was found and should be read: errors and warnings."""
+    """Returns the findings that should be read: errors and warnings."""
     found = map(finding_of, parts(one, "findings"))
     return [finding for finding in found if finding.severity is not Severity.NOTE]
 

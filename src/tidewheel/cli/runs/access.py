@@ -1,4 +1,4 @@
-"""Where questions and commands about runs go: to the store, or inside a job to its worker.
+"""Asks and commands runs: through the store, or inside a job through its worker.
 
 A job holds no key to the store; it asks its worker, with the secret of its attempt. Whoever
 names a store with --store means that one, wherever they are.
@@ -28,7 +28,7 @@ Document = dict[str, object]
 Result = TypeVar("Result")
 
 
-class Job(NamedTuple):
+class OwnJob(NamedTuple):
     """The job that this command is part of."""
 
     directory: Path
@@ -49,13 +49,13 @@ class Given(NamedTuple):
         return self.command.verb
 
 
-def this_job(session: Session) -> Job | None:
-    """None outside of a job of a run."""
+def this_job(session: Session) -> OwnJob | None:
+    """Returns the job that this command is part of; None outside of a job of a run."""
     directory, secret = os.environ.get(JOB_DIRECTORY), os.environ.get(JOB_SECRET)
     run = os.environ.get(JOB_RUN)
     if session.store or not directory or not secret or not run:
         return None
-    return Job(Path(directory), secret, run)
+    return OwnJob(Path(directory), secret, run)
 
 
 def look(
@@ -64,7 +64,7 @@ def look(
     words: Sequence[str],
     arguments: Callable[[Target], Document],
 ) -> Document:
-    """A view of the run that the words name; its arguments follow from what stands behind."""
+    """Returns a view of the run that the words name; the other words give its arguments."""
     job = this_job(session)
     if job is not None:
         target = target_in_job(job.run, words)
@@ -117,7 +117,7 @@ def with_runs(session: Session, ask: Callable[[Runs], Awaitable[Result]]) -> Res
     return session.ask(lambda client: ask(client.runs))
 
 
-def _call(job: Job, request: Document) -> Document:
+def _call(job: OwnJob, request: Document) -> Document:
     from tidewheel.runners.message_client import call_run
 
     return call_run(job.directory, job.secret, request)

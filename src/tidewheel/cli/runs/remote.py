@@ -28,20 +28,24 @@ from tidewheel.cli.pages.run_progress import (
     reached,
     stall_words,
 )
-from tidewheel.cli.runs.owed_result import Owed, is_still_asked, tell_again, under_way
-from tidewheel.cli.runs.pending import UNTAKEN_SECONDS, UntakenWaits
-from tidewheel.cli.runs.registered import (
+from tidewheel.cli.runs.pending_tasks import UNTAKEN_SECONDS, UntakenWaits
+from tidewheel.cli.runs.request import (
+    Chosen,
     Origin,
+    Wanted,
     found_run,
     is_exactly,
+    new_run,
     registered_far,
+    tell_of_change,
     tell_of_namesake_far,
     the_run,
 )
+from tidewheel.cli.runs.result import Owed, is_still_asked, tell_again, under_way
 from tidewheel.client import AsyncClient
 from tidewheel.client.run_here import LEFT, RunEnd
 from tidewheel.config import home_directory
-from tidewheel.core.operator.definition import NewRun, RunOptions, is_same_content
+from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, Refused, Unavailable
@@ -49,7 +53,6 @@ from tidewheel.quantities import parse_duration, show_duration
 from tidewheel.scheduler.choosing import is_same_request, newest_of, run_to_carry_on
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.local import Wanted
     from tidewheel.client.runs import Runs
 
 WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
@@ -59,8 +62,8 @@ NOW = Instant(0.0)  # a server says itself whether a run is driven
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
-    """How it is shown."""
+class Following:
+    """The server that drives a run, and how the run is shown here."""
 
     server: str
     detach: bool
@@ -69,7 +72,7 @@ class Manner:
 
     @property
     def option(self) -> str:
-        """How the next command finds the server."""
+        """The option with which the next command finds the server."""
         return f" --server {quote(self.server)}" if self.is_named else ""
 
     def reached(self, run: str, text: str) -> str:
@@ -78,7 +81,7 @@ class Manner:
 
 
 def folder_text(folder: str) -> str:
-    """Where a definition lay, told apart from the same folder of another machine."""
+    """Returns where a definition lay, told apart from the same folder of another machine."""
     return f"{socket.gethostname()}:{folder}" if folder else ""
 
 
@@ -95,35 +98,26 @@ class FarRun(NamedTuple):
     signalled: signal.Signals | None = None
 
 
-class _Chosen(NamedTuple):
-    """The run that is meant."""
-
-    run: RunView
-    is_new: bool = False
-    is_ours: bool = False  # begun in the same words, by a process that was killed
-    is_over: bool = False  # and has ended since
-
-
-async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> FarRun:
-    """Begun or found, and followed until it ends or somebody wants to leave."""
+async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> FarRun:
+    """Begins or finds the run, and follows it until it ends or somebody wants to leave."""
     async with AsyncClient(where) as client:
         runs = client.runs
-        chosen = await _chosen(client, wanted, manner)
+        chosen = await _chosen(client, wanted, how)
         run, is_new = chosen.run, chosen.is_new
-        owed = _owed(manner, run)
+        owed = _owed(how, run)
         if chosen.is_over:
             owed.note(wanted.words)
-            again = tell_again(runs.door, run, as_json=manner.as_json, option=manner.option)
+            again = tell_again(runs.door, run, as_json=how.as_json, option=how.option)
             return FarRun(owed, await again)
         offset = 0 if is_new else await _size(runs, run)
         if not chosen.is_ours:
-            await _offer(runs, run, wanted, manner, is_new=is_new)
-        if manner.detach:
-            _say_begun(run, manner, is_new=is_new)
+            await _offer(runs, run, wanted, how, is_new=is_new)
+        if how.detach:
+            _say_begun(run, how, is_new=is_new)
             return FarRun(owed)
         owed.note(wanted.words)
-        page = (FarJsonPage if manner.as_json else FarPage)(run, is_new=is_new)
-        page.begins(manner)
+        page = (FarJsonPage if how.as_json else FarPage)(run, is_new=is_new)
+        page.begins(how)
         signalled = await _followed(runs, run, offset, page)
         if signalled is not None:
             page.leaves()
@@ -136,76 +130,61 @@ async def run_on_server(where: str | None, wanted: Wanted, manner: Manner) -> Fa
 # ---- which run ----
 
 
-def _owed(manner: Manner, run: RunView) -> Owed:
-    return Owed.from_server(home_directory(), manner.server, run)
+def _owed(how: Following, run: RunView) -> Owed:
+    return Owed.from_server(home_directory(), how.server, run)
 
 
-async def _chosen(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chosen:
+async def _chosen(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
     runs = client.runs
     if wanted.captured is None:
-        return await _named(client, wanted, manner)
+        return await _named(client, wanted, how)
     await tell_of_namesake_far(client.workflows, wanted)
     definition, folder = wanted.captured.definition, folder_text(wanted.folder)
     if not wanted.is_new and not wanted.name:
         origin = Origin(folder, wanted.request, is_new=False)
-        found = await _earlier(runs, definition.workflow, origin, wanted, manner)
+        found = await _earlier(runs, definition.workflow, origin, wanted, how)
         if found is not None and not found.is_over:
-            _tell_of_change(found.run, definition.digest, manner)
+            tell_of_change(found.run, definition.digest, option=how.option)
             return found
         if found is not None and is_still_asked(found.run, definition.digest):
             return found
-    new = NewRun(
-        workflow=definition.workflow,
-        definition=definition.digest,
-        name=wanted.name,
-        options=wanted.options,
-        folder=folder,
-    )
-    return _Chosen(await runs.begin(new, definition), is_new=True)
+    new = new_run(wanted, definition, folder, wanted.name)
+    return Chosen(await runs.begin(new, definition), is_new=True)
 
 
-def _tell_of_change(run: RunView, digest: str, manner: Manner) -> None:
-    if not is_same_content(run.definition, digest):
-        text = (
-            f"the definition has changed since {run.name} took it, which goes on with the old "
-            f"one; give it the new one: tidewheel reload {run.name}"
-        )
-        note(manner.reached(run.name, text))
-
-
-async def _named(client: AsyncClient, wanted: Wanted, manner: Manner) -> _Chosen:
+async def _named(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
     """A run, or one of a registered workflow."""
     named = await found_run(client.runs.find, wanted)
     if is_exactly(named, wanted.name):
-        return _Chosen(named)
+        return Chosen(named)
     asked = wanted.registered
     origin = None if asked is None else await registered_far(client.workflows, asked)
     if asked is None or origin is None:
-        return _Chosen(the_run(named))
+        return Chosen(the_run(named))
     if not wanted.is_new and not origin.is_new and not asked.name:
-        found = await _earlier(client.runs, asked.workflow, origin, wanted, manner)
+        found = await _earlier(client.runs, asked.workflow, origin, wanted, how)
         if found is not None:
             return found
-    return _Chosen(await client.workflows.door.begin(asked), is_new=True)
+    return Chosen(await client.workflows.door.begin(asked), is_new=True)
 
 
 async def _earlier(
-    runs: Runs, workflow: str, origin: Origin, wanted: Wanted, manner: Manner
-) -> _Chosen | None:
+    runs: Runs, workflow: str, origin: Origin, wanted: Wanted, how: Following
+) -> Chosen | None:
     """The newest run, if it is to be carried on or its result is owed; None: begin one."""
     views = await _newest(runs, workflow, origin.folder)
     newest = newest_of(views, origin.folder)
     if newest is None:
         return None
-    owed = _owed(manner, newest)
+    owed = _owed(how, newest)
     is_ours = owed.to(wanted.words)
-    follow = manner.reached(newest.name, f"follow it: tidewheel run {newest.name}")
+    follow = how.reached(newest.name, f"follow it: tidewheel run {newest.name}")
     if is_ours and (teller := owed.teller()) is not None:
         raise under_way(newest, follow, teller)
     if newest.is_driven(NOW) and is_same_request(newest, origin.request):
         if not is_ours:
             raise under_way(newest, follow)
-        return _Chosen(newest, is_ours=True)
+        return Chosen(newest, is_ours=True)
     carried_on = run_to_carry_on(
         views,
         origin.folder,
@@ -215,8 +194,8 @@ async def _earlier(
         request=origin.request,
     )
     if carried_on is not None:
-        return _Chosen(carried_on)
-    return _Chosen(newest, is_over=True) if is_ours else None
+        return Chosen(carried_on)
+    return Chosen(newest, is_over=True) if is_ours else None
 
 
 async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
@@ -226,7 +205,7 @@ async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
 
 
 async def _offer(
-    runs: Runs, run: RunView, wanted: Wanted, manner: Manner, *, is_new: bool
+    runs: Runs, run: RunView, wanted: Wanted, how: Following, *, is_new: bool
 ) -> None:
     """A run that nobody drives is to be carried on; one that is driven is only followed."""
     said = replace(wanted.given, now=0.0, compat="", parameters="")
@@ -238,27 +217,27 @@ async def _offer(
                 f"{run.name} is driven already; follow it without options, or stop it first: "
                 f"tidewheel stop {run.name}"
             )
-            raise Refused(manner.reached(run.name, text))
+            raise Refused(how.reached(run.name, text))
         return
     await runs.carry_on(run.name, wanted.given)
 
 
-def _say_begun(run: RunView, manner: Manner, *, is_new: bool) -> None:
-    if manner.as_json:
-        say_json({"run": run.name, "is_new": is_new, "server": manner.server})
+def _say_begun(run: RunView, how: Following, *, is_new: bool) -> None:
+    if how.as_json:
+        say_json({"run": run.name, "is_new": is_new, "server": how.server})
     else:
         verb = "starts" if is_new else "is carried on"
-        print_line(f"{safe(run.name)} {verb} at {manner.server}")
+        print_line(f"{safe(run.name)} {verb} at {how.server}")
         name = safe(run.name)
         text = f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}"
-        note(manner.reached(name, text))
+        note(how.reached(name, text))
 
 
 # ---- following ----
 
 
 async def _size(runs: Runs, run: RunView) -> int:
-    """Where the log ends that an earlier start has left."""
+    """Returns where the log ends that an earlier start has left."""
     with suppress(NotFound):
         return (await runs.log_part(run.name, {}, bytes_max=1)).size
     return 0
@@ -267,7 +246,7 @@ async def _size(runs: Runs, run: RunView) -> int:
 async def _followed(
     runs: Runs, run: RunView, offset: int, page: FarPage
 ) -> signal.Signals | None:
-    """None if it was followed to its end, else the signal that made us leave it."""
+    """Follows a run; returns None at its end, else the signal that made us leave it."""
     loop = asyncio.get_running_loop()
     following = loop.create_task(_follow(runs, run, offset, page))
     heard: list[signal.Signals] = []
@@ -348,10 +327,10 @@ class FarPage(RunPage):
         super().__init__(run, is_new=is_new)
         self.telling = LogTelling()
 
-    def begins(self, manner: Manner) -> None:
+    def begins(self, how: Following) -> None:
         verb = "starts" if self._is_new else "is followed"
-        self.option = manner.option
-        self.line(f"{self._run.name} {verb} at {manner.server}; Ctrl-C leaves it running")
+        self.option = how.option
+        self.line(f"{self._run.name} {verb} at {how.server}; Ctrl-C leaves it running")
 
     def leaves(self) -> None:
         self.line(f"{self._run.name} goes on; come back: tidewheel run {self._run.name}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tidewheel.cli.pages.format import Document
 from tidewheel.cli.tui.background_tasks import BackgroundTasks
-from tidewheel.cli.tui.keymap import ListRuns, ShowTask, Watch, pressed
+from tidewheel.cli.tui.keymap import ListRuns, ShowTask, WatchRun, pressed
 from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.state import State
 from tidewheel.cli.tui.terminal import Keys, Terminal
@@ -40,7 +40,7 @@ class App:
         self.state = State(run=run, size=terminal.size)
 
     async def run(self) -> None:
-        """Until somebody leaves."""
+        """Works until somebody leaves."""
         loop = asyncio.get_running_loop()
         loop.add_reader(self._terminal.input, self._read)
         loop.add_signal_handler(signal.SIGWINCH, self.repaint)
@@ -48,7 +48,7 @@ class App:
         for number in ENDS:
             loop.add_signal_handler(number, self._over.set)
         loop.set_exception_handler(lambda _, what: self.fail(what.get("exception")))
-        self._background.go(Watch(self.state.run) if self.state.run else ListRuns())
+        self._background.go(WatchRun(self.state.run) if self.state.run else ListRuns())
         try:
             await self._over.wait()
         finally:

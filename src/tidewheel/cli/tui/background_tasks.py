@@ -13,14 +13,14 @@ from tidewheel.cli.output import safe
 from tidewheel.cli.pages.format import Document
 from tidewheel.cli.tui import queries
 from tidewheel.cli.tui.keymap import (
+    AskFirst,
     Do,
     Leave,
     ListRuns,
     LookAgain,
-    Preview,
     ShowLog,
     ShowTask,
-    Watch,
+    WatchRun,
     Wish,
 )
 from tidewheel.cli.tui.panes import ANSWER, LOG, Pane
@@ -79,9 +79,9 @@ class BackgroundTasks:
                 self._log_task = self._begun(self._show_log(wish))
             case ListRuns():
                 self._begin(self._list_runs())
-            case Watch(run=run):
+            case WatchRun(run=run):
                 self._watch(run)
-            case Preview(question=question):
+            case AskFirst(question=question):
                 self._begin(self._ask(question))
             case Do(question=question, mode=mode):
                 self._begin(self._do(question, mode))
@@ -103,7 +103,7 @@ class BackgroundTasks:
             self._screen.fail(task.exception())
 
     async def _caught(self, work: Coroutine[object, object, None]) -> None:
-        """What is refused or does not answer is said, and nothing else happens."""
+        """Awaits the work; a refusal, or a server that does not answer, is shown."""
         try:
             await work
         except (TidewheelError, OSError) as error:
@@ -197,7 +197,7 @@ class LiveUpdates:
         self._news.set()
 
     async def run(self) -> None:
-        """Until it is cancelled, or the run is gone."""
+        """Works until it is cancelled, or the run is gone."""
         following = asyncio.create_task(self._follow())
         try:
             await self._look_again_and_again()

@@ -1,4 +1,4 @@
-"""What each key does: another state, and perhaps a wish that needs the store or the server."""
+"""Maps each key to another state, and perhaps to a wish that needs the store or the server."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ QUERY_MAX = 200
 
 
 class Leave(NamedTuple):
-    """The end."""
+    """Leave the interface."""
 
 
 class LookAgain(NamedTuple):
-    """At the run, now."""
+    """Look at the run again, now."""
 
 
 class ShowTask(NamedTuple):
@@ -32,7 +32,7 @@ class ShowTask(NamedTuple):
 
 
 class ShowLog(NamedTuple):
-    """Of the job of a task, or without one of the run."""
+    """Show the log of the job of a task, or without one of the run."""
 
     id: str | None
     file: str
@@ -41,14 +41,14 @@ class ShowLog(NamedTuple):
 
 
 class ListRuns(NamedTuple):
-    """To choose another."""
+    """List runs, to choose another."""
 
 
-class Watch(NamedTuple):
+class WatchRun(NamedTuple):
     run: str
 
 
-class Preview(NamedTuple):
+class AskFirst(NamedTuple):
     """Show what it would do, and ask."""
 
     question: Question
@@ -59,7 +59,7 @@ class Do(NamedTuple):
     mode: str
 
 
-Wish = Leave | LookAgain | ShowTask | ShowLog | ListRuns | Watch | Preview | Do
+Wish = Leave | LookAgain | ShowTask | ShowLog | ListRuns | WatchRun | AskFirst | Do
 Pressed = tuple[State, Wish | None]
 
 _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1}
@@ -111,7 +111,7 @@ def _choosing(state: State, choice: Choice, key: str) -> Pressed:
         at = min(max(choice.at + step, 0), max(0, len(choice.names) - 1))
         return replace(state, choice=choice._replace(at=at)), None
     if key == "enter" and choice.names:
-        return replace(state, choice=None), Watch(choice.names[choice.at])
+        return replace(state, choice=None), WatchRun(choice.names[choice.at])
     if key == "q" or (key == "esc" and not state.run):
         return state, Leave()
     return (replace(state, choice=None) if key in ("esc", "b") else state), None
@@ -147,11 +147,11 @@ def _looking(state: State, key: str) -> Pressed:
 def _asking(state: State, question: Question) -> Pressed:
     if question.filter and not question.ids:
         return replace(state, said=f"{question.verb}: the filter hides what is marked"), None
-    return replace(state, is_busy=True), Preview(question)
+    return replace(state, is_busy=True), AskFirst(question)
 
 
 def _question(state: State, key: str) -> Question | None:
-    """What a key would do to the run, or to what is chosen."""
+    """Returns what a key would do to the run, or to the chosen tasks."""
     verb = BY_KEY.get(key)
     if verb is None:
         return None
@@ -178,7 +178,7 @@ def _on_row(state: State, key: str) -> Pressed:
 
 
 def _back(state: State) -> State:
-    """What was opened last goes first."""
+    """Closes what was opened last."""
     if state.pane is not None:
         return replace(state, pane=None)
     if state.tree.query:
@@ -208,7 +208,7 @@ _WISHES: dict[str, Wish] = {
 
 
 def _step(state: State, key: str) -> int:
-    """How many lines a key goes down."""
+    """Returns how many lines a key goes down."""
     far = 10**9
     pages = {"pgup": -state.height, "pgdn": state.height, "home": -far, "end": far}
     return (_MOVES | pages | {"g": -far, "G": far}).get(key, 0)

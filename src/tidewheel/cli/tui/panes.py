@@ -1,4 +1,4 @@
-"""What is shown beside or instead of the tree: a task, a log, a question, help; as lines."""
+"""The panes beside or instead of the tree, as lines: a task, a log, a question, help."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tidewheel.cli.pages.task import (
     xtrigger_lines,
 )
 from tidewheel.cli.palette import TASK_STATES
-from tidewheel.cli.tui.spans import BOLD, DIM, Line, Span, fold, line
+from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line
 from tidewheel.cli.verbs import ROWS, Verb
 from tidewheel.core.operator.commands import VERBS
 
@@ -36,7 +36,7 @@ LOG_LINES_MAX = 5_000
 
 
 def takes_ids(verb: Verb) -> bool:
-    """Whether a verb is about tasks, which are named, and not about the whole run."""
+    """Returns whether a verb is about tasks, which are named, not about the whole run."""
     return any(field.name == "ids" for field in fields(VERBS[verb.name]))
 
 
@@ -104,7 +104,7 @@ class Pane:
         return most if self.follows else min(self.top, most)
 
     def folded(self, width: int) -> list[Line]:
-        """With lines that are too long on several."""
+        """Returns the lines, those that are too long on several."""
         return [part for one in self.lines for part in fold(one, width)]
 
     def longer(self, more: Iterable[Line]) -> Pane:
@@ -114,27 +114,27 @@ class Pane:
 
 def help_pane() -> Pane:
     lines = [
-        line(left, BOLD) if not right else (Span(f"  {left:34}"), Span(right))
+        line(left, BOLD) if not right else (StyledText(f"  {left:34}"), StyledText(right))
         for left, right in HELP
     ]
     lines += [(), line("States", BOLD)]
     lines += [
-        (Span("  "), Span(f"{look.shape} {state}", look.colour))
+        (StyledText("  "), StyledText(f"{look.shape} {state}", look.colour))
         for state, look in TASK_STATES.items()
     ]
     return Pane(kind=KEYS, subject="help", lines=tuple(lines))
 
 
 def task_lines(page: Document) -> Iterator[Line]:
-    """One task of the view `show`."""
+    """Yields the lines of one task of the view `show`."""
     state = str(page["state"])
     look = TASK_STATES.get(state)
     remarks = texts(page, "remarks")
     shown = f"{look.shape} {state}" if look is not None else state
     yield (
-        Span(f"{safe(page['id'])}  ", BOLD),
-        Span(shown, "" if look is None else look.colour),
-        Span(f" ({', '.join(remarks)})" if remarks else ""),
+        StyledText(f"{safe(page['id'])}  ", BOLD),
+        StyledText(shown, "" if look is None else look.colour),
+        StyledText(f" ({', '.join(remarks)})" if remarks else ""),
     )
     if page["title"]:
         yield line(safe(page["title"]))
@@ -183,7 +183,7 @@ def _attempt_text(attempt: Document) -> str:
 
 
 def would_do_lines(page: Document) -> Iterator[Line]:
-    """What a command would do."""
+    """Yields what a command would do."""
     for one in preview_lines(page):
         if isinstance(one, Title):
             yield ()
@@ -193,7 +193,7 @@ def would_do_lines(page: Document) -> Iterator[Line]:
 
 
 def sentence_of(verb: Verb) -> str:
-    """What a verb does, in its own words."""
+    """Returns what a verb does, in its own words."""
     return verb.help.split("\n\n")[0].strip()
 
 
@@ -208,9 +208,9 @@ def run_lines(page: Document) -> list[tuple[str, Line]]:
         shape = "" if look is None else f"{look.shape} "
         driven = "" if one["driven"] or status == "completed" else "  nobody drives it"
         spans = (
-            Span(f"{safe(one['name']):30}  "),
-            Span(f"{shape}{status:12}", "" if look is None else look.colour),
-            Span(f"  {moment(one, 'updated_at')}{driven}", DIM),
+            StyledText(f"{safe(one['name']):30}  "),
+            StyledText(f"{shape}{status:12}", "" if look is None else look.colour),
+            StyledText(f"  {moment(one, 'updated_at')}{driven}", DIM),
         )
         found.append((cast("str", one["name"]), spans))
     return found

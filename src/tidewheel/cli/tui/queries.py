@@ -1,4 +1,4 @@
-"""What the screen wants of a run: views as lines, commands with what they would do."""
+"""Asks what the screen wants of a run: views as lines, commands with what they would do."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def choice_of_runs(runs: Runs, current: str) -> Choice:
 
 
 def command_of(question: Question, mode: str) -> Command:
-    """The same value that the command line makes of its words."""
+    """Returns the same value that the command line makes of its words."""
     kind: Any = VERBS[question.verb]
     known = {one.name for one in fields(kind)}
     given: dict[str, object] = {"ids": question.ids} if "ids" in known else {}
@@ -60,14 +60,14 @@ def command_of(question: Question, mode: str) -> Command:
 
 
 def typed_line(run: str, question: Question) -> str:
-    """What would be typed for the same, to be copied."""
+    """Returns what would be typed for the same, to be copied."""
     ids = map(shlex.quote, question.ids[:IDS_SHOWN_MAX])
     more = ["…"] if len(question.ids) > IDS_SHOWN_MAX else []
     return " ".join(("tidewheel", question.verb, shlex.quote(run), *ids, *more))
 
 
 def which_lines(question: Question) -> Iterator[str]:
-    """How many tasks it is about, and which of them the line above does not name."""
+    """Yields how many tasks it is about, and which of them the line above does not name."""
     if question.filter:
         many = plural(len(question.ids), "task")
         yield f"{many}, as the filter {safe(question.filter)} shows"
@@ -80,7 +80,7 @@ def which_lines(question: Question) -> Iterator[str]:
 
 
 async def question_pane(runs: Runs, run: str, question: Question) -> Pane:
-    """What would happen, or why nobody can tell."""
+    """Returns a pane with what would happen, or why nobody can tell."""
     verb = TABLE[question.verb]
     lines: list[Line] = [line(sentence_of(verb)), line(typed_line(run, question), DIM)]
     lines += [*map(line, which_lines(question)), ()]
@@ -94,7 +94,7 @@ async def question_pane(runs: Runs, run: str, question: Question) -> Pane:
 
 
 async def give(runs: Runs, run: str, question: Question, mode: str) -> list[str]:
-    """Do it; what became of it."""
+    """Gives the command; returns what became of it."""
     command = command_of(question, mode)
     answer = await runs.give(run, command)
     return list(answer_lines(Given(answer.run, command, answer.number, answer.document)))
@@ -112,7 +112,7 @@ def trouble_text(error: Exception) -> str:
 
 
 async def log_lines(runs: Runs, run: str, wish: ShowLog) -> AsyncIterator[list[Line]]:
-    """What a log has, and what comes, as whole lines; the last one when it is over."""
+    """Yields what a log has, and what comes, as whole lines; the last one when it is over."""
     asked: Document = {"id": wish.id or "", "file": wish.file, "submit": wish.submit}
     if wish.attempt is not None:
         asked = {**asked, "attempt": wish.attempt}

@@ -1,4 +1,4 @@
-"""From the state to lines: a head, the tree and what is beside it, a foot."""
+"""Renders the state as lines: a head, the tree and what is beside it, a foot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tidewheel.cli.pages.format import Document, documents
 from tidewheel.cli.pages.run import stall_line
 from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES, Look
 from tidewheel.cli.tui.panes import Pane
-from tidewheel.cli.tui.spans import BOLD, DIM, REVERSE, Line, Span, cut, line, restyled
+from tidewheel.cli.tui.spans import BOLD, DIM, REVERSE, Line, StyledText, cut, line, restyled
 from tidewheel.cli.tui.state import BETWEEN, State
 from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree
 from tidewheel.core.queue.status import Status
@@ -47,16 +47,16 @@ def _head(state: State) -> Line:
     ]
     beside = "  ".join(f"[{one}]" for one in remarks if one)
     return (
-        Span(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
+        StyledText(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
         _looking(status, look),
-        Span(_stall(tree.page), DIM),
-        Span(f"  {beside}" if beside else ""),
-        Span(f"  {told}", DIM),
+        StyledText(_stall(tree.page), DIM),
+        StyledText(f"  {beside}" if beside else ""),
+        StyledText(f"  {told}", DIM),
     )
 
 
 def _stall(page: Document) -> str:
-    """Of a run that is stalled, since when and until when."""
+    """Returns since when and until when a run is stalled."""
     stall = cast("Document | None", page.get("stall"))
     return f" {safe(stall_line(stall))}" if stall else ""
 
@@ -71,7 +71,7 @@ def _middle(state: State, width: int, height: int) -> list[Line]:
     beside = _pane(state.pane, state.pane_size)
     left = width - state.pane_size[0] - len(BETWEEN)
     both = zip(_tree(state.tree, left, height), beside, strict=True)
-    return [(*one, Span(BETWEEN, DIM), *other) for one, other in both]
+    return [(*one, StyledText(BETWEEN, DIM), *other) for one, other in both]
 
 
 def _tree(tree: Tree, width: int, height: int) -> list[Line]:
@@ -96,13 +96,13 @@ def _row(row: Row, *, is_marked: bool) -> Line:
     look = TASK_STATES.get(row.state)
     if row.kind == SUBMISSION:
         look = PALETTE.get(Status(row.state)) if row.state in list(Status) else None
-    state = (_looking(row.state, look), Span("  ")) if row.state else ()
-    name = Span(f"{row.name}  ", BOLD if row.kind == POINT else "")
-    return (Span(head), name, *state, Span(row.beside, DIM))
+    state = (_looking(row.state, look), StyledText("  ")) if row.state else ()
+    name = StyledText(f"{row.name}  ", BOLD if row.kind == POINT else "")
+    return (StyledText(head), name, *state, StyledText(row.beside, DIM))
 
 
-def _looking(word: str, look: Look | None) -> Span:
-    return Span(word) if look is None else Span(f"{look.shape} {word}", look.colour)
+def _looking(word: str, look: Look | None) -> StyledText:
+    return StyledText(word) if look is None else StyledText(f"{look.shape} {word}", look.colour)
 
 
 def _pane(pane: Pane, size: tuple[int, int]) -> list[Line]:
@@ -112,7 +112,9 @@ def _pane(pane: Pane, size: tuple[int, int]) -> list[Line]:
     shown = lines[first : first + height]
     where = f"{first + len(shown)}/{len(lines)}" if len(lines) > height else ""
     follows = "  follows" if pane.follows else ""
-    title = cut((Span(f"{pane.title}  ", BOLD), Span(f"{where}{follows}", DIM)), width)
+    title = cut(
+        (StyledText(f"{pane.title}  ", BOLD), StyledText(f"{where}{follows}", DIM)), width
+    )
     return _filled([title, *(cut(one, width) for one in shown)], width, height + 1)
 
 
@@ -136,13 +138,17 @@ def _filled(lines: list[Line], width: int, height: int) -> list[Line]:
 
 def _foot(state: State) -> Line:
     if state.typed is not None:
-        return (Span(f"/{safe(state.typed)}"), Span(" ", REVERSE), Span("  enter, esc", DIM))
+        return (
+            StyledText(f"/{safe(state.typed)}"),
+            StyledText(" ", REVERSE),
+            StyledText("  enter, esc", DIM),
+        )
     if state.question is not None:
-        return (Span(_asked(state), BOLD),)
+        return (StyledText(_asked(state), BOLD),)
     if state.trouble:
-        return (Span(safe(state.trouble), "yellow"),)
+        return (StyledText(safe(state.trouble), "yellow"),)
     if state.said:
-        return (Span(safe(state.said), BOLD),)
+        return (StyledText(safe(state.said), BOLD),)
     if state.choice is not None:
         return line(CHOOSING, DIM)
     covered = state.pane is not None and not state.is_wide

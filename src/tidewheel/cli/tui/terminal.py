@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from tidewheel.cli.tui.spans import Line, Span
+from tidewheel.cli.tui.spans import Line, StyledText
 
 COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 STYLES = {"bold": "1", "dim": "2", "reverse": "7"}
@@ -75,7 +75,7 @@ class Terminal:
         return self._in
 
     def read(self) -> bytes:
-        """What was pressed; nothing: the terminal is gone."""
+        """Returns what was pressed; nothing: the terminal is gone."""
         try:
             return os.read(self._in, 4_096)
         except OSError:
@@ -99,7 +99,7 @@ class Terminal:
     def _text(self, spans: Line) -> str:
         return "".join(map(self._styled, spans))
 
-    def _styled(self, span: Span) -> str:
+    def _styled(self, span: StyledText) -> str:
         text = span.text if self._has_shapes else span.text.translate(ASCII)
         codes = [STYLES[word] for word in span.style.split() if self._is_shown(word)]
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
@@ -151,7 +151,7 @@ class Keys:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is not known yet what was pressed."""
+        """Returns whether it is not known yet what was pressed."""
         return bool(self._rest)
 
     def feed(self, content: bytes) -> list[str]:

@@ -23,19 +23,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidewheel.cli.exit_codes import SIGNALLED, ExitCode, FinalStatus
 from tidewheel.cli.output import note
 from tidewheel.cli.pages.run_progress import JsonPage, RunPage, ended
-from tidewheel.core.operator.definition import is_same_content
+from tidewheel.client.run_here import LEFT, LOST, RunEnd
+from tidewheel.core.operator.definition import (
+    RunOptions,
+    is_same_content,
+)
+from tidewheel.core.operator.end_reasons import UndoneKind, is_at_own_stop_point
+from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.errors import RunUnderWay
 from tidewheel.quantities import show_instant
 from tidewheel.runners.job_directory import write_whole
+from tidewheel.scheduler.run_driver import ERROR
 from tidewheel.scheduler.standby import QUIET_SECONDS
 from tidewheel.services.home_folders import run_directory
 from tidewheel.wiring.machine import is_process_alive, this_process
@@ -53,14 +64,14 @@ WORDS_LENGTH = 32
 
 
 def words_of(folder: str, options: RunOptions, variables: str = "") -> str:
-    """What was asked for, in brief: the same command has the same words on another day."""
+    """Returns what was asked for, in brief: the same for the same command on another day."""
     said = [folder, variables, asdict(replace(options, now=0.0))]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:WORDS_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What the file says."""
+    """The content of the file."""
 
     debt: str = ""  # run and words
     process: HostProcess | None = None  # None: an earlier version did not say it
@@ -76,17 +87,17 @@ class Owed:
 
     @classmethod
     def here(cls, home: Path, run: RunView) -> Owed:
-        """Of a run that is driven in this process."""
+        """Returns the file of a run that is driven in this process."""
         return cls(run_directory(home, run.name) / IN_RUN, run)
 
     @classmethod
     def from_server(cls, home: Path, server: str, run: RunView) -> Owed:
-        """Of a run that is followed through a server."""
+        """Returns the file of a run that is followed through a server."""
         name = hashlib.sha256(f"{server} {run.name}".encode()).hexdigest()[:WORDS_LENGTH]
         return cls(home / OF_SERVERS / name, run)
 
     def to(self, words: str) -> bool:
-        """Whether the result is owed to whoever says these words."""
+        """Returns whether the result is owed to a command of these words."""
         return self._written().debt == self._debt(words)
 
     def teller(self, now: Instant | None = None) -> HostProcess | None:
@@ -102,7 +113,7 @@ class Owed:
         return None if now is None or self._is_quiet(now) else process
 
     def has_left_handlers(self, now: Instant) -> bool:
-        """Whether nobody calls the event handlers any more that a run has left, which is over.
+        """Returns whether nobody calls the event handlers any more that an ended run has left.
 
         Who is to call them is only known of a run that `tidewheel run` has driven.
         """
@@ -125,7 +136,7 @@ class Owed:
             self._path.unlink()
 
     def _is_quiet(self, now: Instant) -> bool:
-        """Whether the run has been over for longer than anybody waits for its handlers."""
+        """Returns whether the run has been over for longer than anybody awaits its handlers."""
         return now - self._ended_at >= QUIET_SECONDS
 
     def _debt(self, words: str) -> str:
@@ -144,7 +155,7 @@ class Owed:
 
 
 async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str = "") -> RunEnd:
-    """The result of a run that has ended while nobody heard it."""
+    """Tells the result of a run that has ended while nobody heard it."""
     page = (JsonPage if as_json else RunPage)(run, is_new=False)
     page.option = option
     end = await ended(door, run, page)
@@ -183,3 +194,29 @@ def under_way(run: RunView, look: str, teller: HostProcess | None = None) -> Run
 def _moment(at: Instant) -> str:
     """To the second, which is enough for people."""
     return show_instant(Instant(int(at)))
+
+
+def settled(
+    owed: Owed,
+    end: RunEnd,
+    signalled: signal.Signals | None,
+    fail_on: Sequence[UndoneKind],
+) -> int:
+    """Returns the exit status; it settles the result, unless the run goes on without us."""
+    status = _exit_status(end, signalled, fail_on)
+    goes_on = end.status in (LOST, LEFT) and signalled is not signal.SIGINT
+    return status if goes_on else FinalStatus(status, owed.settle)
+
+
+def _exit_status(
+    end: RunEnd, signalled: signal.Signals | None, fail_on: Sequence[UndoneKind]
+) -> ExitCode:
+    """docs/exit_codes.md"""
+    if end.status == RunStatus.COMPLETED:
+        is_done = end.has_run_anything and not any(map(end.undone.count, fail_on))
+        return ExitCode.DONE if is_done else ExitCode.FAILED
+    if end.was_aborted or end.status in (RunStatus.STALLED, ERROR):
+        return ExitCode.FAILED
+    if signalled is not None:
+        return SIGNALLED[signalled]
+    return ExitCode.DONE if is_at_own_stop_point(end.reason) else ExitCode.STOPPED

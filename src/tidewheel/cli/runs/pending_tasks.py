@@ -1,4 +1,4 @@
-"""Submitted tasks of a run that wait until somebody does something: which, and for what."""
+"""Finds submitted tasks of a run that wait until somebody does something, and for what."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Causes = dict[str, list[str]]  # what would help, and the tasks that wait for it
 
 
 async def waits_in_vain(door: RunDoor, run: str) -> list[str]:
-    """A line for each cause for which no worker takes tasks as things are, with what helps."""
+    """Returns a line for each cause for which no worker takes tasks, with what helps."""
     return _lines(await _causes(door, run))
 
 
@@ -53,7 +53,7 @@ class UntakenWaits:
             self._submitted.set()
 
     async def watch(self, tell: Callable[[str], None]) -> None:
-        """Until it is cancelled: some seconds after a submission say who is not taken."""
+        """Tells some seconds after each submission which tasks are not taken."""
         loop, pause = asyncio.get_running_loop(), UNTAKEN_SECONDS
         while True:
             await self._submitted.wait()
