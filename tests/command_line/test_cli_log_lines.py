@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from tidewheel.runners.containers.stage_spec import stand_in
 
 from tests.kit.runner_conformance import claimed
 from tidewheel.cli.service_log import ServiceLog
-from tidewheel.runners.engine.stage_spec import stand_in
 
 FAILING = """
 import logging, sys

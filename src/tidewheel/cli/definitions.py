@@ -17,10 +17,10 @@ from tidewheel.errors import Refused
 if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.core.operator.definition import RunOptions
-    from tidewheel.formats.flow_cylc.loading import SourceOptions
+    from tidewheel.formats.flow_cylc.source_loader import SourceOptions
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
-    from tidewheel.services.definitions.kept import Captured
     from tidewheel.services.definitions.sip import StageSource, Verdicts
+    from tidewheel.services.definitions.snapshot import Captured
 
 HERE = "."
 
@@ -31,7 +31,7 @@ class UnknownName(Refused):
     code = "unknown_name"
 
     def __init__(self, kind: str, name: str, known: Iterable[str], advice: str) -> None:
-        from tidewheel.core.graph.spelling import nearest
+        from tidewheel.core.graph.suggestions import nearest
 
         near = nearest(name, known)
         do = f"did you mean {near!r}?" if near else advice
@@ -61,7 +61,7 @@ class Definition(NamedTuple):
     fcp: str = ""
 
     def source_options(self) -> SourceOptions:
-        from tidewheel.formats.flow_cylc.loading import SourceOptions
+        from tidewheel.formats.flow_cylc.source_loader import SourceOptions
         from tidewheel.formats.flow_cylc.template_variables import VariableTexts
 
         texts = VariableTexts(
@@ -84,7 +84,7 @@ class Definition(NamedTuple):
                 f"{self.path} is no SIP definition, and has no parameters; template variables "
                 "are given with -s NAME=VALUE"
             )
-        from tidewheel.formats.sip.given_parameters import read_parameters
+        from tidewheel.formats.sip.parameters import read_parameters
 
         return read_parameters(self.parameter_texts, self.parameter_file)
 
@@ -136,7 +136,7 @@ class Definition(NamedTuple):
 
         ``workflow`` is what it is called whatever its folder or file says.
         """
-        from tidewheel.services.definitions.kept import capture, captured_sip, load_options
+        from tidewheel.services.definitions.snapshot import capture, captured_sip, load_options
 
         if self.is_sip:
             from tidewheel.services.definitions.sip import load_sip_request, read_request
@@ -164,7 +164,7 @@ class Definition(NamedTuple):
         return dict(read_variables(self.source_options().variables, findings))
 
     def load_options(self) -> LoadOptions:
-        from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
+        from tidewheel.core.graph.definition import POLICIES, TIDEWHEEL
         from tidewheel.formats.flow_cylc.points import PointTexts
         from tidewheel.formats.flow_cylc.workflow import LoadOptions
 
@@ -177,8 +177,8 @@ class Definition(NamedTuple):
         )
 
     def _load_text(self, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
-        from tidewheel.formats.flow_cylc.loading import read_source
         from tidewheel.formats.flow_cylc.settings import FlowSettings
+        from tidewheel.formats.flow_cylc.source_loader import read_source
         from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_source
 
         source = read_source(self.path, options.source, findings)

@@ -15,7 +15,7 @@ import click
 
 from tidewheel.cli.palette import PALETTE, Look
 from tidewheel.core.queue.status import Status
-from tidewheel.runners.texts import printable
+from tidewheel.runners.sanitize import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,7 @@ from tidewheel.cli.output import json_line, plural, safe, say
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.steps import End
 from tidewheel.quantities import show_duration
-from tidewheel.runners.engine.stage_spec import STAGE_TITLE
+from tidewheel.runners.containers.stage_spec import STAGE_TITLE
 from tidewheel.services.service import ServiceReport
 
 WORK_LENGTH_MAX = 60

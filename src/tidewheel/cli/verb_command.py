@@ -11,11 +11,11 @@ import click
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.session import Session, session_command
 from tidewheel.cli.verbs import TABLE, Verb, VerbOption
-from tidewheel.core.operator.commands import REOPENING_VERBS, VERBS
+from tidewheel.core.operator.verbs import REOPENING_VERBS, VERBS
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Given, Target
-    from tidewheel.core.operator.commands import Command
+    from tidewheel.core.operator.verbs import Command
 
 ANSWER_SECONDS_MAX = 30.0
 
@@ -180,7 +180,7 @@ def try_verb(
     import json
 
     from tidewheel.cli.runs.access import look
-    from tidewheel.core.operator.commands import command_text
+    from tidewheel.core.operator.verbs import command_text
 
     def arguments(target: Target) -> dict[str, object]:
         return {"command": json.loads(command_text(command(target)))}

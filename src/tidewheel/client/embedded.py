@@ -38,10 +38,9 @@ from tidewheel.config import (
 )
 from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.store import Store
-from tidewheel.runners.handlers import Handlers
-from tidewheel.services.alarm import Alarm
-from tidewheel.services.clock import SystemClock
+from tidewheel.runners.python.handlers import Handlers
 from tidewheel.services.service import OnReport
+from tidewheel.services.wakeup import SystemClock, Wakeup
 from tidewheel.wiring.services import (
     awaited_store,
     build_monitor,
@@ -57,7 +56,7 @@ from tidewheel.wiring.workers import (
     usable_cores,
     worker_name,
 )
-from tidewheel.worker.room import Machine
+from tidewheel.worker.capacity import Machine
 
 if TYPE_CHECKING:
     from tidewheel.scheduler.run_driver import OnBatch
@@ -120,7 +119,7 @@ class Embedded(ABC):
     ) -> None:
         self._where = store
         self._wait_for_store_seconds = wait_for_store_seconds
-        self._stop_alarm = Alarm(SystemClock())
+        self._stop_alarm = Wakeup(SystemClock())
         self._on_report = on_report
         self._service: Attended | None = None
         self._arrived: asyncio.Event | None = None

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tidewheel.client.connection import Connection
 from tidewheel.config import home_directory
-from tidewheel.core.operator.commands import Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.verbs import Command, command_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,

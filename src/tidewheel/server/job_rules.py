@@ -7,7 +7,7 @@ asks through its worker.
 from __future__ import annotations
 
 from tidewheel.client.log_places import is_submission
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.server.call import Call
 from tidewheel.server.refusals import NotAllowed
 from tidewheel.services.job_calls import JobCalls

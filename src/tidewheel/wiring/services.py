@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from tidewheel.ports.registry import RegistryDoor
     from tidewheel.ports.runs import BringsNotifications, RunDoor
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
-    from tidewheel.scheduler.standby import Standby
-    from tidewheel.services.alarm import Alarm
+    from tidewheel.scheduler.service import SchedulerService
     from tidewheel.services.monitor import Monitor
-    from tidewheel.services.notifications.delivering import Means
-    from tidewheel.services.notifications.notifier import Notifier
+    from tidewheel.services.notifications.delivery import DeliveryMeans
+    from tidewheel.services.notifications.notifier import NotifierService
     from tidewheel.services.service import OnReport, Surroundings
+    from tidewheel.services.wakeup import Wakeup
     from tidewheel.services.workflow_state import DefinitionOf
 
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 async def awaited_store(
     where: str | StoreSettings | None,
     wait_seconds_max: float,
-    stop: Alarm,
+    stop: Wakeup,
     stop_asked: Callable[[], bool],
     on_report: OnReport | None = None,
 ) -> AsyncIterator[Store | None]:
@@ -57,7 +57,7 @@ async def awaited_store(
 
     A file that cannot be opened is a mistake, and waiting mends no mistake.
     """
-    from tidewheel.services.opening import open_patiently
+    from tidewheel.services.connect_retry import open_patiently
 
     if is_embedded(where):
         wait_seconds_max = 0.0
@@ -107,12 +107,12 @@ async def driving(  # noqa: PLR0913 - each by name
     """
     from tidewheel.core.operator.requests import RunClaim
     from tidewheel.platforms import read_platforms
-    from tidewheel.runners.processes import is_process_alive
-    from tidewheel.scheduler.handlers_voice import handlers_voice
-    from tidewheel.scheduler.pace import as_compatible
-    from tidewheel.scheduler.run_owner import note_store, take_folder
-    from tidewheel.scheduler.taking import SchedulerHome, check_given, driver_of
-    from tidewheel.services.home_folders import run_directory
+    from tidewheel.runners.process.processes import is_process_alive
+    from tidewheel.scheduler.handler_socket import handler_socket
+    from tidewheel.scheduler.open_run import SchedulerHome, check_given, driver_of
+    from tidewheel.scheduler.run_driver import as_compatible
+    from tidewheel.scheduler.run_folder_lock import note_store, take_folder
+    from tidewheel.services.paths import run_directory
 
     if given is not None:
         await check_given(run, given, home, store)
@@ -130,7 +130,7 @@ async def driving(  # noqa: PLR0913 - each by name
     )
     lease = await store.claim_run(claim)
     limit = store_settings(where).submit.message_bytes_max
-    async with handlers_voice(store, run, home, limit) as environment:
+    async with handler_socket(store, run, home, limit) as environment:
         scheduler_home = SchedulerHome(
             store=store,
             home=home,
@@ -153,15 +153,15 @@ async def deliver_left(
 ) -> int:
     """Call the event handlers of a run that is over and whose scheduler died before it could;
     of how many events."""
-    from tidewheel.scheduler.handlers_voice import handlers_voice
-    from tidewheel.scheduler.run_owner import note_store, take_folder
-    from tidewheel.scheduler.taking import SchedulerHome, deliver_left
-    from tidewheel.services.home_folders import run_directory
+    from tidewheel.scheduler.handler_socket import handler_socket
+    from tidewheel.scheduler.open_run import SchedulerHome, deliver_left
+    from tidewheel.scheduler.run_folder_lock import note_store, take_folder
+    from tidewheel.services.paths import run_directory
 
     take_folder(run, home)
     note_store(run_directory(home, run.name), await store.store_id())
     limit = store_settings(where).submit.message_bytes_max
-    async with handlers_voice(store, run, home, limit) as environment:
+    async with handler_socket(store, run, home, limit) as environment:
         scheduler_home = SchedulerHome(
             store=store,
             home=home,
@@ -180,9 +180,9 @@ def build_standby(
     *,
     on_report: OnReport | None = None,
     on_batch: OnBatch | None = None,
-) -> Standby:
+) -> SchedulerService:
     """Returns the scheduler that takes over runs of this store."""
-    from tidewheel.scheduler.standby import Standby
+    from tidewheel.scheduler.service import SchedulerService
 
     def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
         return driving(
@@ -199,7 +199,7 @@ def build_standby(
     def deliver(run: RunView) -> Awaitable[int]:
         return deliver_left(where, store, run, home, on_report)
 
-    return Standby(store, drive, settings, surroundings(on_report), deliver)
+    return SchedulerService(store, drive, settings, surroundings(on_report), deliver)
 
 
 def build_monitor(
@@ -215,8 +215,8 @@ def build_monitor(
 
 
 def surroundings(on_report: OnReport | None) -> Surroundings:
-    from tidewheel.services.clock import SystemClock
     from tidewheel.services.service import Surroundings, tell_nobody
+    from tidewheel.services.wakeup import SystemClock
 
     return Surroundings(
         clock=SystemClock(), on_report=on_report or tell_nobody, failpoint=this_failpoint()
@@ -242,21 +242,21 @@ def block_door(store: TaskStore, home: Path) -> BlockDoor:
     """Returns the service for blocks and objects, of a store or of its server."""
     if isinstance(store, BringsBlockDoor):
         return store.block_door()
-    from tidewheel.services.blocks.door import StoreBlockDoor
+    from tidewheel.services.blocks.service import BlockService
 
     # Whoever can open the store runs what is in it, with rights of their own.
     near = cast("Store", store)
-    return StoreBlockDoor(near, run_door(store, home), home, code_trusted=True)
+    return BlockService(near, run_door(store, home), home, code_trusted=True)
 
 
 def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
     """Returns the registry of a store, or of the server that it stands for."""
     if isinstance(store, BringsRegistryDoor):
         return store.registry_door()
-    from tidewheel.services.registry.door import StoreRegistryDoor
+    from tidewheel.services.registry.service import RegistryService
 
     # Whoever can open the store runs what is in it, with rights of their own.
-    return StoreRegistryDoor(cast("Store", store), run_door(store, home), code_trusted=True)
+    return RegistryService(cast("Store", store), run_door(store, home), code_trusted=True)
 
 
 # ---- notifications: the notifier, and the service that shows and tries rules ----
@@ -264,9 +264,9 @@ def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
 
 def build_notifier(
     store: Store, home: Path, smtp: str, on_report: OnReport | None = None
-) -> Notifier:
+) -> NotifierService:
     """Returns the notifier for the rules in this state directory."""
-    from tidewheel.services.notifications.notifier import Notifier, NotifierSettings
+    from tidewheel.services.notifications.notifier import NotifierService, NotifierSettings
 
     make_private_directory(home)
     settings = NotifierSettings(
@@ -276,22 +276,24 @@ def build_notifier(
         is_alive=is_process_alive,
         means=notification_means(home, smtp),
     )
-    return Notifier(store, settings, surroundings(on_report))
+    return NotifierService(store, settings, surroundings(on_report))
 
 
 def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
     """Returns the service for rules and messages, of a store or of its server."""
     from tidewheel.ports.runs import BringsNotifications
-    from tidewheel.services.notifications.desk import NotificationDesk
+    from tidewheel.services.notifications.admin import NotificationAdmin
 
     if isinstance(store, BringsNotifications):
         return store
-    return NotificationDesk(store, home / RULES_FILE, notification_means(home, smtp))
+    return NotificationAdmin(store, home / RULES_FILE, notification_means(home, smtp))
 
 
-def notification_means(home: Path, smtp: str) -> Means:
+def notification_means(home: Path, smtp: str) -> DeliveryMeans:
     """Returns the means by which this process sends messages."""
     from tidewheel.runners.job_environment import inherited_environment
-    from tidewheel.services.notifications.delivering import Means
+    from tidewheel.services.notifications.delivery import DeliveryMeans
 
-    return Means(directory=home, smtp=smtp, environment=inherited_environment(os.environ))
+    return DeliveryMeans(
+        directory=home, smtp=smtp, environment=inherited_environment(os.environ)
+    )

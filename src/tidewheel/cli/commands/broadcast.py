@@ -11,7 +11,7 @@ from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Target
-    from tidewheel.core.operator.commands import Broadcast
+    from tidewheel.core.operator.verbs import Broadcast
 
 EPILOG = """\b
 Examples:
@@ -39,7 +39,7 @@ class _Wishes(NamedTuple):
         return bool(self.settings or self.cancel or self.clear or self.expire)
 
     def command(self, target: Target) -> Broadcast:
-        from tidewheel.core.operator.commands import Broadcast
+        from tidewheel.core.operator.verbs import Broadcast
 
         if target.rest:
             word = target.rest[0]

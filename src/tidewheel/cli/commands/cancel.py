@@ -11,7 +11,7 @@ from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.client.filters import Filters
+    from tidewheel.client.fields import Filters
     from tidewheel.core.queue.requests import Cancelled
 
 COUNT_MAX = 1000

@@ -14,7 +14,7 @@ from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.client.filters import Filters
+    from tidewheel.client.fields import Filters
 
 PAGE = 500
 STANDARD_OUTPUT = "-"
@@ -47,13 +47,13 @@ def command(session: Session, file: str, *, append: bool, **which: Unpack[Filter
 
 
 async def _export(client: AsyncClient, path: Path | None, which: Filters) -> int:
-    from tidewheel.client.filters import task_filter
-    from tidewheel.core.queue.requests import Page
+    from tidewheel.client.fields import task_filter
+    from tidewheel.core.queue.requests import KeysetPage
     from tidewheel.services.export import append_lines, task_line
 
     count, before = 0, None
     while True:
-        page = Page(count=PAGE, before=before)
+        page = KeysetPage(count=PAGE, before=before)
         views = await client.store.list_tasks(task_filter(**which), page)
         lines = [await task_line(client.store, view) for view in views]
         if path is not None:

@@ -10,7 +10,7 @@ from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Target
-    from tidewheel.core.operator.commands import ExtTrigger
+    from tidewheel.core.operator.verbs import ExtTrigger
 
 WORDS_MAX = 2  # behind the run
 
@@ -33,7 +33,7 @@ def command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> i
     from tidewheel.cli.verb_command import say_given
 
     def asked(target: Target) -> ExtTrigger:
-        from tidewheel.core.operator.commands import ExtTrigger
+        from tidewheel.core.operator.verbs import ExtTrigger
 
         if not 0 < len(target.rest) <= WORDS_MAX:
             raise click.UsageError(f'write: ext-trigger {target.run} "MESSAGE" TRIGGER_ID')

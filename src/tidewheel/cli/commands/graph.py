@@ -13,10 +13,10 @@ from tidewheel.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tidewheel.cli.drawing.subject import Wishes
+    from tidewheel.cli.drawing.sketch import Wishes
     from tidewheel.core.graph.findings import Findings
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
-    from tidewheel.services.definition_graph.windows import Shown
+    from tidewheel.services.definitions.graph import ShownWindow
 
 STDOUT = "-"
 
@@ -72,7 +72,7 @@ def command(
     from tidewheel.cli.pages.findings import refuse
     from tidewheel.cli.pages.graph import text_lines
     from tidewheel.core.graph.findings import Findings
-    from tidewheel.services.definition_graph.windows import (
+    from tidewheel.services.definitions.graph import (
         TASKS_MAX,
         TASKS_READ_MAX,
         read_window,
@@ -108,7 +108,7 @@ def command(
     return ExitCode.REFUSED if findings.has_errors else 0
 
 
-def _lines(shown: Shown, wishes: Wishes, form: str | None) -> Iterable[str]:
+def _lines(shown: ShownWindow, wishes: Wishes, form: str | None) -> Iterable[str]:
     from tidewheel.cli.pages import graph
     from tidewheel.core.graph.edges import reference_lines
 
@@ -132,16 +132,16 @@ def _say(lines: Iterable[str], file: str) -> None:
         note(f"written to {file}")
 
 
-def _say_json(shown: Shown, loaded: LoadedWorkflow, findings: Findings) -> None:
+def _say_json(shown: ShownWindow, loaded: LoadedWorkflow, findings: Findings) -> None:
     from tidewheel.cli.output import say_json
     from tidewheel.core.graph.findings import finding_document
-    from tidewheel.services.definition_graph.document import drawn_in, graph_document
+    from tidewheel.services.definitions.graph import drawn_in, graph_document
 
     document = graph_document(shown, drawn_in(loaded))
     say_json(document | {"findings": [finding_document(one) for one in findings.sorted()]})
 
 
-def _how_far(shown: Shown) -> str:
+def _how_far(shown: ShownWindow) -> str:
     stop = shown.stop if shown.stop is not None else shown.start
     point = shown.graph.cycling.style.text(stop)
     return f"there is too much to be shown: only what is until {point}; give a nearer STOP"
@@ -158,8 +158,8 @@ def _note_findings(findings: Findings, loaded: LoadedWorkflow) -> None:
 
 
 def _wishes(loaded: LoadedWorkflow, drawing: Mapping[str, object]) -> Wishes:
-    from tidewheel.cli.drawing.subject import Wishes
-    from tidewheel.services.definition_graph.document import drawn_in
+    from tidewheel.cli.drawing.sketch import Wishes
+    from tidewheel.services.definitions.graph import drawn_in
 
     families = loaded.graph.families if loaded.graph is not None else {}
     collapsed = drawing["group"]

@@ -141,7 +141,7 @@ def _tree_rows(
 
 def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: bool) -> None:
     from tidewheel.cli.output import note, say, say_json
-    from tidewheel.services.definition_graph.windows import read_window
+    from tidewheel.services.definitions.graph import read_window
 
     shown = read_window(loaded, *points)
     nodes, style = shown.graph.nodes, shown.graph.cycling.style

@@ -15,7 +15,7 @@ from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Target
-    from tidewheel.core.operator.commands import Message
+    from tidewheel.core.operator.verbs import Message
 
 JOB_DIRECTORY, JOB_SECRET = "TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET"
 JOB_RUN, JOB_NAME = "TIDEWHEEL_WORKFLOW_ID", "TIDEWHEEL_TASK_JOB"
@@ -97,7 +97,7 @@ def _send(
     from pathlib import Path
 
     from tidewheel.errors import Unavailable
-    from tidewheel.runners.message_client import MESSAGE_LIMIT, Delivery, send_message
+    from tidewheel.runners.messages.client import MESSAGE_LIMIT, Delivery, send_message
 
     if not directory:
         return _say_to_server(text, output, progress)
@@ -126,8 +126,8 @@ def _has_voice() -> bool:
 
 def _say_to_server(text: str, output: str | None, progress: float | None) -> str:
     from tidewheel.errors import Unavailable
-    from tidewheel.runners.message_client import Delivery
-    from tidewheel.runners.message_http import own_voice
+    from tidewheel.runners.messages.client import Delivery
+    from tidewheel.runners.messages.http import own_voice
 
     voice = own_voice(os.environ)
     if voice is None:
@@ -152,7 +152,7 @@ def _speak_for_another(
         raise click.UsageError("only a job itself knows its progress")
 
     def asked(target: Target) -> Message:
-        from tidewheel.core.operator.commands import Message
+        from tidewheel.core.operator.verbs import Message
 
         if not target.rest:
             raise click.UsageError(f"name the task: message {target.run} POINT/NAME TEXT")

@@ -54,8 +54,8 @@ def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
 
     if is_remote(session.store):
         return session.ask(lambda client: _desk(client).notifications())
-    from tidewheel.services.notifications.desk import rules_document
-    from tidewheel.services.notifications.rules_file import load_rules
+    from tidewheel.services.notifications.admin import rules_document
+    from tidewheel.services.notifications.rules import load_rules
 
     path = home_directory() / RULES_FILE
     return {"file": str(path), **rules_document(load_rules(path))}

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
+from tidewheel.api.tasks import QueueView
 from tidewheel.cli.documents import queue_document
 from tidewheel.cli.output import Row, note, say_json, say_table
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.session import Session, session_command
 from tidewheel.core.queue.limits import EACH_KEY, Limit
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.views import QueueView
 from tidewheel.quantities import show_duration
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.client.submitting import QueueChanges
+    from tidewheel.client.write_api import QueueChanges
 
 HEADERS = ("QUEUE", "STATE", "WAITING", "READY", "RUNNING", "OLDEST", "LEASE", "SETTINGS")
 

@@ -148,8 +148,7 @@ def _play(
     """The rehearsal, and how long it took."""
     from tidewheel.cli.output import note
     from tidewheel.core.queue.task import Instant
-    from tidewheel.services.rehearsal.play import rehearse
-    from tidewheel.services.rehearsal.reach import POINTS_DEFAULT, last_of
+    from tidewheel.services.rehearsal.play import POINTS_DEFAULT, last_of, rehearse
 
     graph = loaded.graph
     assert graph is not None

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from tidewheel.cli.definitions import Definition
     from tidewheel.client.runs import Runs
-    from tidewheel.core.operator.commands import Reload
+    from tidewheel.core.operator.verbs import Reload
     from tidewheel.core.operator.views import RunView
     from tidewheel.ports.runs import Answer, Document
-    from tidewheel.services.definitions.kept import Captured
+    from tidewheel.services.definitions.snapshot import Captured
 
 EPILOG = """\b
 Examples:
@@ -45,7 +45,7 @@ def command(
     """
     from tidewheel.cli.runs.access import Given, this_job, with_runs
     from tidewheel.cli.verb_command import say_given, say_tried
-    from tidewheel.core.operator.commands import Reload
+    from tidewheel.core.operator.verbs import Reload
 
     if this_job(session) is not None:
         return _reload_from_job(session, words, dry_run=dry_run)
@@ -71,7 +71,7 @@ def _reload_from_job(session: Session, words: tuple[str, ...], *, dry_run: bool)
     """The scheduler reads the folder: a job cannot put a definition into the store."""
     from tidewheel.cli.runs.access import give
     from tidewheel.cli.verb_command import say_given, try_verb
-    from tidewheel.core.operator.commands import Reload
+    from tidewheel.core.operator.verbs import Reload
 
     if dry_run:
         return try_verb(session, words, lambda _: Reload())
@@ -90,7 +90,7 @@ async def _save_new(
     from tidewheel.cli.definitions import Definition
     from tidewheel.cli.runs.access import find_target
     from tidewheel.cli.runs.remote import folder_here
-    from tidewheel.core.operator.commands import Reload
+    from tidewheel.core.operator.verbs import Reload
     from tidewheel.errors import NotRunning, Refused
 
     target = await find_target(runs, words)

@@ -137,7 +137,7 @@ async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) ->
 def _files(session: Session, run: str) -> tuple[str, int]:
     """The folder of a run on this machine, and its size."""
     from tidewheel.config import home_directory
-    from tidewheel.services.home_folders import run_directory
+    from tidewheel.services.paths import run_directory
     from tidewheel.wiring.stores import is_remote
 
     if is_remote(session.store):

@@ -16,7 +16,7 @@ from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
-from tidewheel.client.ids import new_id
+from tidewheel.client.write_api import new_id
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import decode
 

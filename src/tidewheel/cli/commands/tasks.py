@@ -32,7 +32,7 @@ from tidewheel.vocabulary import Vocabulary, banyan_task, scylla_task
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.client.filters import Filters
+    from tidewheel.client.fields import Filters
 
 WATCH_SECONDS = 0.5
 WORK_LENGTH_MAX = 60

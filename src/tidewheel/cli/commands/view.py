@@ -61,17 +61,16 @@ def _rendered(definition: Definition, findings: Findings) -> SourceText:
         from tidewheel.services.definitions.sip import sip_text
 
         return sip_text(definition.path, definition.load_options(), findings)
-    from tidewheel.formats.flow_cylc.loading import read_source
+    from tidewheel.formats.flow_cylc.source_loader import read_source
 
     return read_source(definition.path, definition.source_options(), findings)
 
 
 def _plain(definition: Definition, findings: Findings) -> SourceText | None:
     from tidewheel.core.graph.findings import Position
-    from tidewheel.formats.flow_cylc.including import Inlined
-    from tidewheel.formats.flow_cylc.loading import find_flow_file
     from tidewheel.formats.flow_cylc.source_files import SourceFolder
-    from tidewheel.formats.flow_cylc.source_text import SourceText
+    from tidewheel.formats.flow_cylc.source_loader import find_flow_file
+    from tidewheel.formats.flow_cylc.source_text import Inlined, SourceText
 
     if definition.is_sip:
         from tidewheel.services.definitions.sip import sip_text_as_written

@@ -13,8 +13,8 @@ from tidewheel.quantities import show_duration, show_size
 from tidewheel.services.explain import SILENT_SECONDS
 
 if TYPE_CHECKING:
+    from tidewheel.api.tasks import WorkerView
     from tidewheel.client import AsyncClient
-    from tidewheel.core.queue.views import WorkerView
 
 DROP = ("BUFFER", "NODES", "GPU", "LABELS", "MEMORY", "CORES", "NAME")
 HEADERS = (

@@ -77,7 +77,7 @@ def _given(texts: tuple[str, ...], file: Path | None) -> dict[str, object] | Non
     """Returns the parameters given; None: no request, which lacks nothing."""
     if not texts and file is None:
         return None
-    from tidewheel.formats.sip.given_parameters import read_parameters
+    from tidewheel.formats.sip.parameters import read_parameters
 
     return read_parameters(texts, file)
 

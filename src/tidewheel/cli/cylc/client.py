@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tidewheel.client import AsyncClient
-    from tidewheel.core.operator.commands import Command
+    from tidewheel.core.operator.verbs import Command
 
 Document = dict[str, object]
 
@@ -35,7 +35,7 @@ def run_named(workflow: str) -> str:
 
 def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
     """Returns the run's answer, or raises a refusal. Inside a job it need not `wait`."""
-    from tidewheel.core.operator.commands import command_text
+    from tidewheel.core.operator.verbs import command_text
 
     run, body = run_named(workflow), json.loads(command_text(command))
     if _speaks_through_worker():
@@ -68,7 +68,7 @@ def _speaks_through_worker() -> bool:
 
 
 def _call(call: Document) -> Document:
-    from tidewheel.runners.message_client import call_run
+    from tidewheel.runners.messages.client import call_run
 
     directory = Path(os.environ["TIDEWHEEL_JOB_DIR"])
     return call_run(directory, os.environ["TIDEWHEEL_SECRET"], call)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, read_ids
 from tidewheel.cli.verbs import ROWS, CylcCall, Verb
-from tidewheel.core.operator.commands import VERBS as COMMANDS
-from tidewheel.core.operator.commands import Broadcast, Command, ExtTrigger, Stop
+from tidewheel.core.operator.verbs import VERBS as COMMANDS
+from tidewheel.core.operator.verbs import Broadcast, Command, ExtTrigger, Stop
 
 
 class CylcVerb(NamedTuple):

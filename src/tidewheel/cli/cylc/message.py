@@ -81,7 +81,7 @@ def _say(workflow: str, job: str, texts: Sequence[str]) -> None:
             "cylc message -- WORKFLOW POINT/NAME/SUBMIT TEXT…"
         )
     from tidewheel.cli.cylc.client import give
-    from tidewheel.core.operator.commands import Message
+    from tidewheel.core.operator.verbs import Message
 
     give(workflow, Message(id=job, texts=tuple(texts)))
 
@@ -90,7 +90,7 @@ def _speak(texts: Iterable[str]) -> None:
     from pathlib import Path
 
     from tidewheel.errors import Refused
-    from tidewheel.runners.message_client import MESSAGE_LIMIT, send_message
+    from tidewheel.runners.messages.client import MESSAGE_LIMIT, send_message
 
     directory, secret = os.environ.get("TIDEWHEEL_JOB_DIR"), os.environ.get("TIDEWHEEL_SECRET")
     if not directory or not secret:

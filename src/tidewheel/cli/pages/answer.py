@@ -17,7 +17,7 @@ from tidewheel.cli.pages.format import (
 )
 from tidewheel.cli.pages.run import BAR, CORNER, GAP, TEE, reason_lines
 from tidewheel.cli.verbs import TABLE
-from tidewheel.core.operator.commands import Hold, Reload, Stop
+from tidewheel.core.operator.verbs import Hold, Reload, Stop
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Given

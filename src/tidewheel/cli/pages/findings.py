@@ -41,7 +41,7 @@ def check_places_here(graph: Graph, findings: Findings) -> None:
     """Find places of jobs that this state directory does not describe."""
     from tidewheel.config import home_directory
     from tidewheel.platforms import read_platforms
-    from tidewheel.scheduler.job_place import check_places
+    from tidewheel.scheduler.placement import check_places
 
     check_places(graph, read_platforms(home_directory()), findings)
 

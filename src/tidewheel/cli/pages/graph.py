@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.drawing.subject import Wishes, make_sketch
+from tidewheel.cli.drawing.sketch import Wishes, make_sketch
 from tidewheel.cli.output import safe
-from tidewheel.services.definition_graph.edge_facts import edge_facts
-from tidewheel.services.definition_graph.windows import BadWindow, Shown
+from tidewheel.services.definitions.graph import BadWindow, ShownWindow, edge_facts
 
 if TYPE_CHECKING:
     from tidewheel.cli.drawing.sketch import Sketch
@@ -20,7 +19,7 @@ LINES_MAX = 20_000
 EDGES_LOOKED_AT_MAX = 200_000  # before families are collapsed
 
 
-def text_lines(shown: Shown, *, suicides: bool) -> Iterator[str]:
+def text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:
     """For a person at a terminal."""
     from tidewheel.cli.drawing.terminal import text_points
 
@@ -40,13 +39,13 @@ def text_lines(shown: Shown, *, suicides: bool) -> Iterator[str]:
                 yield f"  {name}"
 
 
-def dot_document(shown: Shown, wishes: Wishes) -> Iterator[str]:
+def dot_document(shown: ShownWindow, wishes: Wishes) -> Iterator[str]:
     from tidewheel.cli.drawing.dot import dot_lines
 
     return dot_lines(_sketch(shown, wishes), shown.graph.name)
 
 
-def svg_document(shown: Shown, wishes: Wishes) -> Iterator[str]:
+def svg_document(shown: ShownWindow, wishes: Wishes) -> Iterator[str]:
     from tidewheel.cli.drawing.layout import lay_out
     from tidewheel.cli.drawing.svg import svg_lines
 
@@ -67,6 +66,6 @@ def _too_large(boxes: int, lines: int) -> BadWindow:
     )
 
 
-def _sketch(shown: Shown, wishes: Wishes) -> Sketch:
+def _sketch(shown: ShownWindow, wishes: Wishes) -> Sketch:
     facts = edge_facts(shown.graph, shown.window, shown.start)
     return make_sketch(shown.graph, shown.window, facts, wishes)

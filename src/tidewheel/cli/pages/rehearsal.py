@@ -15,10 +15,17 @@ from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.status import Status
 from tidewheel.quantities import show_duration
-from tidewheel.services.rehearsal.chart import lanes, marks
-from tidewheel.services.rehearsal.critical_path import Hop, critical_path, reason_text, span
-from tidewheel.services.rehearsal.record import Rehearsal, Submission
-from tidewheel.services.rehearsal.scheduling import RunStatus
+from tidewheel.services.rehearsal.core_run import RunStatus
+from tidewheel.services.rehearsal.record import (
+    Hop,
+    PlayedSubmission,
+    Rehearsal,
+    critical_path,
+    lanes,
+    marks,
+    reason_text,
+    span,
+)
 
 HOPS_SHOWN_MAX = 24  # of a critical path: its first and its last ones
 CAUSES_SHOWN_MAX = 20
@@ -200,7 +207,7 @@ def document(rehearsal: Rehearsal, real_seconds: float) -> dict[str, object]:
     }
 
 
-def _submission(rehearsal: Rehearsal, one: Submission) -> dict[str, object]:
+def _submission(rehearsal: Rehearsal, one: PlayedSubmission) -> dict[str, object]:
     begin = rehearsal.begins_at
     return {
         "id": rehearsal.id_of(one.key),
@@ -240,7 +247,7 @@ def timeline(rehearsal: Rehearsal) -> Iterator[str]:
         yield f"… and {more} more; give a nearer --until, or --svg FILE"
 
 
-def _label(rehearsal: Rehearsal, one: Submission) -> str:
+def _label(rehearsal: Rehearsal, one: PlayedSubmission) -> str:
     again = f" #{one.submit}" if one.submit > 1 else ""
     return safe(f"{rehearsal.id_of(one.key)}{again}")
 
@@ -254,7 +261,7 @@ def _axis(seconds: float, width: int) -> str:
     return line
 
 
-def _bar(rehearsal: Rehearsal, one: Submission, scale: float, width: int) -> str:
+def _bar(rehearsal: Rehearsal, one: PlayedSubmission, scale: float, width: int) -> str:
     assert one.start_at is not None
     begin = rehearsal.begins_at
     end = rehearsal.ends_at if one.end_at is None else one.end_at
@@ -272,7 +279,7 @@ def _bar(rehearsal: Rehearsal, one: Submission, scale: float, width: int) -> str
     return " " * ready + waiting + click.style(bar, fg=look.colour)
 
 
-def _status(one: Submission) -> Status:
+def _status(one: PlayedSubmission) -> Status:
     if not one.ended:
         return Status.RUNNING
     return Status.SUCCEEDED if one.ended == SUCCEEDED else Status.FAILED
@@ -339,7 +346,7 @@ def _svg_title(title: str, top: float, width: float) -> Iterator[str]:
 
 def _svg_bar(
     rehearsal: Rehearsal,
-    one: Submission,
+    one: PlayedSubmission,
     left: float,
     scale: float,
     top: float,

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Union
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.flow_cylc.families import ROOT
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import FLOW
+from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.parameters import BadParameter
 from tidewheel.formats.flow_cylc.sections import Item, Section, parse_sections
-from tidewheel.formats.flow_cylc.upgrading import upgrade
+from tidewheel.formats.flow_cylc.upgrade import upgrade
 from tidewheel.formats.flow_cylc.value_text import BadValue, plain_text, unquoted
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
-    from tidewheel.formats.sip.judging import Judgement
     from tidewheel.formats.sip.model import Dependency, Resource, Stage
-    from tidewheel.formats.sip.places import Json
+    from tidewheel.formats.sip.placeholders import Json
+    from tidewheel.formats.sip.validation import Validation
 
 Tree = dict[str, Union[str, "Tree"]]
 
@@ -198,7 +197,7 @@ def sip_tree(definition: Definition) -> Tree:
     }
 
 
-def _stage(stage: Stage, judged: Judgement) -> Tree:
+def _stage(stage: Stage, judged: Validation) -> Tree:
     from tidewheel.quantities import show_duration
 
     rendered = judged.rendered.get(stage.id)
@@ -246,6 +245,6 @@ def _resource(resource: Resource) -> str:
 
 
 def _json_text(value: Json) -> str:
-    from tidewheel.formats.sip.places import text_of_value
+    from tidewheel.formats.sip.placeholders import text_of_value
 
     return text_of_value(value)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from tidewheel.api.tasks import AttemptView
 from tidewheel.cli.output import Row, coloured, note, rich_table, safe, say
 from tidewheel.client import AsyncClient
 from tidewheel.client.results import Task
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.views import AttemptView
 from tidewheel.quantities import show_duration
 
 if TYPE_CHECKING:

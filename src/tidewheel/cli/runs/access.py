@@ -16,7 +16,7 @@ from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
-    from tidewheel.core.operator.commands import Command
+    from tidewheel.core.operator.verbs import Command
 
 JOB_DIRECTORY, JOB_SECRET, JOB_RUN = (
     "TIDEWHEEL_JOB_DIR",
@@ -91,7 +91,7 @@ def give(
     """
     import json
 
-    from tidewheel.core.operator.commands import command_text
+    from tidewheel.core.operator.verbs import command_text
 
     job = this_job(session)
     if job is not None:
@@ -118,7 +118,7 @@ def with_runs(session: Session, ask: Callable[[Runs], Awaitable[Result]]) -> Res
 
 
 def _call(job: OwnJob, request: Document) -> Document:
-    from tidewheel.runners.message_client import call_run
+    from tidewheel.runners.messages.client import call_run
 
     return call_run(job.directory, job.secret, request)
 

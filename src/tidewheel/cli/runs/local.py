@@ -37,7 +37,7 @@ from tidewheel.cli.runs.request import (
 )
 from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again, under_way
 from tidewheel.cli.session import GlobalOptions, NewStore
-from tidewheel.client.run_here import RunHere, RunHereSettings
+from tidewheel.client.local_run import RunHere, RunHereSettings
 from tidewheel.config import home_directory
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.operator.definition import (
@@ -47,15 +47,15 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Aborted, Refused, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.runners.processes import is_process_alive
-from tidewheel.scheduler.choosing import (
+from tidewheel.runners.process.processes import is_process_alive
+from tidewheel.scheduler.event_outbox import DRAIN_SECONDS
+from tidewheel.scheduler.restart_options import (
     is_driven,
     is_same_request,
     newest_of,
     run_to_carry_on,
 )
-from tidewheel.scheduler.run_owner import last_numbered
-from tidewheel.scheduler.telling import DRAIN_SECONDS
+from tidewheel.scheduler.run_folder_lock import last_numbered
 from tidewheel.services.service import OnReport
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import deliver_left, run_door
@@ -68,8 +68,8 @@ from tidewheel.wiring.stores import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.scheduler.outcome import Work
-    from tidewheel.scheduler.stage import Stage
+    from tidewheel.scheduler.pending_batch import PendingBatch
+    from tidewheel.scheduler.run_engine import RunEngine
 
 UNDELIVERED_MAX = 100  # runs that are looked at
 
@@ -151,7 +151,7 @@ async def _run(
             page.claimed()
             owed.note(wanted.words)
 
-        def on_batch(stage: Stage, work: Work) -> None:
+        def on_batch(stage: RunEngine, work: PendingBatch) -> None:
             page.on_batch(stage, work)
             untaken.heed(work)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tidewheel.ports.runs import RunDoor
-    from tidewheel.scheduler.outcome import Work
+    from tidewheel.scheduler.pending_batch import PendingBatch
 
 ASKED_MAX = 20  # of those that wait; one look at a worker's queue each
 TOLD_MAX = 5
@@ -47,7 +47,7 @@ class UntakenWaits:
         self._told.update(new)
         return _lines(new)
 
-    def heed(self, work: Work) -> None:
+    def heed(self, work: PendingBatch) -> None:
         """A batch of a run that is driven here."""
         if any(one.event == SUBMITTED for one in work.news):
             self._submitted.set()

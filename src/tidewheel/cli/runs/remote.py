@@ -43,14 +43,14 @@ from tidewheel.cli.runs.request import (
 )
 from tidewheel.cli.runs.result import Owed, is_still_asked, tell_again, under_way
 from tidewheel.client import AsyncClient
-from tidewheel.client.run_here import LEFT, RunEnd
+from tidewheel.client.local_run import LEFT, RunEnd
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.quantities import parse_duration, show_duration
-from tidewheel.scheduler.choosing import is_same_request, newest_of, run_to_carry_on
+from tidewheel.scheduler.restart_options import is_same_request, newest_of, run_to_carry_on
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs

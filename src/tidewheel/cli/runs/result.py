@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode, FinalStatus
 from tidewheel.cli.output import note
 from tidewheel.cli.pages.run_progress import JsonPage, RunPage, ended
-from tidewheel.client.run_here import LEFT, LOST, RunEnd
+from tidewheel.client.local_run import LEFT, LOST, RunEnd
 from tidewheel.core.operator.definition import (
     RunOptions,
     is_same_content,
@@ -47,13 +47,13 @@ from tidewheel.errors import RunUnderWay
 from tidewheel.quantities import show_instant
 from tidewheel.runners.job_directory import write_whole
 from tidewheel.scheduler.run_driver import ERROR
-from tidewheel.scheduler.standby import QUIET_SECONDS
-from tidewheel.services.home_folders import run_directory
+from tidewheel.scheduler.service import QUIET_SECONDS
+from tidewheel.services.paths import run_directory
 from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import this_failpoint
 
 if TYPE_CHECKING:
-    from tidewheel.client.run_here import RunEnd
+    from tidewheel.client.local_run import RunEnd
     from tidewheel.core.operator.definition import RunOptions
     from tidewheel.core.operator.views import RunView
     from tidewheel.ports.runs import RunDoor

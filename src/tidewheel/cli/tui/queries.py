@@ -26,7 +26,7 @@ from tidewheel.cli.tui.panes import (
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, line
 from tidewheel.cli.tui.state import Choice, Question
 from tidewheel.cli.verbs import TABLE
-from tidewheel.core.operator.commands import VERBS, Command
+from tidewheel.core.operator.verbs import VERBS, Command
 from tidewheel.errors import Refused, TidewheelError
 
 if TYPE_CHECKING:

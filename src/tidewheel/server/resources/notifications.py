@@ -11,7 +11,7 @@ from tidewheel.core.queue.access import Scope
 from tidewheel.ports.runs import BringsNotifications
 from tidewheel.server.call import Call
 from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.forms import In, Out
+from tidewheel.server.wire.validation import In, Out
 from tidewheel.wiring.services import notification_desk
 
 TEST_SECONDS_MAX = 120.0
