@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tidewheel.cli.main import COMMANDS, cli
+from tidewheel.cli.main import cli
 
 PAGE = Path(__file__).with_name("cli.md")
 HEAD = """# Command line
@@ -22,7 +22,7 @@ def page() -> str:
     """Every command with its help text."""
     top = click.Context(cli, info_name="tidewheel", terminal_width=96, max_content_width=96)
     sections = [HEAD, _section("tidewheel", cli.get_help(top))]
-    for name in COMMANDS:
+    for name in cli.list_commands(top):
         command = cli.get_command(top, name)
         assert command is not None
         context = click.Context(command, info_name=name, parent=top)

@@ -14,11 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tidewheel.cli.output import Row, say, say_table
-from tidewheel.cli.pages.task_progress import Display
-
 import tidewheel
 from tidewheel.api.tasks import Task
+from tidewheel.cli.output import Row, say, say_table
+from tidewheel.cli.pages.task_progress import Display
 from tidewheel.quantities import show_duration
 
 REGIONS = ("north", "south", "west")

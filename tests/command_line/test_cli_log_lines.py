@@ -5,17 +5,18 @@ import subprocess
 import sys
 
 import pytest
-from tidewheel.cli.service_log import ServiceLog
 
 from tests.kit.runner_conformance import claimed
+from tidewheel.cli.service_log import ServiceLog
 from tidewheel.runners.containers.stage_spec import stand_in
 
 FAILING = """
 import logging, sys
 from tidewheel.cli.service_log import Journal
+from tidewheel.cli.service_log import ServiceLog
 from tidewheel.services.service import ServiceReport
 
-journal = Journal(as_json=sys.argv[1] == "json")
+journal = ServiceLog(as_json=sys.argv[1] == "json")
 journal.hear_logs()
 odd = "x\\r\\n2026-01-01T00:00:00Z  job.ended  forged\\x1b[2J\\u202e\\u2028"
 try:

@@ -1,11 +1,11 @@
 """Calls of Cylc as commands of a run: what existing scripts write, and what is meant by it."""
 
 import pytest
-from tidewheel.cli.cylc.cycle_point import OPTIONS, cycle_point, moved
-from tidewheel.cli.cylc.message import marked
 
 from tidewheel.cli.cylc.arguments import BadUsage, read_arguments
 from tidewheel.cli.cylc.commands import VERBS
+from tidewheel.cli.cylc.cycle_point import OPTIONS, cycle_point, moved
+from tidewheel.cli.cylc.message import marked
 from tidewheel.cli.cylc.program import main
 from tidewheel.core.operator.verbs import (
     Broadcast,

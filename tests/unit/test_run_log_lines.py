@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.cli.runs.log_lines import LogTelling
+from tidewheel.cli.runs.remote import LogTelling
 
 
 def told_lines(text):

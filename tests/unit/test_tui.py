@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tidewheel.cli.tui import controls
-from tidewheel.cli.tui.asking import which_lines
-from tidewheel.cli.tui.controls import Do, Leave, LookAgain, Preview, ShowLog, ShowTask, pressed
-from tidewheel.cli.tui.keys import Keys
-from tidewheel.cli.tui.painting import painted
+from tidewheel.cli.tui import keymap
+from tidewheel.cli.tui.keymap import AskFirst, Do, Leave, LookAgain, ShowLog, ShowTask, pressed
 from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, help_pane
-from tidewheel.cli.tui.spans import Span, cut, fold, line, plain
+from tidewheel.cli.tui.queries import which_lines
+from tidewheel.cli.tui.render import painted
+from tidewheel.cli.tui.spans import StyledText, cut, fold, line, plain
 from tidewheel.cli.tui.state import Question, State
+from tidewheel.cli.tui.terminal import Keys
 from tidewheel.cli.tui.tree import Tree
+from tidewheel.cli.verbs import TABLE, YES
 
 
 def task(name, state="waiting", point="1", *, submits=0, distance=0, remarks=()):
@@ -183,7 +184,7 @@ def test_the_pool_is_what_is_not_over():
 
 def test_a_key_asks_before_it_does_anything():
     state, wish = press(STATE, "down", "t")
-    assert wish == Preview(Question("trigger", ("1/a",), controls.YES))
+    assert wish == AskFirst(Question("trigger", ("1/a",), YES))
     asked = replace(state, question=wish.question, pane=help_pane())
     assert press(asked, "y")[1] == Do(wish.question, "")
     for key in ("n", "enter", "esc", "q", "t"):
@@ -194,7 +195,7 @@ def test_a_key_asks_before_it_does_anything():
 
 def test_stopping_says_how_and_concerns_the_run():
     state, wish = press(STATE, "S")
-    assert wish.question == Question("stop", (), controls.WAYS_TO_STOP)
+    assert wish.question == Question("stop", (), TABLE["stop"].confirm)
     asked = replace(state, question=wish.question)
     assert [press(asked, key)[1].mode for key in "ylK"] == ["clean", "now", "kill"]
 
@@ -246,10 +247,11 @@ def test_keys_that_look():
 
 def test_every_key_that_acts_is_in_the_help_and_on_the_page():
     told = " ".join(left for left, _ in HELP).split()
-    assert {*controls.TASK_VERBS, *controls.RUN_VERBS, *controls.FILES} <= set(told)
+    assert {*keymap.BY_KEY, *keymap.FILES} <= set(told)
     page = (Path(__file__).parents[2] / "docs" / "tui.md").read_text()
-    acting = {**controls.TASK_VERBS, **controls.RUN_VERBS}
-    assert all(f"`{key}`" in page and verb in page for key, verb in acting.items())
+    acting = keymap.BY_KEY
+    assert acting.keys() == {"t", "s", "x", "H", "R", "K", "P", "U", "S"}
+    assert all(f"`{key}`" in page and verb.name in page for key, verb in acting.items())
 
 
 def test_a_log_that_is_followed_shows_its_end_until_somebody_goes_up():
@@ -268,7 +270,7 @@ WORDS = st.text(alphabet=st.characters(exclude_categories=("C",)), max_size=60)
 
 @given(st.lists(WORDS, max_size=4), st.integers(1, 60))
 def test_a_line_is_as_wide_as_the_screen_whatever_is_in_it(texts, width):
-    assert cell_len(plain(cut([Span(one) for one in texts], width))) == width
+    assert cell_len(plain(cut([StyledText(one) for one in texts], width))) == width
 
 
 @given(WORDS, st.integers(20, 60))

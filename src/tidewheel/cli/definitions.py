@@ -1,4 +1,4 @@
-"""What every command about a definition shares: its options, reading it, and its findings."""
+"""Reads definitions for commands: the options they share, the definition, and its findings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Definition(NamedTuple):
         return SourceOptions(variables=texts, code_trusted=True)
 
     def parameters(self) -> dict[str, object]:
-        """What -p and -P give, the former counting more."""
+        """Returns what -p and -P give, the former counting more."""
         if not self.parameter_texts and self.parameter_file is None:
             return {}
         # A folder of SIP definitions is answered with their names, when it is read.

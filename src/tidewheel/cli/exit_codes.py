@@ -1,4 +1,4 @@
-"""What a command tells the shell: the exit statuses, each with its meaning, in one place.
+"""The exit statuses with which commands answer the shell, each with its meaning.
 
 docs/exit_codes.md shows this table; a test compares the two.
 """

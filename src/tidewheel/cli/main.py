@@ -17,10 +17,10 @@ import click
 
 from tidewheel import __version__
 from tidewheel.cli.exit_codes import ExitCode, FinalStatus, settled
-from tidewheel.cli.session import GlobalOptions, stop_writing
 
 GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
+ACTS = "Act on a run"
 # In the order of --help; the texts are here so that --help loads no command.
 SECTIONS = {
     "Definitions": {
@@ -45,22 +45,7 @@ SECTIONS = {
         "log": "Print what a run or a job wrote.",
         "tui": "Watch a run in the terminal, and act on it.",
     },
-    "Act on a run": {
-        "trigger": "Run tasks now, or see what that would do.",
-        "set": "Complete outputs by hand, or satisfy prerequisites.",
-        "remove": "Take tasks out of the pool, or forget that they ran.",
-        "hold": "Keep tasks from running.",
-        "release": "Let held tasks run.",
-        "kill": "End the jobs of active tasks.",
-        "poll": "Check on the jobs of active tasks now.",
-        "pause": "Start nothing new until the run is resumed.",
-        "resume": "Let a paused run go on.",
-        "stop": "Stop a run, now or later; `run` carries it on.",
-        "reload": "Give a run its changed definition.",
-        "broadcast": "Change settings of tasks that have not started yet.",
-        "message": "Send a text or an output, from a job or on its behalf.",
-        "ext-trigger": "Tell a run that something outside has happened.",
-    },
+    ACTS: {},  # the verbs, each a row of cli/verbs.py
     "Task queue": {
         "submit": "Store a task, or many from a file.",
         "tasks": "List tasks, newest first.",
@@ -94,7 +79,18 @@ First steps:
 `tidewheel COMMAND --help` explains each command, with examples.
 """
 ALIASES = {"processing-blocks": "blocks"}  # as the REST interface calls it
-COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
+
+
+def sections() -> dict[str, dict[str, str]]:
+    """Returns all commands, each with its line of --help, under their titles."""
+    from tidewheel.cli.verbs import ROWS
+
+    return SECTIONS | {ACTS: {verb.name: verb.summary for verb in ROWS}}
+
+
+def commands() -> list[str]:
+    """Returns the names of all commands."""
+    return [name for section in sections().values() for name in section]
 
 
 class LazyGroup(click.Group):
@@ -102,20 +98,27 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(COMMANDS)
+        return commands()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         cmd_name = ALIASES.get(cmd_name, cmd_name)
-        if cmd_name not in COMMANDS:
-            ctx.fail(_unknown(cmd_name))
+        if not any(cmd_name in section for section in SECTIONS.values()):
+            from tidewheel.cli.verbs import TABLE
+
+            if cmd_name not in TABLE:
+                ctx.fail(_unknown(cmd_name))
+            if TABLE[cmd_name].words:
+                from tidewheel.cli.verb_command import verb_command
+
+                return verb_command(cmd_name)
         module = import_module(f"tidewheel.cli.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        width = max(map(len, COMMANDS))
-        for title, section in SECTIONS.items():
+        width = max(map(len, commands()))
+        for title, section in sections().items():
             with formatter.section(title):
                 formatter.write_dl(
                     [(name.ljust(width), text) for name, text in section.items()]
@@ -125,7 +128,7 @@ class LazyGroup(click.Group):
 def _unknown(name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, COMMANDS, n=1)
+    near = get_close_matches(name, commands(), n=1)
     return f"there is no command {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
@@ -150,6 +153,8 @@ def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
     Everything is kept in a database file of your own (see TIDEWHEEL_HOME), unless --store names
     another store, or --server a server.
     """
+    from tidewheel.cli.session import GlobalOptions
+
     ctx.obj = GlobalOptions(store=store, as_json=as_json)
 
 
@@ -185,16 +190,18 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(error.format_message())
         return ExitCode.REFUSED
     except click.ClickException as error:
-        from tidewheel.cli.failures import tell_usage
+        from tidewheel.cli.error_output import tell_usage
 
         return tell_usage(error, as_json=_wants_json(arguments))
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
+        from tidewheel.cli.session import stop_writing
+
         return stop_writing()
     except Exception as error:
-        from tidewheel.cli.failures import tell
+        from tidewheel.cli.error_output import tell
 
         return tell(error, as_json=_wants_json(arguments))
 

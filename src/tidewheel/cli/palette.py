@@ -1,4 +1,4 @@
-"""How each status looks, everywhere: colour and shape, so that neither is needed alone."""
+"""The look of each status, everywhere: colour and shape, so that neither is needed alone."""
 
 from __future__ import annotations
 

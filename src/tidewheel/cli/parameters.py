@@ -52,13 +52,13 @@ def parse_need(text: str) -> tuple[str, str | None]:
 
 
 def parse_limit(text: str) -> Limit:
-    """How many may run at once: for the queue, for one key, for each key."""
+    """Reads how many may run at once: for the queue, for one key, for each key."""
     key, _, count = text.rpartition("=")
     return Limit(key=key, concurrency_max=_whole(count))
 
 
 def parse_rate(text: str) -> Limit:
-    """How many may start within a time: for the queue, for one key, for each key."""
+    """Reads how many may start within a time: for the queue, for one key, for each key."""
     key, _, rate = text.rpartition("=")
     count, _, period = rate.partition("/")
     seconds = parse_duration(period)

@@ -1,4 +1,9 @@
-"""Services in the foreground, from their options to the signal that ends them."""
+"""Runs services in the foreground: from the options of `worker`, `monitor`, `scheduler`,
+`server` and `up` to the signal that ends them.
+
+Each kind of service is a class of its own (`client/embedded`, `server/role`, `server/up`);
+`Roles` makes those of one process.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tidewheel.cli.capacity_options import offered
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
@@ -32,6 +37,7 @@ from tidewheel.client.embedded import (
     until_idle,
 )
 from tidewheel.client.observed_runner import told
+from tidewheel.client.server_file import without_password
 from tidewheel.config import (
     JobLimits,
     MonitorSettings,
@@ -43,24 +49,72 @@ from tidewheel.config import (
 from tidewheel.errors import BadSetting, Refused, Unavailable
 from tidewheel.runners.python.handlers import Handlers
 from tidewheel.wiring.machine import spare_garbage_collector
-from tidewheel.wiring.stores import is_embedded, opened_store
+from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
+from tidewheel.wiring.workers import usable_cores
+
+if TYPE_CHECKING:
+    from tidewheel.cli.commands.up import UpOptions
+    from tidewheel.scheduler.run_driver import OnBatch
+    from tidewheel.server.metrics import Metrics
+    from tidewheel.server.role import Welcome
+    from tidewheel.services.service import OnReport
 
 LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
 
 
+class Roles:
+    """Makes the roles of one process: they share its store, its log, and how long they wait for
+    a store that does not answer yet."""
+
+    def __init__(self, session: Session, log: ServiceLog, wait_for_store: float | None) -> None:
+        self.log = log
+        # A service that is started with its database waits for it, unless told how long.
+        self.patience = math.inf if wait_for_store is None else wait_for_store
+        self._store = session.store
+
+    @classmethod
+    def logged(cls, session: Session, wait_for_store: float | None) -> Roles:
+        """Makes roles whose log also has the words of their libraries."""
+        log = ServiceLog(as_json=session.as_json)
+        log.hear_logs()
+        return cls(session, log, wait_for_store)
+
+    def worker(self, **fields: Any) -> Worker:  # noqa: ANN401 - those of Worker
+        return Worker(
+            self._store,
+            around_runner=lambda runner: told(runner, self.log.job),
+            **self._shared,
+            **fields,
+        )
+
+    def monitor(self, settings: MonitorSettings | None = None) -> Monitor:
+        return Monitor(self._store, settings=settings, **self._shared)
+
+    def scheduler(
+        self, settings: SchedulerSettings | None = None, on_batch: OnBatch | None = None
+    ) -> Scheduler:
+        return Scheduler(self._store, settings=settings, on_batch=on_batch, **self._shared)
+
+    def notifier(self, home: Path | None = None) -> Notifier:
+        return Notifier(self._store, home=home, **self._shared)
+
+    @property
+    def _shared(self) -> _Shared:
+        return {"on_report": self.log.report, "wait_for_store_seconds": self.patience}
+
+
+class _Shared(TypedDict):
+    on_report: OnReport
+    wait_for_store_seconds: float
+
+
 def run_worker(session: Session, options: dict[str, Any]) -> int:
-    """Until a signal, or until it is idle if that was asked for."""
+    """Runs a worker until a signal, or until it is idle if that was asked for."""
     session.require_if_named()
-    journal = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
+    log = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
+    roles = Roles(session, log, options["wait_for_store"])
     handlers = load_handlers(options["handlers"])
-    worker = Worker(
-        session.store,
-        handlers=handlers,
-        on_report=journal.report,
-        around_runner=lambda runner: told(runner, journal.job),
-        wait_for_store_seconds=patience(options["wait_for_store"]),
-        **_worker_fields(options),
-    )
+    worker = roles.worker(handlers=handlers, **_worker_fields(options))
     if not session.as_json:
         settings = worker.settings
         queues = ", ".join(settings.queues)
@@ -70,14 +124,14 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         note(f"serving {safe(queues)} with {slots}; Ctrl-C stops")
     beside = []
     if is_embedded(session.store) and not options["no_monitor"]:
-        beside.append(Monitor(session.store, on_report=journal.report))
+        beside.append(roles.monitor())
     until = None
     if options["exit_when_idle"]:
         until = partial(_wait_for_idle, session.store, worker, handlers)
     spare_garbage_collector()
     signalled = asyncio.run(_attend(worker, beside, until))
     left, unknown = asyncio.run(_last_look(session.store, worker, handlers))
-    journal.leaves(left, unknown, idle=until is not None and signalled is None)
+    log.leaves(left, unknown, idle=until is not None and signalled is None)
     if until is None:
         return ExitCode.DONE
     if signalled is not None:
@@ -98,18 +152,6 @@ async def _last_look(
 
 def _names(handlers: Handlers | None) -> frozenset[str]:
     return handlers.names if handlers else frozenset()
-
-
-def open_journal(session: Session) -> ServiceLog:
-    """What the role says, and what its libraries do."""
-    journal = ServiceLog(as_json=session.as_json)
-    journal.hear_logs()
-    return journal
-
-
-def patience(wait_for_store: float | None) -> float:
-    """A service that is started with its database waits for it, unless told how long."""
-    return math.inf if wait_for_store is None else wait_for_store
 
 
 def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +206,7 @@ async def _wait_for_idle(
 def monitor_settings_from(
     interval: float | None, retention: float | None, export_directory: str | None
 ) -> MonitorSettings:
-    """What the environment says, and what the command line says instead."""
+    """Returns the settings of the environment, with what the command line says instead."""
     settings = monitor_settings()
     if interval is not None:
         settings = replace(settings, interval_seconds=interval)
@@ -178,15 +220,9 @@ def monitor_settings_from(
 def run_monitor(
     session: Session, settings: MonitorSettings, wait_for_store: float | None
 ) -> int:
-    """Until a signal."""
+    """Runs a monitor until a signal."""
     session.require_if_named()
-    journal = open_journal(session)
-    monitor = Monitor(
-        session.store,
-        settings=settings,
-        on_report=journal.report,
-        wait_for_store_seconds=patience(wait_for_store),
-    )
+    monitor = Roles.logged(session, wait_for_store).monitor(settings)
     if not session.as_json:
         note("watching leases and retention; Ctrl-C stops")
     asyncio.run(_attend(monitor, [], None))
@@ -196,21 +232,14 @@ def run_monitor(
 def run_scheduler(
     session: Session, settings: SchedulerSettings, wait_for_store: float | None
 ) -> int:
-    """Until a signal."""
+    """Runs a scheduler and a notifier until a signal."""
     session.require_if_named()
-    journal = open_journal(session)
-    scheduler = Scheduler(
-        session.store,
-        settings=settings,
-        on_report=journal.report,
-        wait_for_store_seconds=patience(wait_for_store),
-    )
+    roles = Roles.logged(session, wait_for_store)
+    scheduler = roles.scheduler(settings)
     if not session.as_json:
         note("taking over runs whose scheduler died; Ctrl-C stops")
     spare_garbage_collector()
-    wait = patience(wait_for_store)
-    notifier = Notifier(session.store, on_report=journal.report, wait_for_store_seconds=wait)
-    asyncio.run(_attend(scheduler, [notifier], None))
+    asyncio.run(_attend(scheduler, [roles.notifier()], None))
     return 0
 
 
@@ -221,11 +250,11 @@ def run_server(
     *,
     monitored: bool,
 ) -> int:
-    """Until a signal."""
+    """Runs a server until a signal."""
     # The one command that loads a web server.
-    from tidewheel.server.role import Server, Welcome, run_in_fast_loop
+    from tidewheel.server.role import Server, run_in_fast_loop
 
-    journal = open_journal(session)
+    roles = Roles.logged(session, wait_for_store)
     new = session.new_store()
 
     def ready(welcome: Welcome) -> None:
@@ -243,19 +272,11 @@ def run_server(
         session.store,
         settings=settings,
         on_ready=ready,
-        wait_for_store_seconds=patience(wait_for_store),
+        wait_for_store_seconds=roles.patience,
     )
-    wait = patience(wait_for_store)
-    beside: list[Embedded] = [
-        Notifier(
-            session.store,
-            home=settings.home,
-            on_report=journal.report,
-            wait_for_store_seconds=wait,
-        )
-    ]
+    beside: list[Embedded] = [roles.notifier(settings.home)]
     if is_embedded(session.store) and monitored:
-        beside.append(Monitor(session.store, on_report=journal.report))
+        beside.append(roles.monitor())
     try:
         run_in_fast_loop(attend_to_end(server, *beside))
     finally:
@@ -302,3 +323,102 @@ async def _attend(
         if isinstance(outcome, BaseException):
             raise outcome
     return signals[0] if signals else None
+
+
+# ---- `tidewheel up`: all roles in one process ----
+
+RUN_QUEUES = "run:*"
+
+
+def run_up(session: Session, settings: ServerSettings, options: UpOptions) -> int:
+    """Runs all roles in one process until a signal."""
+    from tidewheel.server.metrics import Metrics
+    from tidewheel.server.role import Server
+    from tidewheel.server.up import Up
+
+    roles = Roles.logged(session, options["wait_for_store"])
+    metrics = Metrics()
+    new = session.new_store()
+
+    def ready(welcome: Welcome) -> None:
+        new.tell()
+        _welcome(welcome, session)
+
+    server = Server(
+        session.store,
+        settings=settings,
+        on_ready=ready,
+        local=True,
+        metrics=metrics,
+    )
+    if not options["no_worker"] and os.geteuid() == 0 and not session.as_json:
+        note("this is root, and so are its jobs; a user of its own is safer")
+    up = Up(
+        session.store,
+        server,
+        [_workers(roles, options), _watchers(roles, options, metrics)],
+        on_report=roles.log.report,
+        wait_for_store_seconds=roles.patience,
+    )
+    spare_garbage_collector()
+    # Not in the server's fast loop: it starts no process in a group of its own, as handlers
+    # and xtriggers must be (docs/decisions/0022).
+    try:
+        asyncio.run(attend_to_end(up))
+    finally:
+        new.tell()
+    return 0
+
+
+def _workers(roles: Roles, options: UpOptions) -> list[Embedded]:
+    """One for each kind: a run has as many jobs at once as its graph allows, a queue as many as
+    there are cores. They share what this machine has."""
+    if options["no_worker"]:
+        return []
+    from tidewheel.client.local_run import SLOTS_DEFAULT
+
+    given = {"on_stop": OnStop(options["on_stop"]), **offered(dict(options))}
+    if options["grace"] is not None:
+        given["grace_seconds"] = options["grace"]
+    slots = options["slots"]
+
+    of_queues = roles.worker(queues=options["queues"], slots=slots or usable_cores(), **given)
+    of_runs = roles.worker(
+        queues=(RUN_QUEUES,), slots=slots or SLOTS_DEFAULT, beside=of_queues, **given
+    )
+    return [of_queues, of_runs]
+
+
+def _watchers(roles: Roles, options: UpOptions, metrics: Metrics) -> list[Embedded]:
+    found: list[Embedded] = []
+    if not options["no_scheduler"]:
+        found.append(roles.scheduler(on_batch=metrics.batch))
+    if not options["no_monitor"]:
+        found.append(roles.monitor())
+    return [*found, roles.notifier()]
+
+
+def _welcome(welcome: Welcome, session: Session) -> None:
+    from tidewheel.server.site import index_page
+
+    store = without_password(store_settings(session.store).url)
+    token_file = None if welcome.token_file is None else str(welcome.token_file)
+    if session.as_json:
+        say_json(
+            {
+                "url": welcome.url,
+                "login": welcome.login,
+                "token_file": token_file,
+                "store": store,
+                "pid": os.getpid(),
+            }
+        )
+        return
+    url, own = welcome.url, "" if session.store is None else f" --server {welcome.url}"
+    note(f"answering at {url}; Ctrl-C stops")
+    note(f"browser: {welcome.login} (good once, for 5 minutes)")
+    if index_page(None) is None:
+        note("  it shows a plain page; in a clone, `make web` builds the full one (needs npm)")
+    if token_file is not None:
+        note(f"programs: the token is in {safe(token_file)}")
+    note(f"begin: tidewheel submit{own} -- echo hello; tidewheel run DIR --server {url}")

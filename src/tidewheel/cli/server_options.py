@@ -1,4 +1,4 @@
-"""Where a server listens and how much it takes: options that `server` and `up` share."""
+"""Options of `server` and `up`: where a server listens, and how much it takes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class ListeningOptions(TypedDict):
-    """Where it listens, who may say who called, and how fast tasks may come."""
+    """The address to listen on, trusted proxies, and how fast tasks may come."""
 
     host: str
     port: int
@@ -72,7 +72,7 @@ def listening_options(function: Function) -> Function:
 
 
 def server_settings(options: ListeningOptions) -> ServerSettings:
-    """What the options say."""
+    """Returns the settings that the options mean."""
     from tidewheel.config import ServerSettings, home_directory
 
     return ServerSettings(

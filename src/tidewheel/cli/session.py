@@ -1,4 +1,4 @@
-"""What every command shares: which store, how to answer, and a client for it."""
+"""Gives every command its session: which store, how to answer, and a client for it."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ class Session(NamedTuple):
         answer is that of an empty one, and one that was named and is not there is refused."""
         from tidewheel.wiring.stores import store_to_read
 
-        return ask_client(store_to_read(self.store), question)
+        with store_to_read(self.store) as where:
+            return ask_client(where, question)
 
     def ask_existing(self, question: Question[Result]) -> Result:
-        """The same, for a question that makes no sense without a store."""
+        """Asks a question that makes no sense without a store."""
         from tidewheel.wiring.stores import require_store
 
         require_store(self.store)
@@ -83,7 +84,7 @@ class NewStore:
     def tell(self) -> None:
         """If it is there by now."""
         if self._path is not None and os.path.exists(self._path):
-            from tidewheel.cli.printing import note, safe
+            from tidewheel.cli.output import note, safe
 
             note(f"made a new store: {safe(self._path)}")
             self._path = None
@@ -103,7 +104,7 @@ def ask_client(where: Where, question: Question[Result]) -> Result:
 
 
 def stop_writing() -> int:
-    """Whoever read our output has seen enough, which is no failure; drop what is left of it."""
+    """Drops the rest of our output: its reader has seen enough, which is no failure."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -29,8 +29,7 @@ from tidewheel.ports.store import Store
 from tidewheel.runners.registry import found_runners
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport, ServiceReport
-from tidewheel.wiring.notifications import build_notifier
-from tidewheel.wiring.services import build_monitor, driving
+from tidewheel.wiring.services import build_monitor, build_notifier, driving
 from tidewheel.wiring.workers import Fittings, built_worker, machine_capacity
 from tidewheel.worker.worker import Worker
 

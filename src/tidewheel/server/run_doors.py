@@ -15,7 +15,7 @@ from tidewheel.ports.runs import RunDoor
 from tidewheel.ports.store import Store
 from tidewheel.server.apart import Apart, Result
 from tidewheel.server.known_summaries import KnownSummaries
-from tidewheel.wiring.doors import run_door
+from tidewheel.wiring.services import run_door
 
 if TYPE_CHECKING:
     from tidewheel.views.graph_changes import ToldGraphs

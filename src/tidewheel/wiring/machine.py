@@ -1,4 +1,4 @@
-"""This machine for whoever may not know runners: its processes, and private folders."""
+"""This machine for packages that may not know runners: its processes, private folders."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ def spare_garbage_collector() -> None:
 
 
 def this_process() -> HostProcess:
-    """This process, so that it can be told apart from any later one."""
+    """Returns this process, so that it can be told apart from any later one."""
     from tidewheel.runners.process import processes
 
     return processes.this_process()
 
 
 def is_process_alive(process: HostProcess) -> bool:
-    """Whether a process may still run; False only where its death can be proven from here."""
+    """Returns whether a process may still run; False only if its death can be proven here."""
     from tidewheel.runners.process import processes
 
     return processes.is_process_alive(process)
 
 
 def listener_on(port: int) -> str:
-    """Which process of this machine listens there, for people; empty if nobody can tell."""
+    """Returns which process of this machine listens there; empty if nobody can tell."""
     from tidewheel.runners.process import table
 
     return table.listener_on(port)
 
 
 def make_private_directory(path: Path) -> None:
-    """The state directory, which nobody else may enter (S31)."""
+    """Makes the state directory, which nobody else may enter (S31)."""
     from tidewheel.runners import job_directory
 
     job_directory.make_private_directory(path)

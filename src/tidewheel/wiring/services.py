@@ -1,21 +1,25 @@
-"""Schedulers and monitors with everything that they need."""
+"""Builds services with everything that they need: schedulers, monitors, notifiers, views."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import (
+    RULES_FILE,
     StoreSettings,
     home_directory,
     scheduler_settings,
 )
-from tidewheel.platforms import read_platforms
+from tidewheel.ports.blocks import BringsBlockDoor
+from tidewheel.ports.registry import BringsRegistryDoor
 from tidewheel.ports.store import Store
-from tidewheel.wiring.machine import make_private_directory, this_process
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
 from tidewheel.wiring.stores import (
     is_embedded,
     is_remote,
@@ -28,11 +32,17 @@ if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, SchedulerSettings
     from tidewheel.core.operator.definition import RunOptions
     from tidewheel.core.operator.views import RunView
+    from tidewheel.ports.blocks import BlockDoor
+    from tidewheel.ports.registry import RegistryDoor
+    from tidewheel.ports.runs import BringsNotifications, RunDoor
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.scheduler.service import SchedulerService
     from tidewheel.services.monitor import Monitor
+    from tidewheel.services.notifications.delivery import DeliveryMeans
+    from tidewheel.services.notifications.notifier import NotifierService
     from tidewheel.services.service import OnReport, Surroundings
     from tidewheel.services.wakeup import Wakeup
+    from tidewheel.services.workflow_state import DefinitionOf
 
 
 @asynccontextmanager
@@ -96,6 +106,7 @@ async def driving(  # noqa: PLR0913 - each by name
     options with which a run is carried on instead of those that it has.
     """
     from tidewheel.core.operator.requests import RunClaim
+    from tidewheel.platforms import read_platforms
     from tidewheel.runners.process.processes import is_process_alive
     from tidewheel.scheduler.handler_socket import handler_socket
     from tidewheel.scheduler.open_run import SchedulerHome, check_given, driver_of
@@ -170,7 +181,7 @@ def build_standby(
     on_report: OnReport | None = None,
     on_batch: OnBatch | None = None,
 ) -> SchedulerService:
-    """Whoever takes over runs of this store."""
+    """Returns the scheduler that takes over runs of this store."""
     from tidewheel.scheduler.service import SchedulerService
 
     def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
@@ -197,7 +208,7 @@ def build_monitor(
     on_report: OnReport | None = None,
     home: Path | None = None,
 ) -> Monitor:
-    """A monitor of this store, which removes files below the home."""
+    """Returns a monitor of this store, which removes files below the home."""
     from tidewheel.services.monitor import Monitor
 
     return Monitor(store, settings, surroundings(on_report), home or home_directory())
@@ -209,4 +220,80 @@ def surroundings(on_report: OnReport | None) -> Surroundings:
 
     return Surroundings(
         clock=SystemClock(), on_report=on_report or tell_nobody, failpoint=this_failpoint()
+    )
+
+
+# ---- services for requests: of the store, or of the server that it stands for ----
+
+
+def run_door(
+    store: TaskStore, home: Path, definition_of: DefinitionOf | None = None
+) -> RunDoor:
+    """Returns the service for runs, of a store or its server; ``home`` holds their files."""
+    from tidewheel.ports.runs import BringsRunDoor
+    from tidewheel.services.run_door import StoreRunDoor
+
+    if isinstance(store, BringsRunDoor):
+        return store.run_door()
+    return StoreRunDoor(cast("Store", store), home, definition_of)
+
+
+def block_door(store: TaskStore, home: Path) -> BlockDoor:
+    """Returns the service for blocks and objects, of a store or of its server."""
+    if isinstance(store, BringsBlockDoor):
+        return store.block_door()
+    from tidewheel.services.blocks.service import BlockService
+
+    # Whoever can open the store runs what is in it, with rights of their own.
+    near = cast("Store", store)
+    return BlockService(near, run_door(store, home), home, code_trusted=True)
+
+
+def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
+    """Returns the registry of a store, or of the server that it stands for."""
+    if isinstance(store, BringsRegistryDoor):
+        return store.registry_door()
+    from tidewheel.services.registry.service import RegistryService
+
+    # Whoever can open the store runs what is in it, with rights of their own.
+    return RegistryService(cast("Store", store), run_door(store, home), code_trusted=True)
+
+
+# ---- notifications: the notifier, and the service that shows and tries rules ----
+
+
+def build_notifier(
+    store: Store, home: Path, smtp: str, on_report: OnReport | None = None
+) -> NotifierService:
+    """Returns the notifier for the rules in this state directory."""
+    from tidewheel.services.notifications.notifier import NotifierService, NotifierSettings
+
+    make_private_directory(home)
+    settings = NotifierSettings(
+        rules=home / RULES_FILE,
+        home=home,
+        process=this_process(),
+        is_alive=is_process_alive,
+        means=notification_means(home, smtp),
+    )
+    return NotifierService(store, settings, surroundings(on_report))
+
+
+def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
+    """Returns the service for rules and messages, of a store or of its server."""
+    from tidewheel.ports.runs import BringsNotifications
+    from tidewheel.services.notifications.admin import NotificationAdmin
+
+    if isinstance(store, BringsNotifications):
+        return store
+    return NotificationAdmin(store, home / RULES_FILE, notification_means(home, smtp))
+
+
+def notification_means(home: Path, smtp: str) -> DeliveryMeans:
+    """Returns the means by which this process sends messages."""
+    from tidewheel.runners.job_environment import inherited_environment
+    from tidewheel.services.notifications.delivery import DeliveryMeans
+
+    return DeliveryMeans(
+        directory=home, smtp=smtp, environment=inherited_environment(os.environ)
     )

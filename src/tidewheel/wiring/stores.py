@@ -1,4 +1,4 @@
-"""Which store stands behind an address, and how it is opened.
+"""Finds the store behind an address, and opens it.
 
 Imports are made when something is asked for: a command that only looks must not load what
 runs jobs.
@@ -6,8 +6,8 @@ runs jobs.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -56,7 +56,7 @@ def _served_url() -> str | None:
 
 
 def is_remote(where: str | StoreSettings | None = None) -> bool:
-    """Whether the store is a server's, to be asked over HTTP."""
+    """Returns whether the store is a server's, to be asked over HTTP."""
     return store_settings(where).url.startswith(SERVERS)
 
 
@@ -72,12 +72,12 @@ def require_database(where: str | StoreSettings | None, role: str) -> None:
 
 
 def is_embedded(where: str | StoreSettings | None = None) -> bool:
-    """Whether the store is a file of this machine, with nobody else to watch over it."""
+    """Returns whether the store is a file of this machine, which nobody else watches over."""
     return store_settings(where).url.startswith("sqlite:")
 
 
 def store_exists(where: str | StoreSettings | None = None) -> bool:
-    """Whether there is anything to look at: opening a file would make it."""
+    """Returns whether there is anything to look at: opening a file would make it."""
     if not is_embedded(where):
         return True
     from tidewheel.store.sqlite_file import file_path
@@ -104,7 +104,7 @@ def require_if_named(where: str | StoreSettings | None = None) -> None:
 
 
 def named_store_to_make(where: str | StoreSettings | None = None) -> str | None:
-    """The file that opening the store would make, if it was named."""
+    """Returns the file that opening the store would make, if it was named."""
     if not (where or store_url()) or store_exists(where):
         return None
     from tidewheel.store.sqlite_file import file_path
@@ -112,25 +112,29 @@ def named_store_to_make(where: str | StoreSettings | None = None) -> str | None:
     return str(file_path(store_settings(where).url))
 
 
-def store_to_read(where: str | None = None) -> str | Store | None:
-    """What is asked by whoever only looks: an empty store where this user has none yet."""
+@contextmanager
+def store_to_read(where: str | None = None) -> Iterator[str | StoreSettings | None]:
+    """Yields the store for a command that only looks: an empty one where this user has none
+    yet, so that looking makes no file."""
     if store_exists(where):
-        return where
+        yield where
+        return
     require_if_named(where)
-    return empty_store()
+    with empty_store() as empty:
+        yield empty
 
 
-def empty_store() -> Store:
-    """One that nobody keeps."""
-    from time import time_ns
+@contextmanager
+def empty_store() -> Iterator[StoreSettings]:
+    """Yields a store with nothing in it, which is gone afterwards."""
+    from tempfile import TemporaryDirectory
 
-    from tests.kit.memory import MemoryStore
-
-    return MemoryStore(lambda: time_ns() / 1e9)
+    with TemporaryDirectory(prefix="tidewheel-") as folder:
+        yield StoreSettings(url=f"sqlite:///{folder}/empty.db", submit=submit_limits())
 
 
 def open_store(where: str | StoreSettings | None = None) -> Store:
-    """The store at an address; without one, that of this user."""
+    """Opens the store at an address; without one, that of this user."""
     settings = store_settings(where)
     match scheme := settings.url.partition(":")[0]:
         case "sqlite":

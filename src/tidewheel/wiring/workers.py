@@ -1,4 +1,4 @@
-"""Which classes a worker is made of: beside its store, or far from it behind a server."""
+"""Builds workers: beside their store, or far from it behind a server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ AroundRunner = Callable[[Runner], Runner]
 
 
 def worker_name() -> str:
-    """What a worker is called unless it was given a name."""
+    """Returns the name of a worker that was given none."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -49,7 +49,7 @@ def usable_cores() -> int:
 
 
 def machine_capacity(labels: Sequence[str] = ()) -> Resources:
-    """What a worker offers unless it is told otherwise; GPUs are not guessed."""
+    """Returns what a worker offers unless it is told otherwise; GPUs are not guessed."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Resources(
         cpu=float(usable_cores()), memory_bytes=memory_bytes, labels=frozenset(labels)
@@ -58,7 +58,7 @@ def machine_capacity(labels: Sequence[str] = ()) -> Resources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fittings:
-    """What a worker may be given besides its settings."""
+    """The things that a worker may be given besides its settings."""
 
     handlers: Handlers | None = None  # None: it runs commands only
     around: AroundRunner | None = None
@@ -202,14 +202,14 @@ def _supply(store: TaskStore, home: Path) -> Supply:
 
 @dataclass(frozen=True, slots=True)
 class _Afar:
-    """What is different where a server stands between a worker and its store."""
+    """The differences where a server stands between a worker and its store."""
 
     ways: ServerWays
     speaking_for: SpeakingFor
 
 
 def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _Afar | None:
-    """None if the store itself is within reach."""
+    """Returns the differences behind a server; None if the store itself is within reach."""
     if not is_remote(where):
         return None
     from tidewheel.runners.job_logs import read_part

@@ -57,14 +57,14 @@ def command(
 
 
 def _say(session: Session, action: str, told: Document) -> None:
-    from tidewheel.cli import block_page
-    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.output import say_json
+    from tidewheel.cli.pages import blocks
 
     if session.as_json:
         say_json(told)
     elif action == "show":
-        block_page.say_block(told)
+        blocks.say_block(told)
     elif action == "abort":
-        block_page.say_aborted(told)
+        blocks.say_aborted(told)
     else:
-        block_page.say_blocks(told)
+        blocks.say_blocks(told)

@@ -9,7 +9,7 @@ import click
 from tidewheel.cli.definitions import Definition, UnknownName, definition_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.config_tree import Tree
+    from tidewheel.cli.pages.settings import Tree
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 EPILOG = """\b
@@ -34,7 +34,7 @@ def command(definition: Definition, *, task: str | None, items: tuple[str, ...])
 
     `completion` is what makes a task complete, as it was written or as the graph implies it.
     """
-    from tidewheel.cli.findings_page import refuse
+    from tidewheel.cli.pages.findings import refuse
     from tidewheel.core.graph.findings import Findings
 
     definition.refuse_python("config")
@@ -55,8 +55,7 @@ def command(definition: Definition, *, task: str | None, items: tuple[str, ...])
 
 
 def _tree(definition: Definition, loaded: LoadedWorkflow) -> Tree:
-    from tidewheel.cli.config_tree import config_tree
-    from tidewheel.cli.sip_tree import sip_tree
+    from tidewheel.cli.pages.settings import config_tree, sip_tree
 
     return sip_tree(definition) if definition.is_sip else config_tree(loaded)
 
@@ -71,8 +70,8 @@ def _only_task(tree: Tree, task: str) -> Tree:
 
 
 def _say_tree(tree: Tree, *, as_json: bool) -> None:
-    from tidewheel.cli.config_tree import tree_lines
-    from tidewheel.cli.printing import safe_lines, say, say_json
+    from tidewheel.cli.output import safe_lines, say, say_json
+    from tidewheel.cli.pages.settings import tree_lines
 
     if as_json:
         say_json({"config": tree})
@@ -81,8 +80,8 @@ def _say_tree(tree: Tree, *, as_json: bool) -> None:
 
 
 def _say_items(tree: Tree, items: tuple[str, ...], *, as_json: bool) -> None:
-    from tidewheel.cli.config_tree import tree_lines
-    from tidewheel.cli.printing import safe_lines, say, say_json
+    from tidewheel.cli.output import safe_lines, say, say_json
+    from tidewheel.cli.pages.settings import tree_lines
 
     found = {item: _find(tree, item) for item in items}
     if as_json:
@@ -95,7 +94,7 @@ def _say_items(tree: Tree, items: tuple[str, ...], *, as_json: bool) -> None:
 
 def _find(tree: Tree, item: str) -> str | Tree:
     """A value or a section; empty for what could be set here and is not."""
-    from tidewheel.cli.config_tree import is_known, path_of
+    from tidewheel.cli.pages.settings import is_known, path_of
 
     path = path_of(item)
     here: str | Tree = tree

@@ -9,8 +9,7 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.door import Document
-    from tidewheel.cli.runs.target import Target
+    from tidewheel.cli.runs.access import Document, Target
 
 EPILOG = """\b
 Examples:
@@ -47,11 +46,11 @@ def command(
 
     Logs are files on the host that ran the job; workers send them to their server.
     """
-    from tidewheel.cli.printing import note, safe, safe_lines, say, say_json
-    from tidewheel.cli.runs.door import look, this_job
+    from tidewheel.cli.output import note, safe, safe_lines, say, say_json
+    from tidewheel.cli.runs.access import look, this_job
 
     if follow and not session.as_json and this_job(session) is None:
-        from tidewheel.cli.runs.logs import follow_log
+        from tidewheel.cli.pages.log import follow_log
 
         follow_log(session, words, lambda target: _arguments(target, wish))
         return 0

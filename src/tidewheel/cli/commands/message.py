@@ -78,7 +78,7 @@ def _check_output(output: str) -> None:
 
 
 def _own_words(words: tuple[str, ...]) -> tuple[str, ...] | None:
-    """What the job says of itself; None if it speaks for another of its run."""
+    """Returns what the job says of itself; None if it speaks for another job of its run."""
     if len(words) <= 1:
         return words
     own = os.environ.get(JOB_RUN, ""), os.environ.get(JOB_NAME, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidewheel.cli.printing import safe, say, say_json
+from tidewheel.cli.output import safe, say, say_json
 from tidewheel.cli.session import Session, session_command
 
 

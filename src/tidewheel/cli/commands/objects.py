@@ -77,14 +77,14 @@ def _fact(text: str) -> tuple[str, str]:
 
 
 def _say(session: Session, action: str, told: Document) -> None:
-    from tidewheel.cli import block_page
-    from tidewheel.cli.printing import safe, say, say_json
-    from tidewheel.cli.registry_page import parts
+    from tidewheel.cli.output import safe, say, say_json
+    from tidewheel.cli.pages import blocks
+    from tidewheel.cli.pages.workflows import parts
 
     if session.as_json:
         say_json(told)
     elif action == "list":
-        block_page.say_objects(told)
+        blocks.say_objects(told)
     else:
         found = [safe(one["name"]) for one in parts(told, "objects")]
         say(f"{', '.join(found)}: {'there' if action == 'post' else 'gone'}")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 HEADERS = ("QUEUE", "STATE", "WAITING", "READY", "RUNNING", "OLDEST", "LEASE", "SETTINGS")
 
 
-class Options(TypedDict):
-    """What was asked to change; None or nothing leaves it as it is."""
+class QueueOptions(TypedDict):
+    """The settings to change; None or nothing leaves one as it is."""
 
     paused: bool | None
     aging: bool | None
@@ -65,7 +65,7 @@ class Options(TypedDict):
     "--rate", type=RATE, multiple=True, help="How many may start in a time: 10/1s, KEY=10/1m."
 )
 @click.option("--no-limits", is_flag=True, default=None, help="Remove all limits first.")
-def command(session: Session, name: str | None, **options: Unpack[Options]) -> int:
+def command(session: Session, name: str | None, **options: Unpack[QueueOptions]) -> int:
     """List queues with how many tasks wait in each; with NAME and options, change a queue."""
     changing = any(value not in (None, ()) for value in options.values())
     if changing and name is None:
@@ -84,7 +84,7 @@ def command(session: Session, name: str | None, **options: Unpack[Options]) -> i
 
 
 async def _apply(
-    client: AsyncClient, name: str | None, options: Options | None
+    client: AsyncClient, name: str | None, options: QueueOptions | None
 ) -> Sequence[QueueView]:
     if name is None:
         return await client.queues()
@@ -97,7 +97,7 @@ async def _apply(
     return [await client.queue(name)]
 
 
-def _changes(stored: tuple[Limit, ...], options: Options) -> QueueChanges:
+def _changes(stored: tuple[Limit, ...], options: QueueOptions) -> QueueChanges:
     changes: QueueChanges = {}
     if options["aging"] is not None:
         changes["aging"] = options["aging"]

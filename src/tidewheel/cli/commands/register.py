@@ -41,8 +41,8 @@ def command(
     nothing; other content under the same name and version is refused. A definition that cannot
     run as it is can still be registered; you are told what would have to change.
     """
-    from tidewheel.cli.printing import note, say_json
-    from tidewheel.cli.registry_page import say_registered, tell_refusal
+    from tidewheel.cli.output import note, say_json
+    from tidewheel.cli.pages.workflows import say_registered, tell_refusal
     from tidewheel.core.graph.findings import InvalidDefinition
 
     try:

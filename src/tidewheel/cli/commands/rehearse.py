@@ -41,7 +41,7 @@ seconds if it says nothing. A name may also be that of a family.
 
 
 class _Wishes(NamedTuple):
-    """What is to be made of the rehearsal."""
+    """The outputs that were asked for."""
 
     timeline: bool
     svg: Path | None
@@ -205,7 +205,7 @@ def _assumptions(
 def _learnt(
     definition: Definition, loaded: LoadedWorkflow, where: str | None
 ) -> dict[str, float]:
-    """From earlier runs; none where there is no store yet, which is not made for this."""
+    """Returns lengths of earlier runs; none where there is no store yet, which is not made."""
     import asyncio
 
     from tidewheel.cli.output import note, plural
@@ -213,11 +213,15 @@ def _learnt(
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.history import learnt_lengths
     from tidewheel.wiring.services import run_door
-    from tidewheel.wiring.stores import opened_store, store_exists, store_to_read
+    from tidewheel.wiring.stores import (
+        opened_store,
+        require_if_named,
+        store_exists,
+    )
 
     assert loaded.workflow is not None
     if not store_exists(where):
-        store_to_read(where)  # one that was named should be there
+        require_if_named(where)  # one that was named should be there
         return {}
     workflow, folder = loaded.workflow.name, str(definition.path.resolve())
 
@@ -258,7 +262,7 @@ def _failure(loaded: LoadedWorkflow, text: str) -> Failure:
 
 @contextmanager
 def _news(graph: Graph) -> Iterator[Callable[[Progress], None]]:
-    """How far it is, on one line of a terminal that is wiped at the end."""
+    """Shows how far it is, on one line of a terminal that is wiped at the end."""
     is_shown = sys.stderr.isatty()
 
     def show(progress: Progress) -> None:
@@ -276,19 +280,19 @@ def _news(graph: Graph) -> Iterator[Callable[[Progress], None]]:
 
 def _show(rehearsal: Rehearsal, wished: _Wishes, real_seconds: float, *, as_json: bool) -> None:
     from tidewheel.cli.output import say, say_json
-    from tidewheel.cli.pages import rehearsal
+    from tidewheel.cli.pages import rehearsal as rehearsal_page
 
     if wished.trigger_log is not None:
         _write(wished.trigger_log, rehearsal.trigger_lines())
     if wished.svg is not None:
-        _write(wished.svg, rehearsal.svg_lines(rehearsal))
+        _write(wished.svg, rehearsal_page.svg_lines(rehearsal))
     if as_json:
-        say_json(rehearsal.document(rehearsal, real_seconds))
+        say_json(rehearsal_page.document(rehearsal, real_seconds))
         return
-    rehearsal.say_summary(rehearsal, real_seconds)
+    rehearsal_page.say_summary(rehearsal, real_seconds)
     if wished.timeline:
         say()
-        for line in rehearsal.timeline(rehearsal):
+        for line in rehearsal_page.timeline(rehearsal):
             say(line)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from tidewheel.cli.capacity_options import offering_options
 from tidewheel.cli.definitions import Definition, definition_command
-from tidewheel.cli.offering import offering_options
 from tidewheel.cli.parameters import DURATION
 from tidewheel.core.operator.end_reasons import UNDONE_KINDS
 
@@ -130,6 +130,6 @@ def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - cl
     request or the definition was wrong, 4 if it was stopped before its end, 130 after Ctrl-C,
     143 after SIGTERM (docs/exit_codes.md).
     """
-    from tidewheel.cli.runs.running import run_definition
+    from tidewheel.cli.runs.local import run_definition
 
     return run_definition(definition, options)

@@ -69,7 +69,7 @@ def command(
 
 
 class _Goes(NamedTuple):
-    """What is deleted with a run."""
+    """The files and rows that are deleted with a run."""
 
     run: str
     tasks: int

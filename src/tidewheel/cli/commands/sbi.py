@@ -37,7 +37,7 @@ def command(session: Session, action: str, what: str, limit: int) -> int:
     again changes nothing. Each block is a run of a registered workflow, which any scheduler
     takes up: tidewheel up, or tidewheel scheduler. FILE may be - for standard input.
     """
-    from tidewheel.cli.registry_page import tell_refusal
+    from tidewheel.cli.pages.workflows import tell_refusal
     from tidewheel.core.graph.findings import InvalidDefinition
 
     if action != "list" and not what:
@@ -69,7 +69,8 @@ def _submit(session: Session, what: str) -> Document:
         return await client.blocks.submit_text(name, content)
 
     if not store_exists(session.store):
-        ask_client(empty_store(), submit)
+        with empty_store() as where:
+            ask_client(where, submit)
     return session.ask_or_make(submit)
 
 
@@ -88,14 +89,14 @@ def _content(name: str) -> bytes:
 
 
 def _say(session: Session, action: str, told: Document) -> None:
-    from tidewheel.cli import block_page
-    from tidewheel.cli.printing import say_json
+    from tidewheel.cli.output import say_json
+    from tidewheel.cli.pages import blocks
 
     if session.as_json:
         say_json(told)
     elif action == "submit":
-        block_page.say_submitted(told)
+        blocks.say_submitted(told)
     elif action == "show":
-        block_page.say_sbi(told)
+        blocks.say_sbi(told)
     else:
-        block_page.say_sbis(told)
+        blocks.say_sbis(told)

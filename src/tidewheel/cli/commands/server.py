@@ -19,8 +19,8 @@ Examples:
 """
 
 
-class Options(ListeningOptions):
-    """What a server does besides listening."""
+class ServerOptions(ListeningOptions):
+    """The options of a server besides those of listening."""
 
     no_monitor: bool
     wait_for_store: float | None
@@ -34,7 +34,7 @@ class Options(ListeningOptions):
     type=DURATION,
     help="Give up if the store is down for this long. [default: never]",
 )
-def command(session: Session, **options: Unpack[Options]) -> int:
+def command(session: Session, **options: Unpack[ServerOptions]) -> int:
     """Answer requests over HTTP: tasks, queues, workers, runs, events; see docs/server.md.
 
     It listens on this machine only. To listen elsewhere it needs a token in the store, and

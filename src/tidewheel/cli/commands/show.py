@@ -26,12 +26,11 @@ def command(session: Session, words: tuple[str, ...], *, history: bool) -> int:
     With ids: tasks with their prerequisites, outputs, flows and submissions. Nothing of it
     needs a running scheduler.
     """
-    from tidewheel.cli.printing import say, say_json
-    from tidewheel.cli.runs.door import look
-    from tidewheel.cli.runs.history_page import say_history
-    from tidewheel.cli.runs.show_page import say_run
-    from tidewheel.cli.runs.task_page import say_task
-    from tidewheel.cli.runs.words import documents
+    from tidewheel.cli.output import say, say_json
+    from tidewheel.cli.pages.format import documents
+    from tidewheel.cli.pages.run import say_history, say_run
+    from tidewheel.cli.pages.task import say_task
+    from tidewheel.cli.runs.access import look
 
     name = "history" if history else "show"
     page = look(session, name, words, lambda target: {"ids": list(target.rest)})

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from tidewheel.cli.commands import submit
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
+from tidewheel.client.write_api import new_id
+from tidewheel.errors import BadSetting
+from tidewheel.exact_json import decode
 
 if TYPE_CHECKING:
     from tidewheel.api.tasks import Task
@@ -109,7 +112,7 @@ def command(
     """
     if file is not None:
         _refuse_beside_file(argv, options)
-        fields = submit.read_tasks(file, str(options["queue"]))
+        fields = read_tasks(file, str(options["queue"]))
         return session.ask_or_make(
             lambda client: _submit_many(client, session, fields, atomic, wait)
         )
@@ -129,7 +132,7 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
         if value is not None and value != ()
     }
     if "spec" in given:
-        given["spec_text"] = submit.read_spec(given.pop("spec"))
+        given["spec_text"] = read_spec(given.pop("spec"))
     if "compose" in given:
         given["compose"] = _read_compose(str(given["compose"]))
     given["needs"] = [list(need) if need[1] else need[0] for need in given.get("needs", ())]
@@ -193,7 +196,7 @@ async def _submit_one(
 async def _submit_many(
     client: AsyncClient, session: Session, tasks: list[dict[str, Any]], atomic: bool, wait: bool
 ) -> int:
-    lines = submit.lines_of(tasks)
+    lines = lines_of(tasks)
     batch = await client.submit_many(tasks, atomic=atomic)
     refused = len(batch.failed) + len(batch.invalid)
     if session.as_json:
@@ -223,7 +226,7 @@ def _say_batch(batch: Batch, lines: dict[str, int]) -> None:
 
 
 async def _explain(client: AsyncClient, ids: list[Any], *, created: bool) -> None:
-    """What happens next, for somebody who looks."""
+    """Tells a person what happens next."""
     task = await client.get(ids[0])
     if not created:
         note(f"this task was there already; it is {task.status}")
@@ -251,8 +254,47 @@ def _exit_status(tasks: list[Task]) -> int:
     return ExitCode.DONE if succeeded else ExitCode.FAILED
 
 
+# ---- Tasks and specs that come from files or standard input. ----
+
+LINE = "line of the file"
+LINE_ACCEPTED = 'a JSON object, such as {"command": "echo hello"}'
+
+
+def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
+    """One task per line; empty lines are skipped, a bad one is named by its number."""
+    tasks = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            fields = decode(line)
+        except ValueError as error:
+            raise BadSetting(
+                f"line {number}", line.strip()[:80], f"{LINE_ACCEPTED} ({error})"
+            ) from None
+        if not isinstance(fields, dict):
+            raise BadSetting(f"line {number}", line.strip()[:80], LINE_ACCEPTED)
+        # Named here, so that a refusal can be traced to its line.
+        tasks.append({"queue": queue, "id": new_id(), **fields, LINE: number})
+    return tasks
+
+
+def lines_of(tasks: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """The line of each id, taken off the tasks; of an id that comes twice the last counts."""
+    return {str(task["id"]): task.pop(LINE) for task in tasks}
+
+
+def read_spec(given: str) -> str:
+    """The JSON text of a spec: itself, a file's (@FILE), or standard input's (-)."""
+    if given == "-":
+        return sys.stdin.read()
+    if given.startswith("@"):
+        return Path(given[1:]).read_text(encoding="utf-8")
+    return given
+
+
 def _batch(batch: Batch, lines: Mapping[str, int]) -> dict[str, object]:
-    """What became of many tasks; the refused ones with their line in the file."""
+    """Returns what became of many tasks; the refused ones with their line in the file."""
     return {
         "inserted": list(batch.inserted),
         "present": list(batch.present),
@@ -262,7 +304,7 @@ def _batch(batch: Batch, lines: Mapping[str, int]) -> dict[str, object]:
 
 
 def _refusal(one: Submitted, lines: Mapping[str, int]) -> dict[str, object]:
-    """Why a task was not stored."""
+    """Returns why a task was not stored."""
     assert one.refused is not None
     return {
         "line": lines.get(one.id),

@@ -135,7 +135,7 @@ async def foreign_document(
 
 
 def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
-    """What fits a line."""
+    """Returns the columns that fit on a line."""
     return [
         (
             task.id,
@@ -157,7 +157,7 @@ def status_cell(task: Task) -> Cell:
 
 
 def work_text(task: Task) -> str:
-    """What it does, in one line that is not too long."""
+    """Returns what a task does, in one line that is not too long."""
     text = (
         task.command or (f"{task.handler}()" if task.handler else task.spec_text) or "(nothing)"
     )

@@ -29,8 +29,8 @@ Examples:
 """
 
 
-class Options(TypedDict):
-    """What a new token allows."""
+class TokenOptions(TypedDict):
+    """The options of a new token: what it allows."""
 
     scope: tuple[str, ...]
     queue: tuple[str, ...]
@@ -60,7 +60,9 @@ class Options(TypedDict):
     help="Only for these workflows, and the queues of their runs.",
 )
 @click.option("--lasts", type=DURATION, help="How long it is good. [default: until revoked]")
-def command(session: Session, action: str, name: str | None, **options: Unpack[Options]) -> int:
+def command(
+    session: Session, action: str, name: str | None, **options: Unpack[TokenOptions]
+) -> int:
     """Create a token called NAME, list tokens, or revoke one by its number.
 
     The token is printed once; the store keeps a hash of it. `link` prints an address that logs
@@ -78,7 +80,7 @@ def command(session: Session, action: str, name: str | None, **options: Unpack[O
 _WANTED = {"create": "NAME --scope SCOPE", "revoke": "NUMBER"}
 
 
-def _create(session: Session, name: str, options: Options) -> int:
+def _create(session: Session, name: str, options: TokenOptions) -> int:
     from tidewheel.client.tokens import make_token
 
     if not options["scope"]:

@@ -32,10 +32,9 @@ def command(
     POINT shows all of its tasks, even those that are yet to come. A name or glob finds tasks at
     any point.
     """
-    from tidewheel.cli.printing import say_json
-    from tidewheel.cli.runs.door import Document, look
-    from tidewheel.cli.runs.target import Target
-    from tidewheel.cli.runs.tree_page import say_tree
+    from tidewheel.cli.output import say_json
+    from tidewheel.cli.pages.run import say_tree
+    from tidewheel.cli.runs.access import Document, Target, look
 
     def arguments(target: Target) -> Document:
         if target.rest and window is not None:

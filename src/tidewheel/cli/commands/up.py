@@ -6,7 +6,7 @@ from typing import Unpack
 
 import click
 
-from tidewheel.cli.offering import offering_options
+from tidewheel.cli.capacity_options import offering_options
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.server_options import ListeningOptions, listening_options, server_settings
 from tidewheel.cli.session import Session, session_command
@@ -21,8 +21,8 @@ Examples:
 STOPPING = ("leave", "drain", "yield")
 
 
-class Options(ListeningOptions):
-    """What works beside the server."""
+class UpOptions(ListeningOptions):
+    """The options of what works beside the server."""
 
     queues: tuple[str, ...]
     slots: int | None
@@ -74,7 +74,7 @@ class Options(ListeningOptions):
     type=DURATION,
     help="Give up if the store is down for this long. [default: never]",
 )
-def command(session: Session, **options: Unpack[Options]) -> int:
+def command(session: Session, **options: Unpack[UpOptions]) -> int:
     """Run a server, a scheduler, a monitor and a worker on this machine, for everything in the
     store: tasks of the queue `default`, and runs that nobody else drives.
 
@@ -83,6 +83,6 @@ def command(session: Session, **options: Unpack[Options]) -> int:
     it, a second one at once. Jobs run on meanwhile, and the next start goes on with them, even
     after a kill -9.
     """
-    from tidewheel.cli.up_role import run_up
+    from tidewheel.cli.roles import run_up
 
     return run_up(session, server_settings(options), options)

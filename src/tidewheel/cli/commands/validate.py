@@ -33,8 +33,8 @@ def command(definition: Definition, *, strict: bool) -> int:
     Python file or a SIP definition (.yaml, .yml, .json, each also with .j2). For a SIP
     definition you also learn whether it can be registered and run. Exit 2 if there is an error.
     """
-    from tidewheel.cli.findings_page import check_places_here, judged, show_findings
-    from tidewheel.cli.printing import say, say_json
+    from tidewheel.cli.output import say, say_json
+    from tidewheel.cli.pages.findings import check_places_here, judged, show_findings
     from tidewheel.core.graph.findings import Findings, Severity, finding_document
 
     findings = Findings()
@@ -66,7 +66,7 @@ def command(definition: Definition, *, strict: bool) -> int:
 
 
 def _verdict(size: Mapping[str, int], findings: Sequence[Finding], *, valid: bool) -> str:
-    from tidewheel.cli.findings_page import COLOURS, counted
+    from tidewheel.cli.pages.findings import COLOURS, counted
     from tidewheel.cli.palette import PALETTE
     from tidewheel.core.graph.findings import Severity
     from tidewheel.core.queue.status import Status
@@ -86,7 +86,7 @@ def _count(number: int, many: str) -> str:
 
 
 def counts(loaded: LoadedWorkflow) -> dict[str, int]:
-    """How large the workflow is."""
+    """Returns how large the workflow is."""
     graph, workflow = loaded.graph, loaded.workflow
     if graph is None or workflow is None:
         return {"tasks": 0, "families": 0, "recurrences": 0, "edges": 0}

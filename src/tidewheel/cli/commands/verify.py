@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
-from tidewheel.cli.printing import say, say_json, say_table
+from tidewheel.cli.output import say, say_json, say_table
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:

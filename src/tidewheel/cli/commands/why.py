@@ -17,10 +17,9 @@ Examples:
 @click.argument("words", nargs=-1, metavar="[RUN] ID...")
 def command(session: Session, words: tuple[str, ...]) -> int:
     """Say why tasks do not run: each reason, whether it passes by itself, what would help."""
-    from tidewheel.cli.printing import say_json
-    from tidewheel.cli.runs.door import Document, look
-    from tidewheel.cli.runs.reason_lines import say_why
-    from tidewheel.cli.runs.target import Target
+    from tidewheel.cli.output import say_json
+    from tidewheel.cli.pages.run import say_why
+    from tidewheel.cli.runs.access import Document, Target, look
 
     def arguments(target: Target) -> Document:
         if not target.rest:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tidewheel.cli.offering import offering_options
+from tidewheel.cli.capacity_options import offering_options
 from tidewheel.cli.parameters import DURATION, JOB_LIMIT
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT

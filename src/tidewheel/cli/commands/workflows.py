@@ -74,7 +74,7 @@ def command(
 
 
 def _given(texts: tuple[str, ...], file: Path | None) -> dict[str, object] | None:
-    """None: no request, which lacks nothing."""
+    """Returns the parameters given; None: no request, which lacks nothing."""
     if not texts and file is None:
         return None
     from tidewheel.formats.sip.parameters import read_parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tidewheel.cli.cylc.speaking import message
+from tidewheel.cli.cylc.message import message
 
 
 def main(arguments: list[str]) -> int:

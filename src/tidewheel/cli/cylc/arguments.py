@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getopt
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ class Option(NamedTuple):
         return next(name[2:] for name in self.names if name.startswith("--"))
 
 
-class Said:
-    """What was said: words, and the values of options in their order."""
+class Arguments:
+    """The words of a call, and the values of its options in their order."""
 
     __slots__ = ("options", "words")
 
@@ -69,7 +70,7 @@ _IDLE = (
 )
 
 
-def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str]) -> Said:
+def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str]) -> Arguments:
     """Refused with the options that there are, if one is not known."""
     own = list(options)
     taken = {name for one in own for name in one.names}
@@ -99,4 +100,36 @@ def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str
     said: dict[str, list[str]] = {}
     for name, value in found:
         said.setdefault(by_name[name], []).append(value)
-    return Said(words, said)
+    return Arguments(words, said)
+
+
+# ---- Ids as Cylc's users write them. ----
+
+_USER = re.compile(r"\A~[^/]*/")
+
+
+class Ids(NamedTuple):
+    """A workflow, "" for the one of this job, and what is meant within it."""
+
+    workflow: str
+    within: tuple[str, ...]
+
+
+def read_ids(verb: str, words: Sequence[str]) -> Ids:
+    """One workflow; more than one is refused."""
+    workflows: dict[str, None] = {}
+    within: list[str] = []
+    for number, word in enumerate(words):
+        before, slashes, rest = _USER.sub("", word, count=1).partition("//")
+        if not slashes and number and workflows:
+            within.append(before)  # as before Cylc 8: the tasks follow their workflow
+            continue
+        if before:
+            workflows[before.rstrip("/")] = None
+        if rest:
+            within.append(rest.rstrip("/"))
+    if len(workflows) > 1:
+        raise BadUsage(
+            f"cylc {verb}: {' and '.join(workflows)} are two workflows; name one at a time"
+        )
+    return Ids(next(iter(workflows), ""), tuple(within))

@@ -1,38 +1,30 @@
-"""Calls of Cylc that ask something of a run, each as the one command that it means here."""
+"""Reads calls of Cylc that ask something of a run, each as the one command that it means here.
+
+The calls and their options are rows of `cli/verbs.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, flag, read_ids, takes
-from tidewheel.cli.cylc.commands import read_settings_file
-from tidewheel.core.operator.verbs import (
-    Broadcast,
-    Command,
-    ExtTrigger,
-    Hold,
-    Kill,
-    Pause,
-    Poll,
-    Release,
-    Reload,
-    Remove,
-    Resume,
-    Set,
-    Stop,
-    Trigger,
-)
-
-_FLOW = takes("--flow")
-_WAIT = flag("--wait")
+from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, read_ids
+from tidewheel.cli.verbs import ROWS, CylcCall, Verb
+from tidewheel.core.operator.verbs import VERBS as COMMANDS
+from tidewheel.core.operator.verbs import Broadcast, Command, ExtTrigger, Stop
 
 
 class CylcVerb(NamedTuple):
-    """Which options it has, and the command that is meant; None: there is nothing to do."""
+    """A verb of Cylc: its options, and how its words are read as a run and a command."""
 
     options: tuple[Option, ...]
     command: Callable[[Arguments], tuple[str, Command]]
+    is_queued: bool = False
 
 
 def _ids(verb: str, said: Arguments) -> Ids:
@@ -42,69 +34,36 @@ def _ids(verb: str, said: Arguments) -> Ids:
     return ids
 
 
-def _flow(said: Arguments) -> str:
-    return ",".join(said.parts("flow"))
+def _command_of(verb: Verb, call: CylcCall, said: Arguments) -> tuple[str, Command]:
+    """Fills the fields of the command from the options that the verb has here as well."""
+    name, kind = call.name or verb.name, COMMANDS[verb.name]
+    types = {one.name: str(one.type) for one in fields(kind)}
+    given = dict(call.always)
+    replaces_ids = False
+    for option in map(_option, call.options):
+        meant = [one for one in verb.options if {*one.names} & {*option.names}]
+        if meant and option.key in said:
+            given[meant[0].field] = _value(said, option, meant[0].field, types, call)
+            replaces_ids = replaces_ids or meant[0].replaces_ids
+    if "ids" not in types or replaces_ids:
+        return read_ids(name, said.words).workflow, kind(**given)  # type: ignore[arg-type]
+    ids = _ids(name, said)
+    return ids.workflow, kind(ids=ids.within, **given)  # type: ignore[call-arg, arg-type]
 
 
-def _trigger(said: Arguments) -> tuple[str, Command]:
-    ids = _ids("trigger", said)
-    return ids.workflow, Trigger(
-        ids=ids.within, flow=_flow(said), wait="wait" in said, on_resume="on-resume" in said
-    )
+def _value(
+    said: Arguments, option: Option, field: str, types: Mapping[str, str], call: CylcCall
+) -> object:
+    if not option.takes:
+        return True
+    if types[field].startswith("tuple"):
+        return tuple(one for one in said.parts(option.key) if one not in call.idle_values)
+    # Flows may be given one by one.
+    return ",".join(said.parts(option.key)) if field == "flow" else said.last(option.key)
 
 
-def _set(said: Arguments) -> tuple[str, Command]:
-    ids = _ids("set", said)
-    return ids.workflow, Set(
-        ids=ids.within,
-        # What is required is what is set if nothing is named.
-        outputs=tuple(one for one in said.parts("out") if one != "required"),
-        prerequisites=said.parts("pre"),
-        flow=_flow(said),
-        wait="wait" in said,
-    )
-
-
-def _remove(said: Arguments) -> tuple[str, Command]:
-    ids = _ids("remove", said)
-    # In Cylc a removed task that is active is killed.
-    return ids.workflow, Remove(ids=ids.within, flow=_flow(said), kill=True)
-
-
-def _hold(said: Arguments) -> tuple[str, Command]:
-    if "after" in said:
-        return read_ids("hold", said.words).workflow, Hold(after=said.last("after"))
-    ids = _ids("hold", said)
-    return ids.workflow, Hold(ids=ids.within)
-
-
-def _release(said: Arguments) -> tuple[str, Command]:
-    if "all" in said:
-        return read_ids("release", said.words).workflow, Release(everything=True)
-    ids = _ids("release", said)
-    return ids.workflow, Release(ids=ids.within)
-
-
-def _kill(said: Arguments) -> tuple[str, Command]:
-    ids = _ids("kill", said)
-    return ids.workflow, Kill(ids=ids.within)
-
-
-def _poll(said: Arguments) -> tuple[str, Command]:
-    ids = _ids("poll", said)
-    return ids.workflow, Poll(ids=ids.within)
-
-
-def _pause(said: Arguments) -> tuple[str, Command]:
-    return read_ids("pause", said.words).workflow, Pause()
-
-
-def _play(said: Arguments) -> tuple[str, Command]:
-    return read_ids("play", said.words).workflow, Resume()
-
-
-def _reload(said: Arguments) -> tuple[str, Command]:
-    return read_ids("reload", said.words).workflow, Reload()
+def _option(text: str) -> Option:
+    return Option(tuple(text.removesuffix("=").split()), takes=text.endswith("="))
 
 
 def _stop(said: Arguments) -> tuple[str, Command]:
@@ -156,54 +115,63 @@ def _ext_trigger(said: Arguments) -> tuple[str, Command]:
     return workflow, ExtTrigger(message=message, trigger_id="".join(trigger_id))
 
 
-VERBS: dict[str, CylcVerb] = {
-    "trigger": CylcVerb((_FLOW, _WAIT, takes("--meta"), flag("--on-resume")), _trigger),
-    "set": CylcVerb(
-        (
-            takes("-o", "--out", "--output"),
-            takes("-p", "--pre", "--prerequisite"),
-            _FLOW,
-            _WAIT,
-            takes("--meta"),
-        ),
-        _set,
-    ),
-    "remove": CylcVerb((_FLOW, flag("--no-spawn")), _remove),
-    "hold": CylcVerb((takes("--after"),), _hold),
-    "release": CylcVerb((flag("--all"),), _release),
-    "kill": CylcVerb((), _kill),
-    "poll": CylcVerb((), _poll),
-    "pause": CylcVerb((), _pause),
-    "play": CylcVerb((flag("--no-detach"),), _play),
-    "reload": CylcVerb((flag("-g", "--global"),), _reload),
-    "stop": CylcVerb(
-        (
-            flag("-k", "--kill"),
-            flag("-n", "--now"),
-            takes("--flow"),
-            takes("-w", "--wall-clock"),
-            takes("--max-polls"),
-            takes("--interval"),
-        ),
-        _stop,
-    ),
-    "broadcast": CylcVerb(
-        (
-            takes("-p", "--point"),
-            takes("-n", "--namespace"),
-            takes("-s", "--set"),
-            takes("-F", "--set-file", "--file"),
-            takes("-c", "--cancel"),
-            takes("-G", "--cancel-file"),
-            flag("-C", "--clear"),
-            takes("-e", "--expire"),
-            flag("-d", "--display"),
-            takes("-k", "--display-task"),
-            flag("-b", "--box"),
-            flag("-r", "--raw"),
-            takes("--format"),
-        ),
-        _broadcast,
-    ),
-    "ext-trigger": CylcVerb((takes("--max-tries"), takes("--retry-interval")), _ext_trigger),
+# Verbs whose words mean more than their options say.
+_READERS: dict[str, Callable[[Arguments], tuple[str, Command]]] = {
+    "stop": _stop,
+    "broadcast": _broadcast,
+    "ext-trigger": _ext_trigger,
 }
+
+
+def _verb(verb: Verb, call: CylcCall) -> CylcVerb:
+    read = _READERS.get(verb.name) or partial(_command_of, verb, call)
+    return CylcVerb(tuple(map(_option, call.options)), read, call.is_queued)
+
+
+_CALLS = [(verb, verb.cylc) for verb in ROWS if verb.cylc is not None]
+VERBS = {call.name or verb.name: _verb(verb, call) for verb, call in _CALLS}
+ALIASES = {alias: call.name or verb.name for verb, call in _CALLS for alias in call.aliases}
+
+
+# ---- `cylc broadcast --set-file FILE`: sections and items as in flow.cylc ----
+
+_SECTION = re.compile(r"(\[+)\s*([^\[\]]+?)\s*\]+")
+_LONG = ('"""', "'''")
+
+
+def read_settings_file(path: str) -> list[str]:
+    """Each item as `[SECTION]ITEM=VALUE`; `-` is standard input."""
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
+    except OSError as error:
+        raise BadUsage(f"cylc broadcast: {path}: {error.strerror}") from None
+    return list(_settings(text.splitlines()))
+
+
+def _settings(lines: list[str]) -> Iterator[str]:
+    sections: list[str] = []
+    rest = iter(lines)
+    for line in rest:
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        section = _SECTION.fullmatch(stripped)
+        if section is not None:
+            sections = [*sections[: len(section[1]) - 1], section[2]]
+            continue
+        item, equals, value = stripped.partition("=")
+        if not equals:
+            yield "".join(f"[{one}]" for one in sections) + item.strip()
+            continue
+        value = value.strip()
+        quotes = value[:3]
+        if quotes in _LONG and value.count(quotes) == 1:
+            value = "\n".join([value, *_until(rest, quotes)])
+        yield "".join(f"[{one}]" for one in sections) + f"{item.strip()}={value}"
+
+
+def _until(lines: Iterator[str], quotes: str) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if quotes in line:
+            return

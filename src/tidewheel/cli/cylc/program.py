@@ -17,24 +17,15 @@ FAILED, USAGE = 1, 2
 VERSION = "8.5.4"  # of Cylc: what these calls mean is what they mean there
 
 ALIASES = {
-    "bcast": "broadcast",
     "cyclepoint": "cycle-point",
     "cycletime": "cycle-point",
     "datetime": "cycle-point",
-    "external-trigger": "ext-trigger",
     "get-cylc-version": "get-workflow-version",
     "log": "cat-log",
-    "resume": "play",
-    "shutdown": "stop",
     "suite-state": "workflow-state",
     "task-message": "message",
-    "unhold": "release",
-    "unpause": "play",
 }
 OTHERS = ("cycle-point", "get-workflow-version", "message", "version", "workflow-state")
-# As in Cylc these are done when they are queued: what the run then declines it says in its log,
-# and a script goes on while what it has asked for begins.
-_QUEUED = ("trigger", "set", "remove", "hold", "release", "kill", "poll")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     except BadUsage as bad:
         return _complain(str(bad), USAGE)
     except Refused as refused:
-        declined = refused.code == "declined" and verb in _QUEUED
+        declined = refused.code == "declined" and _is_queued(verb)
         return _complain(f"cylc {verb}: {refused}", 0 if declined else FAILED)
     except TidewheelError as error:
         return _complain(f"cylc {verb}: {error}", FAILED)
@@ -58,15 +49,17 @@ def main(arguments: Sequence[str]) -> int:
 
 def _verbs() -> list[str]:
     from tidewheel.cli.cylc.commands import VERBS
-    from tidewheel.cli.cylc.looks import LOOKS
+    from tidewheel.cli.cylc.inspect import LOOKS
 
     return sorted({*VERBS, *LOOKS, *OTHERS})
 
 
 def _verb(word: str) -> str:
     """Aliases, and beginnings of verbs that could be no other."""
+    from tidewheel.cli.cylc import commands
+
     verbs = _verbs()
-    word = ALIASES.get(word, word)
+    word = (ALIASES | commands.ALIASES).get(word, word)
     if word in verbs:
         return word
     meant = [one for one in verbs if one.startswith(word)]
@@ -76,32 +69,38 @@ def _verb(word: str) -> str:
     raise BadUsage(f"cylc {word}: there is no such command inside a job; there is {could}")
 
 
+def _is_queued(verb: str) -> bool:
+    from tidewheel.cli.cylc.commands import VERBS
+
+    return verb in VERBS and VERBS[verb].is_queued
+
+
 def _do(verb: str, arguments: Sequence[str]) -> int:
     from tidewheel.cli.cylc.commands import VERBS
-    from tidewheel.cli.cylc.looks import LOOKS
+    from tidewheel.cli.cylc.inspect import LOOKS
 
     if verb in VERBS:
         return _command(verb, arguments)
     if verb in LOOKS:
         return _print(LOOKS[verb].text(read_arguments(verb, LOOKS[verb].options, arguments)))
     if verb == "workflow-state":
-        from tidewheel.cli.cylc import states
+        from tidewheel.cli.cylc import inspect
 
-        lines, status = states.workflow_state(
-            read_arguments(verb, states.OPTIONS, _signed(arguments))
+        lines, status = inspect.workflow_state(
+            read_arguments(verb, inspect.OPTIONS, _signed(arguments))
         )
         _print("\n".join(lines))
         return status
     if verb == "cycle-point":
-        from tidewheel.cli.cylc import points
+        from tidewheel.cli.cylc import cycle_point
 
-        text, status = points.cycle_point(
-            read_arguments(verb, points.OPTIONS, _signed(arguments))
+        text, status = cycle_point.cycle_point(
+            read_arguments(verb, cycle_point.OPTIONS, _signed(arguments))
         )
         _print(text)
         return status
     if verb == "message":
-        from tidewheel.cli.cylc.speaking import message
+        from tidewheel.cli.cylc.message import message
 
         return message(arguments)
     read_arguments(verb, (flag("--long"),), arguments)
@@ -109,20 +108,20 @@ def _do(verb: str, arguments: Sequence[str]) -> int:
 
 
 def _command(verb: str, arguments: Sequence[str]) -> int:
-    from tidewheel.cli.cylc.asking import give
+    from tidewheel.cli.cylc.client import give
     from tidewheel.cli.cylc.commands import VERBS
-    from tidewheel.cli.cylc.looks import display_broadcasts
+    from tidewheel.cli.cylc.inspect import display_broadcasts
 
     said = read_arguments(verb, VERBS[verb].options, arguments)
     if verb == "broadcast" and ("display" in said or "display-task" in said):
         return _print(display_broadcasts(said))
     workflow, command = VERBS[verb].command(said)
-    answer = give(workflow, command, wait=verb not in _QUEUED)
+    answer = give(workflow, command, wait=not VERBS[verb].is_queued)
     return _tell_broadcast(answer) if verb == "broadcast" else 0
 
 
 def _tell_broadcast(answer: dict[str, Any]) -> int:
-    """What was set, what was taken back; to take back what is not there is a failure."""
+    """Prints what was set and taken back; to take back what is not there is a failure."""
     rows = sorted(answer["broadcasts"], key=lambda row: (row["point"], row["namespace"]))
     for sign, title, field in (("+", "set", "value"), ("-", "cancelled", "was")):
         found = [row for row in rows if (row["value"] is None) == (sign == "-")]

@@ -1,9 +1,9 @@
 """The terminal interface at work: keys, news and answers come, the screen follows.
 
 Theory of operation. There is one state; whatever happens makes another of it and paints it.
-What a key wishes from the store or the server is an errand, done beside, so that the screen
-never waits; each ends in a state, too. Nothing is done to a run before it was shown what would
-happen and somebody said yes.
+What a key wishes from the store or the server is done in the background, so that the screen
+never waits; each such task ends in a state, too. Nothing is done to a run before it was shown
+what would happen and somebody said yes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.runs.words import Document
-from tidewheel.cli.tui.controls import ListRuns, ShowTask, Watch, pressed
-from tidewheel.cli.tui.errands import Errands
-from tidewheel.cli.tui.keys import Keys
-from tidewheel.cli.tui.painting import painted
+from tidewheel.cli.pages.format import Document
+from tidewheel.cli.tui.background_tasks import BackgroundTasks
+from tidewheel.cli.tui.keymap import ListRuns, ShowTask, WatchRun, pressed
+from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.state import State
-from tidewheel.cli.tui.terminal import Terminal
+from tidewheel.cli.tui.terminal import Keys, Terminal
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
@@ -37,11 +36,11 @@ class App:
         self._keys = Keys()
         self._over = asyncio.Event()
         self._failure: BaseException | None = None
-        self._errands = Errands(client, self)
+        self._background = BackgroundTasks(client, self)
         self.state = State(run=run, size=terminal.size)
 
     async def run(self) -> None:
-        """Until somebody leaves."""
+        """Works until somebody leaves."""
         loop = asyncio.get_running_loop()
         loop.add_reader(self._terminal.input, self._read)
         loop.add_signal_handler(signal.SIGWINCH, self.repaint)
@@ -49,12 +48,12 @@ class App:
         for number in ENDS:
             loop.add_signal_handler(number, self._over.set)
         loop.set_exception_handler(lambda _, what: self.fail(what.get("exception")))
-        self._errands.go(Watch(self.state.run) if self.state.run else ListRuns())
+        self._background.go(WatchRun(self.state.run) if self.state.run else ListRuns())
         try:
             await self._over.wait()
         finally:
             loop.remove_reader(self._terminal.input)
-            self._errands.end()
+            self._background.end()
         if self._failure is not None:
             raise self._failure
 
@@ -73,7 +72,7 @@ class App:
             state, wish = pressed(self.state, key)
             self.show(state)
             if wish is not None:
-                self._errands.go(wish)
+                self._background.go(wish)
 
     def leave(self) -> None:
         self._over.set()
@@ -91,7 +90,7 @@ class App:
     def show_page(self, page: Document) -> None:
         self.show(replace(self.state, tree=self.state.tree.changed(page=page), trouble=""))
         if self.state.task is not None:
-            self._errands.go(ShowTask(self.state.task, again=True))
+            self._background.go(ShowTask(self.state.task, again=True))
 
     def show_trouble(self, text: str) -> None:
         self.show(replace(self.state, trouble=text))

@@ -1,23 +1,15 @@
-"""What is shown beside or instead of the tree: a task, a log, a question, help; as lines."""
+"""The panes beside or instead of the tree, as lines: a task, a log, a question, help."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, fields, replace
+from typing import cast
 
-from tidewheel.cli.palette import TASK_STATES
-from tidewheel.cli.printing import safe
-from tidewheel.cli.runs.preview_page import Title, preview_lines
-from tidewheel.cli.runs.reason_lines import reason_lines
-from tidewheel.cli.runs.task_page import (
-    ENDED,
-    PREREQUISITES,
-    XTRIGGERS,
-    prerequisite_lines,
-    xtrigger_lines,
-)
-from tidewheel.cli.runs.words import (
+from tidewheel.cli.output import safe
+from tidewheel.cli.pages.answer import Title, preview_lines
+from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Document,
     documents,
@@ -26,13 +18,42 @@ from tidewheel.cli.runs.words import (
     texts,
     took,
 )
-from tidewheel.cli.tui.spans import BOLD, DIM, Line, Span, fold, line
-
-if TYPE_CHECKING:
-    from tidewheel.cli.runs.verbs import Verb
+from tidewheel.cli.pages.run import reason_lines
+from tidewheel.cli.pages.task import (
+    ENDED,
+    PREREQUISITES,
+    XTRIGGERS,
+    prerequisite_lines,
+    xtrigger_lines,
+)
+from tidewheel.cli.palette import TASK_STATES
+from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line
+from tidewheel.cli.verbs import ROWS, Verb
+from tidewheel.core.operator.verbs import VERBS
 
 TASK, LOG, QUESTION, ANSWER, KEYS = "task", "log", "question", "answer", "keys"
 LOG_LINES_MAX = 5_000
+
+
+def takes_ids(verb: Verb) -> bool:
+    """Returns whether a verb is about tasks, which are named, not about the whole run."""
+    return any(field.name == "ids" for field in fields(VERBS[verb.name]))
+
+
+def _verb_lines() -> Iterator[tuple[str, str]]:
+    """The verbs that have a key: three of tasks on a line, those of the run on the last."""
+    rows = [verb for verb in ROWS if verb.key]
+    of_tasks, of_run = filter(takes_ids, rows), itertools.filterfalse(takes_ids, rows)
+    while some := list(itertools.islice(of_tasks, 3)):
+        yield _keys(some), ", ".join(verb.key_word or verb.name for verb in some)
+    *first, last = of_run_list = list(of_run)
+    names = ", ".join(verb.name for verb in first)
+    yield _keys(of_run_list), f"{names} and {last.name} the run"
+
+
+def _keys(verbs: Iterable[Verb]) -> str:
+    return "  ".join(verb.key for verb in verbs)
+
 
 HELP = (
     ("Move", ""),
@@ -49,9 +70,7 @@ HELP = (
     ("b", "other runs"),
     ("Act, on the marked tasks or the one under the cursor", ""),
     ("space", "mark or unmark"),
-    ("t  s  x", "trigger, set (complete), remove"),
-    ("H  R  K", "hold, release, kill"),
-    ("P  U  S", "pause, resume and stop the run"),
+    *_verb_lines(),
     ("", "each shows first what it would do, and asks"),
     ("q", "leave; the run goes on"),
 )
@@ -85,7 +104,7 @@ class Pane:
         return most if self.follows else min(self.top, most)
 
     def folded(self, width: int) -> list[Line]:
-        """With lines that are too long on several."""
+        """Returns the lines, those that are too long on several."""
         return [part for one in self.lines for part in fold(one, width)]
 
     def longer(self, more: Iterable[Line]) -> Pane:
@@ -95,27 +114,27 @@ class Pane:
 
 def help_pane() -> Pane:
     lines = [
-        line(left, BOLD) if not right else (Span(f"  {left:34}"), Span(right))
+        line(left, BOLD) if not right else (StyledText(f"  {left:34}"), StyledText(right))
         for left, right in HELP
     ]
     lines += [(), line("States", BOLD)]
     lines += [
-        (Span("  "), Span(f"{look.shape} {state}", look.colour))
+        (StyledText("  "), StyledText(f"{look.shape} {state}", look.colour))
         for state, look in TASK_STATES.items()
     ]
     return Pane(kind=KEYS, subject="help", lines=tuple(lines))
 
 
 def task_lines(page: Document) -> Iterator[Line]:
-    """One task of the view `show`."""
+    """Yields the lines of one task of the view `show`."""
     state = str(page["state"])
     look = TASK_STATES.get(state)
     remarks = texts(page, "remarks")
     shown = f"{look.shape} {state}" if look is not None else state
     yield (
-        Span(f"{safe(page['id'])}  ", BOLD),
-        Span(shown, "" if look is None else look.colour),
-        Span(f" ({', '.join(remarks)})" if remarks else ""),
+        StyledText(f"{safe(page['id'])}  ", BOLD),
+        StyledText(shown, "" if look is None else look.colour),
+        StyledText(f" ({', '.join(remarks)})" if remarks else ""),
     )
     if page["title"]:
         yield line(safe(page["title"]))
@@ -164,7 +183,7 @@ def _attempt_text(attempt: Document) -> str:
 
 
 def would_do_lines(page: Document) -> Iterator[Line]:
-    """What a command would do."""
+    """Yields what a command would do."""
     for one in preview_lines(page):
         if isinstance(one, Title):
             yield ()
@@ -174,7 +193,7 @@ def would_do_lines(page: Document) -> Iterator[Line]:
 
 
 def sentence_of(verb: Verb) -> str:
-    """What a verb does, in its own words."""
+    """Returns what a verb does, in its own words."""
     return verb.help.split("\n\n")[0].strip()
 
 
@@ -189,9 +208,9 @@ def run_lines(page: Document) -> list[tuple[str, Line]]:
         shape = "" if look is None else f"{look.shape} "
         driven = "" if one["driven"] or status == "completed" else "  nobody drives it"
         spans = (
-            Span(f"{safe(one['name']):30}  "),
-            Span(f"{shape}{status:12}", "" if look is None else look.colour),
-            Span(f"  {moment(one, 'updated_at')}{driven}", DIM),
+            StyledText(f"{safe(one['name']):30}  "),
+            StyledText(f"{shape}{status:12}", "" if look is None else look.colour),
+            StyledText(f"  {moment(one, 'updated_at')}{driven}", DIM),
         )
         found.append((cast("str", one["name"]), spans))
     return found

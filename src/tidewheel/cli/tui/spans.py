@@ -9,25 +9,25 @@ from typing import NamedTuple
 BOLD, DIM, REVERSE = "bold", "dim", "reverse"
 
 
-class Span(NamedTuple):
+class StyledText(NamedTuple):
     """A piece of a line. The text moves no cursor: it went through ``safe``."""
 
     text: str
     style: str = ""  # a colour of the palette, and words of above, with spaces
 
 
-Line = tuple[Span, ...]
+Line = tuple[StyledText, ...]
 
 
 def line(text: str, style: str = "") -> Line:
-    return (Span(text, style),)
+    return (StyledText(text, style),)
 
 
-def cut(spans: Iterable[Span], width: int) -> Line:
+def cut(spans: Iterable[StyledText], width: int) -> Line:
     """Exactly so wide: what is too long ends with "…", what is too short is filled."""
     from rich.cells import cell_len, set_cell_size
 
-    found: list[Span] = []
+    found: list[StyledText] = []
     left = width
     for span in spans:
         size = cell_len(span.text)
@@ -38,7 +38,7 @@ def cut(spans: Iterable[Span], width: int) -> Line:
             break
         found.append(span)
         left -= size
-    return (*found, Span(" " * left)) if left else tuple(found)
+    return (*found, StyledText(" " * left)) if left else tuple(found)
 
 
 def fold(spans: Line, width: int) -> list[Line]:
@@ -50,13 +50,13 @@ def fold(spans: Line, width: int) -> list[Line]:
     text, style = spans[0]
     indent = text[: len(text) - len(text.lstrip())]
     parts = wrap(text, max(width, 20), subsequent_indent=f"{indent}  ")
-    return [(Span(part, style),) for part in parts]
+    return [(StyledText(part, style),) for part in parts]
 
 
-def restyled(spans: Iterable[Span], style: str) -> Line:
+def restyled(spans: Iterable[StyledText], style: str) -> Line:
     """All of it in this style, too."""
     return tuple(one._replace(style=f"{one.style} {style}".strip()) for one in spans)
 
 
-def plain(spans: Iterable[Span]) -> str:
+def plain(spans: Iterable[StyledText]) -> str:
     return "".join(one.text for one in spans)

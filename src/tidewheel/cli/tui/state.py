@@ -1,4 +1,4 @@
-"""All that is on the screen, as one value; keys and news make another of it."""
+"""The state of the screen as one value; keys and news make another of it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What is seen, and what a key would be about."""
+    """Everything that is seen, and what a key would be about."""
 
     run: str = ""
     tree: Tree = field(default_factory=Tree)

@@ -7,7 +7,9 @@ The sequences used are those that every terminal knows: a place, styles, the sec
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 import sys
 import termios
 import tty
@@ -15,7 +17,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from tidewheel.cli.tui.spans import Line, Span
+from tidewheel.cli.tui.spans import Line, StyledText
 
 COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 STYLES = {"bold": "1", "dim": "2", "reverse": "7"}
@@ -73,7 +75,7 @@ class Terminal:
         return self._in
 
     def read(self) -> bytes:
-        """What was pressed; nothing: the terminal is gone."""
+        """Returns what was pressed; nothing: the terminal is gone."""
         try:
             return os.read(self._in, 4_096)
         except OSError:
@@ -97,7 +99,7 @@ class Terminal:
     def _text(self, spans: Line) -> str:
         return "".join(map(self._styled, spans))
 
-    def _styled(self, span: Span) -> str:
+    def _styled(self, span: StyledText) -> str:
         text = span.text if self._has_shapes else span.text.translate(ASCII)
         codes = [STYLES[word] for word in span.style.split() if self._is_shown(word)]
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
@@ -108,3 +110,77 @@ class Terminal:
     def _write(self, text: str) -> None:
         self._out.write(text)
         self._out.flush()
+
+
+# ---- From the bytes of a keyboard to names of keys. ----
+
+NAMES = {
+    "\r": "enter",
+    "\n": "enter",
+    "\t": "tab",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+    "\x0c": "redraw",
+    "\x04": "q",
+    "\x1b": "esc",
+    "\x1b[A": "up",
+    "\x1b[B": "down",
+    "\x1b[C": "right",
+    "\x1b[D": "left",
+    "\x1b[H": "home",
+    "\x1b[F": "end",
+    "\x1b[1~": "home",
+    "\x1b[4~": "end",
+    "\x1b[7~": "home",
+    "\x1b[8~": "end",
+    "\x1b[5~": "pgup",
+    "\x1b[6~": "pgdn",
+    "\x1b[Z": "tab",
+}
+_KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|\x1b(?=\x1b)|[^\x1b]", re.DOTALL)
+_PART = re.compile(r"\x1b(?:\[[0-9;]*|O)?")
+PART_LENGTH_MAX = 20
+
+
+class Keys:
+    """Remembers the beginning of a key that has not come as a whole."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Returns whether it is not known yet what was pressed."""
+        return bool(self._rest)
+
+    def feed(self, content: bytes) -> list[str]:
+        """The keys that are complete; those that mean nothing here are left out."""
+        text = self._rest + self._decoder.decode(content)
+        found: list[str] = []
+        at = 0
+        while at < len(text):
+            key = _KEY.match(text, at)
+            if key is None:
+                if _PART.fullmatch(text, at) and len(text) - at <= PART_LENGTH_MAX:
+                    break
+                found.append("\x1b")
+                at += 1
+                continue
+            found.append(key[0])
+            at = key.end()
+        self._rest = text[at:]
+        return [name for name in map(_name, found) if name]
+
+    def flush(self) -> list[str]:
+        """Nothing more came: what is left was pressed by itself."""
+        rest, self._rest = self._rest, ""
+        return [name for name in map(_name, rest[:1]) if name]
+
+
+def _name(key: str) -> str:
+    if key.startswith("\x1bO"):  # as some terminals have the same keys
+        key = f"\x1b[{key[2:]}"
+    if key in NAMES:
+        return NAMES[key]
+    return key if key.isprintable() else ""

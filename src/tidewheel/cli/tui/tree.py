@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, cast
 
-from tidewheel.cli.printing import safe
-from tidewheel.cli.runs.words import Document, counts_text, documents, flows_text, texts, took
+from tidewheel.cli.output import safe
+from tidewheel.cli.pages.format import Document, counts_text, documents, flows_text, texts, took
 
 OPEN_TASKS_MAX = 1_000  # a point with more of them is closed until it is opened
 POINT, FAMILY, TASK = "point", "family", "task"
@@ -72,11 +72,11 @@ class Tree:
         return self.made[0]
 
     def changed(self, **fields: Any) -> Tree:  # noqa: ANN401 - those of this class
-        """What is shown changes, and not only where one looks."""
+        """Returns the tree after a change of what is shown, not only of the place."""
         return replace(self, made=None, **fields)
 
     def _nearest(self, found: tuple[Row, ...]) -> str:
-        """What is gone leaves the cursor on what it was in, else at the beginning."""
+        """Returns the row for a cursor whose row is gone: what it was in, else the first."""
         keys = {row.key for row in found}
         wanted = self.cursor
         while "|" in wanted:
@@ -97,7 +97,7 @@ class Tree:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """What a command would be about: the marked ones, else the one under the cursor.
+        """The tasks of a command: the marked ones, else the one under the cursor.
 
         With a filter those of them that it shows, one by one: a point or a family would be all
         of it.
@@ -112,12 +112,12 @@ class Tree:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether some tasks are kept from being seen."""
+        """Whether a filter hides some tasks."""
         return bool(self.query or self.pool_only)
 
     @property
     def hidden(self) -> int:
-        """How many are marked that the filter does not show."""
+        """The number of marked tasks that the filter does not show."""
         return len(self.marked - {row.ids for row in self.rows}) if self.is_narrowed else 0
 
     def moved(self, by: int) -> Tree:
@@ -137,7 +137,7 @@ class Tree:
         return self.moved(1) if row.is_open else self.turned_at(row)
 
     def closed(self) -> Tree:
-        """What is open is closed; else go up."""
+        """Closes what is open; else goes up."""
         row = self.row
         if row is None:
             return self
@@ -151,7 +151,7 @@ class Tree:
         return self if row is None else replace(self, marked=self.marked ^ {row.ids}).moved(1)
 
     def scrolled(self, height: int) -> Tree:
-        """With the cursor among the rows that are seen."""
+        """Returns the tree with the cursor among the rows that are seen."""
         most = max(0, len(self.rows) - height)
         top = min(max(self.top, self.at - height + 1), self.at, most)
         return replace(self, top=max(0, top))

@@ -1,0 +1,90 @@
+"""Options of every command that executes tasks: what this machine offers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tidewheel.cli.parameters import SIZE
+from tidewheel.config import RUNNERS
+
+if TYPE_CHECKING:
+    from tidewheel.core.queue.resources import Resources
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+_OPTIONS = (
+    click.option("--cpu", type=float, help="Cores to offer. [default: all]"),
+    click.option("--memory", type=SIZE, help="Memory to offer. [default: all]"),
+    click.option("--gpu", type=int, default=0, help="GPUs to offer. [default: none]"),
+    click.option("--nodes", type=int, default=1, help="Machines to offer. [default: this one]"),
+    click.option(
+        "--buffer", type=SIZE, default=0, help="Buffer space to offer. [default: none]"
+    ),
+    click.option("--label", "labels", multiple=True, help="A label to offer; repeatable."),
+    click.option(
+        "--runner",
+        "runners",
+        multiple=True,
+        type=click.Choice(RUNNERS),
+        help="Also run tasks for this engine, besides shell commands; repeatable.",
+    ),
+    click.option(
+        "--allow-compose",
+        multiple=True,
+        metavar="[QUEUE:]WHAT",
+        help="Allow compose files something that reaches out of their containers: privileged, "
+        "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
+    ),
+)
+OPTION_NAMES = (
+    "cpu", "memory", "gpu", "nodes", "buffer", "labels", "runners", "allow_compose",
+)  # fmt: skip
+
+
+def offering_options(command: Command) -> Command:
+    """The options, in this order."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def offered(options: dict[str, Any]) -> dict[str, Any]:
+    """Returns the options as fields of a worker's settings."""
+    return {
+        "capacity": _capacity(options),
+        "runners": options["runners"],
+        "allow_compose": options["allow_compose"],
+    }
+
+
+def _capacity(options: dict[str, Any]) -> Resources:
+    from tidewheel.wiring.workers import machine_capacity
+
+    machine = machine_capacity(options["labels"])
+    said = {
+        "cpu": options["cpu"],
+        "memory_bytes": options["memory"],
+        "gpu": options["gpu"],
+        "nodes": options["nodes"],
+        "buffer_bytes": options["buffer"],
+    }
+    return replace(
+        machine, **{name: value for name, value in said.items() if value is not None}
+    )
+
+
+def lacking(asked: Resources, capacity: Resources) -> str:
+    """Returns the options with which such a machine would take what is asked; "" if none."""
+    from tidewheel.services.explain import AMOUNTS, exact_amount
+
+    wanted = [
+        f"--{name.removesuffix('_bytes')} {exact_amount(name, getattr(asked, name))}"
+        for name in AMOUNTS
+        if getattr(asked, name) > getattr(capacity, name)
+    ]
+    wanted += [f"--label {label}" for label in sorted(asked.labels - capacity.labels)]
+    return " ".join(wanted)

@@ -1,7 +1,0 @@
-"""``tidewheel hold``: tasks that shall not run yet."""
-
-from __future__ import annotations
-
-from tidewheel.cli.runs.acting import verb_command
-
-command = verb_command("hold")

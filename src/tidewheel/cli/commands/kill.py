@@ -1,7 +1,0 @@
-"""``tidewheel kill``: the jobs of active tasks are ended."""
-
-from __future__ import annotations
-
-from tidewheel.cli.runs.acting import verb_command
-
-command = verb_command("kill")

@@ -1,7 +1,0 @@
-"""``tidewheel pause``: nothing more is submitted."""
-
-from __future__ import annotations
-
-from tidewheel.cli.runs.acting import verb_command
-
-command = verb_command("pause")

@@ -1,7 +1,0 @@
-"""``tidewheel poll``: how the jobs of active tasks are."""
-
-from __future__ import annotations
-
-from tidewheel.cli.runs.acting import verb_command
-
-command = verb_command("poll")

@@ -1,7 +1,0 @@
-"""``tidewheel release``: held tasks may run."""
-
-from __future__ import annotations
-
-from tidewheel.cli.runs.acting import verb_command
-
-command = verb_command("release")

@@ -1,7 +1,0 @@
-"""``tidewheel remove``: tasks out of the pool, or forgotten."""
-
-from __future__ import annotations
-
-from tidewheel.cli.runs.acting import verb_command
-
-command = verb_command("remove")

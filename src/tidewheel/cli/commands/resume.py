@@ -1,7 +1,0 @@
-"""``tidewheel resume``: a paused run goes on."""
-
-from __future__ import annotations
-
-from tidewheel.cli.runs.acting import verb_command
-
-command = verb_command("resume")

@@ -1,7 +1,0 @@
-"""``tidewheel set``: outputs completed, or prerequisites satisfied, by hand."""
-
-from __future__ import annotations
-
-from tidewheel.cli.runs.acting import verb_command
-
-command = verb_command("set")

@@ -1,7 +1,0 @@
-"""``tidewheel trigger``: run tasks now, or see what that would do."""
-
-from __future__ import annotations
-
-from tidewheel.cli.runs.acting import verb_command
-
-command = verb_command("trigger")

@@ -1,0 +1,113 @@
+"""Computes `cylc cycle-point --offset=-P1D`; alone, as no other call loads the calendar."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import import_module
+from typing import Any
+
+from tidewheel.cli.cylc.arguments import Arguments, BadUsage, flag, takes
+
+OPTIONS = (
+    takes("--offset"),
+    takes("--offset-hours"),
+    takes("--offset-days"),
+    takes("--offset-months"),
+    takes("--offset-years"),
+    takes("--equal"),
+    takes("--template"),
+    takes("--time-zone"),
+    takes("--num-expanded-year-digits"),
+    flag("--print-year"),
+    flag("--print-month"),
+    flag("--print-day"),
+    flag("--print-hour"),
+)
+_PRINTED = {
+    "print-year": "CCYY",
+    "print-month": "MM",
+    "print-day": "DD",
+    "print-hour": "%H",
+}
+_UNITS = ("hours", "days", "months", "years")
+_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER_OFFSET = re.compile(r"([+-]?)P?(\d+)")
+_TIME_PARTS = ("CCYY", "MM", "DD", "%")
+
+
+def cycle_point(said: Arguments) -> tuple[str, int]:
+    """Returns what to print, and the exit status."""
+    point = said.words[0] if said.words else os.environ.get("CYLC_TASK_CYCLE_POINT", "")
+    if not point:
+        raise BadUsage("cylc cycle-point: name a point, or set CYLC_TASK_CYCLE_POINT")
+    if "equal" in said:
+        return "", 0 if _parsed(point) == _parsed(said.last("equal")) else 1
+    for unit in _UNITS:
+        amount = said.last(f"offset-{unit}")
+        if amount:
+            point = _moved_by(point, unit, amount)
+    if "offset" in said:
+        point = moved(point, said.last("offset"))
+    template = _template(said)
+    return (point if template is None else _formatted(point, template)), 0
+
+
+def moved(point: str, offset: str) -> str:
+    """A point as text, moved by an interval and written as before."""
+    if _INTEGER.fullmatch(point) and (found := _INTEGER_OFFSET.fullmatch(offset)):
+        distance = int(found[2])
+        return str(int(point) + (-distance if found[1] == "-" else distance))
+    isodatetime = _Isodatetime()
+    try:
+        duration = isodatetime.parsers.DurationParser().parse(offset.lstrip("+-"))
+    except isodatetime.errors.IsodatetimeError as error:
+        raise BadUsage(f"{offset!r} is no interval: {error}; write P1D or -PT6H") from None
+    return str(_parsed(point) + duration * (-1 if offset.startswith("-") else 1))
+
+
+def _moved_by(point: str, unit: str, amount: str) -> str:
+    if not _INTEGER.fullmatch(amount):
+        raise BadUsage(f"cylc cycle-point: --offset-{unit} takes a number, not {amount!r}")
+    number, letter = abs(int(amount)), unit[0].upper()
+    sign = "-" if int(amount) < 0 else ""
+    return moved(point, f"{sign}PT{number}H" if letter == "H" else f"{sign}P{number}{letter}")
+
+
+def _template(said: Arguments) -> str | None:
+    chosen = [template for name, template in _PRINTED.items() if name in said]
+    if "template" in said:
+        chosen.append(os.environ.get(said.last("template"), said.last("template")))
+    if len(chosen) > 1:
+        raise BadUsage("cylc cycle-point: choose one of --template and --print-…")
+    return chosen[0] if chosen else None
+
+
+def _formatted(point: str, template: str) -> str:
+    dumper = _Isodatetime().dumpers.TimePointDumper()
+    time = _parsed(point)
+    if any(part in template for part in _TIME_PARTS):
+        return str(dumper.dump(time, template))
+    # A time without a date is understood after a T alone.
+    found = str(dumper.dump(time, f"T{template}"))
+    return found[1:] if found != f"T{template}" else template
+
+
+class _Isodatetime:
+    """The library, which has no types; loaded only for who asks about dates."""
+
+    def __init__(self) -> None:
+        self.data: Any = import_module("metomi.isodatetime.data")
+        self.dumpers: Any = import_module("metomi.isodatetime.dumpers")
+        self.errors: Any = import_module("metomi.isodatetime.exceptions")
+        self.parsers: Any = import_module("metomi.isodatetime.parsers")
+
+
+def _parsed(point: str) -> Any:  # noqa: ANN401 - as above
+    isodatetime = _Isodatetime()
+    mode = os.environ.get("ISODATETIMECALENDAR", "gregorian")
+    isodatetime.data.Calendar.default().set_mode(mode)
+    try:
+        return isodatetime.parsers.TimePointParser().parse(point, dump_as_parsed=True)
+    except isodatetime.errors.IsodatetimeError as error:
+        raise BadUsage(f"{point!r} is no date and time: {error}") from None

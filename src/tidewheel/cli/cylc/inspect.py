@@ -1,0 +1,248 @@
+"""Calls of Cylc that only look: show, dump, cat-log, ping, scan, broadcast --display."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, flag, read_ids, takes
+from tidewheel.cli.cylc.client import look
+from tidewheel.errors import NotFound, Refused, Unavailable
+
+Document = dict[str, Any]
+
+
+class Inspection(NamedTuple):
+    """A call that only looks: its options, and the text that it prints."""
+
+    options: tuple[Option, ...]
+    text: Callable[[Arguments], str]
+
+
+def _show(said: Arguments) -> str:
+    ids = read_ids("show", said.words)
+    document: Document = look(ids.workflow, "show", ids=list(ids.within))
+    if "json" in said:
+        return json.dumps(document, indent=4)
+    if not ids.within:
+        run = document["run"]
+        return f"name: {run['name']}\nworkflow: {run['workflow']}\nstatus: {run['status']}"
+    return "\n\n".join("\n".join(_task_lines(task)) for task in document["tasks"])
+
+
+def _task_lines(task: Document) -> Iterator[str]:
+    yield f"Task ID: {task['id']}"
+    yield f"title: {task['title'] or '(not given)'}"
+    yield f"description: {task['description'] or '(not given)'}"
+    remarks = f" ({', '.join(task['remarks'])})" if task["remarks"] else ""
+    yield f"state: {task['state']}{remarks}"
+    yield f"flows: [{','.join(map(str, task['flows']))}]"
+    yield "xtriggers: ('-': not satisfied)" if task["xtriggers"] else "xtriggers: (None)"
+    for one in task["xtriggers"]:
+        yield f"  {'+' if one['satisfied'] else '-'} {one['label']} = {one['call']}"
+    yield "outputs: ('-': not completed)"
+    for one in task["outputs"]:
+        yield f"  {'+' if one['made'] else '-'} {task['id']} {one['output']}"
+
+
+def _dump(said: Arguments) -> str:
+    """Shows the run, or with --tasks its pooled tasks, by name unless by point."""
+    document: Document = look(read_ids("dump", said.words).workflow, "dump")
+    if "raw" in said:
+        return json.dumps(document, indent=4 if "pretty" in said else None)
+    if "tasks" not in said:
+        facts = {"workflow id": document["run"], "status": document["status"]}
+        return "\n".join(f"{name}={value}" for name, value in facts.items())
+    first, second = ("point", "name") if "sort" in said else ("name", "point")
+    tasks = sorted(document["tasks"], key=lambda task: (task[first], task[second]))
+    if "legacy" in said:
+        return "\n".join(_legacy_line(task, (first, second), said) for task in tasks)
+    return "\n".join(_dump_line(task, said) for task in tasks)
+
+
+def _dump_line(task: Document, said: Arguments) -> str:
+    marks = ",".join(mark for mark in ("held", "queued", "runahead") if task[mark])
+    flows = f" flows=[{_flows(task)}]" if "flows" in said else ""
+    shown = f" ({marks})" if marks else ""
+    return f"{task['point']}/{task['name']}:{task['state']}{shown}{flows}"
+
+
+def _legacy_line(task: Document, first: tuple[str, str], said: Arguments) -> str:
+    words = [*(task[one] for one in first), task["state"]]
+    words += [mark if task[mark] else f"not-{mark}" for mark in ("held", "queued", "runahead")]
+    return ", ".join([*words, f"[{_flows(task)}]"] if "flows" in said else words)
+
+
+def _flows(task: Document) -> str:
+    return ",".join(map(str, task["flows"]))
+
+
+def _cat_log(said: Arguments) -> str:
+    ids = read_ids("cat-log", said.words)
+    arguments: Document = {"id": ids.within[0] if ids.within else "", "file": "o"}
+    if "file" in said and said.last("file") not in ("s", "scheduler"):
+        arguments["file"] = said.last("file")
+    submit = said.last("submit-number")
+    if submit.isdecimal():
+        arguments["submit"] = int(submit)
+    document: Document = look(ids.workflow, "log", **arguments)
+    mode = said.last("mode")
+    if mode in ("p", "print"):
+        return str(document["path"])
+    if mode in ("d", "print-dir"):
+        return str(document["path"]).rpartition("/")[0]
+    if mode in ("l", "list-dir"):
+        return "\n".join(one.rpartition("/")[2] for one in document["files"])
+    return str(document["text"]).removesuffix("\n")
+
+
+def _ping(said: Arguments) -> str:
+    ids = read_ids("ping", said.words)
+    if ids.within:
+        tasks = look(ids.workflow, "show", ids=list(ids.within))["tasks"]
+        assert isinstance(tasks, list), "the view says so"
+        idle = [task["id"] for task in tasks if task["state"] != "running"]
+        if idle:
+            raise Refused(f"{', '.join(idle)}: not running")
+        return ""
+    document: Document = look(ids.workflow, "show")
+    if not document["run"]["driven"]:
+        raise Refused(f"{document['run']['name']} is not running")
+    return f"{document['run']['name']} running"
+
+
+def _scan(said: Arguments) -> str:
+    del said
+    runs: Document = look("", "runs")
+    return "\n".join(f"{one['name']} {one['status']}" for one in runs["runs"] if one["driven"])
+
+
+def display_broadcasts(said: Arguments) -> str:
+    """Returns what `cylc broadcast --display` prints."""
+    document: Document = look(read_ids("broadcast", said.words).workflow, "broadcasts")
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for one in document["broadcasts"]:
+        at_point = found.setdefault(one["point"], {})
+        at_point.setdefault(one["namespace"], {})[one["setting"]] = one["value"]
+    return json.dumps(found, indent=4)
+
+
+LOOKS: dict[str, Inspection] = {
+    "show": Inspection((flag("--json"), flag("--list-prereqs"), takes("--task-def")), _show),
+    "dump": Inspection(
+        (
+            flag("-g", "--global"),
+            flag("-t", "--tasks"),
+            flag("-l", "--legacy"),
+            flag("-f", "--flows"),
+            flag("-r", "--raw", "--raw-format"),
+            flag("-p", "--pretty", "--pretty-print"),
+            flag("-s", "--sort"),
+        ),
+        _dump,
+    ),
+    "cat-log": Inspection(
+        (
+            takes("-f", "--file"),
+            takes("-m", "--mode"),
+            takes("-r", "--rotation"),
+            takes("-s", "-t", "--submit-number", "--try-number"),
+            flag("-o", "--force-remote"),
+            flag("--prepend-path"),
+        ),
+        _cat_log,
+    ),
+    "ping": Inspection((), _ping),
+    "scan": Inspection((takes("-n", "--name"), takes("-t", "--format")), _scan),
+}
+
+
+# ---- `cylc workflow-state`: waits until a task has a status, an output or a message ----
+
+POLLS_MAX = 12
+INTERVAL_SECONDS = 5.0
+OPTIONS = (
+    takes("--max-polls"),
+    takes("--interval"),
+    takes("-s", "--offset"),
+    takes("--flow"),
+    flag("--triggers"),
+    flag("--messages"),
+    flag("--pretty"),
+    flag("--old-format"),
+    takes("-d", "--alt-cylc-run-dir", "--run-dir"),
+    takes("-t", "--task"),
+    takes("-p", "--point"),
+    flag("-T", "--task-point"),
+    takes("-S", "--status"),
+    takes("-O", "-m", "--message", "--output"),
+)
+
+Task = dict[str, Any]
+
+
+def workflow_state(said: Arguments) -> tuple[Iterator[str], int]:
+    """The lines to print, and the exit status."""
+    ids = _with_old_options(said, read_ids("workflow-state", said.words[:1]))
+    polls = _number(said, "max-polls", POLLS_MAX)
+    interval = _number(said, "interval", INTERVAL_SECONDS)
+    number = 0
+    while True:
+        number += 1
+        found = _found(ids, said)
+        if found:
+            old = "old-format" in said
+            return (_line(task, old=old) for task in found), 0
+        if number >= polls:
+            return iter(()), 1
+        time.sleep(interval)
+
+
+def _found(ids: Ids, said: Arguments) -> list[Task]:
+    """Looks once; a run or a worker that is not there yet may still come."""
+    flow = said.last("flow")
+    try:
+        document = look(
+            ids.workflow,
+            "workflow-state",
+            id=ids.within[0] if ids.within else "",
+            offset=said.last("offset"),
+            flow=int(flow) if flow.isdecimal() else None,
+            triggers="triggers" in said,
+            messages="messages" in said or "message" in said,
+        )
+    except (NotFound, Unavailable):
+        return []
+    tasks = document.get("tasks")
+    return tasks if isinstance(tasks, list) else []
+
+
+def _line(task: Task, *, old: bool) -> str:
+    if old:
+        return f"{task['name']}, {task['point']}, {task['state']}"
+    return f"{task['id']}:{task['state']}"
+
+
+def _number(said: Arguments, option: str, default: float) -> float:
+    text = said.last(option)
+    try:
+        return float(text) if text else default
+    except ValueError:
+        raise BadUsage(
+            f"cylc workflow-state: --{option} takes a number, not {text!r}"
+        ) from None
+
+
+def _with_old_options(said: Arguments, ids: Ids) -> Ids:
+    """`--task --point --status --message`, as before ids could say it all."""
+    task, point = said.last("task"), said.last("point")
+    if "task-point" in said:
+        point = os.environ.get("CYLC_TASK_CYCLE_POINT", "")
+    selector = said.last("status") or said.last("message")
+    if not (task or point or selector):
+        return ids
+    within = f"{point or '*'}/{task or '*'}"
+    return Ids(ids.workflow, (f"{within}:{selector}" if selector else within,))

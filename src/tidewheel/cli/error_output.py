@@ -1,0 +1,92 @@
+"""Errors as people read them: what happened, what to do; and the exit status."""
+
+from __future__ import annotations
+
+import errno
+
+import click
+
+from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import json_line, safe
+from tidewheel.core.graph.findings import InvalidDefinition
+from tidewheel.errors import (
+    InvalidTask,
+    LeaseLost,
+    NotFound,
+    Refused,
+    TidewheelError,
+    WrongStatus,
+)
+
+HELP = "See: tidewheel --help"
+LOOK_FOR = {
+    "task": "List the tasks that are there: tidewheel tasks",
+    "run": "List the runs that are there: tidewheel runs",
+    "worker": "List the workers that are there: tidewheel workers --all",
+}
+
+
+def tell(error: Exception, *, as_json: bool) -> int:
+    """Say what went wrong, and answer with the exit status; a bug is raised again."""
+    if isinstance(error, InvalidDefinition):
+        from tidewheel.cli.pages.workflows import tell_refusal
+
+        return tell_refusal(error, as_json=as_json)
+    if isinstance(error, TidewheelError):
+        what, advice = what_and_advice(error)
+        _show(error.code, what, advice, as_json=as_json)
+        return ExitCode.REFUSED if isinstance(error, Refused) else ExitCode.UNAVAILABLE
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        what = f"no file descriptors are left: {error.strerror}"
+        _show("file", what, "Raise the limit and try again: ulimit -n 1024", as_json=as_json)
+        return ExitCode.UNAVAILABLE
+    if isinstance(error, OSError) and error.filename is not None:
+        what = f"{error.filename}: {error.strerror}"
+        _show("file", what, "Check the path and its permissions", as_json=as_json)
+        return ExitCode.REFUSED
+    raise error
+
+
+def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
+    """Say what is wrong with the words on the command line."""
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    advice = f"See: {ctx.command_path} --help" if ctx is not None else HELP
+    _show("usage", error.format_message(), advice, as_json=as_json)
+    return ExitCode.REFUSED
+
+
+def what_and_advice(error: TidewheelError) -> tuple[str, str]:
+    """Two sentences: errors say both in one message, what to do after the last part."""
+    text = str(error)
+    match error:
+        case InvalidTask():
+            findings = "; ".join(error.findings)
+            return f"the task is not accepted: {findings}", "Correct this and submit again"
+        case NotFound(kind=kind) if kind in LOOK_FOR:
+            return text, LOOK_FOR[kind]
+        case NotFound():
+            return _split(text, "Check its name, and that the store is the right one")
+        case WrongStatus():
+            return text, "Look at it: tidewheel task " + safe(error.task_id)
+        case LeaseLost():
+            what, _, advice = text.rpartition("; ")
+            return what, advice
+        case _:
+            return _split(text)
+
+
+def _split(text: str, otherwise: str = HELP) -> tuple[str, str]:
+    for separator in (". ", "; "):
+        what, found, advice = text.partition(separator)
+        if found:
+            return what, advice
+    return text, otherwise
+
+
+def _show(code: str, what: str, advice: str, *, as_json: bool) -> None:
+    if as_json:
+        error = {"code": code, "message": what, "advice": advice}
+        click.echo(json_line({"error": error}), err=True)
+        return
+    click.echo(f"tidewheel: {safe(what.rstrip('.'))}", err=True)
+    click.echo(f"  {safe(advice[:1].upper() + advice[1:].rstrip('.'))}", err=True)

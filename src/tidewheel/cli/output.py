@@ -1,0 +1,201 @@
+"""Prints answers: plain text by default, colour and tables on a terminal, JSON on request.
+
+Whatever came from users or jobs goes through ``safe`` on its way to the screen: control
+characters, escape sequences and bidirectional overrides are spelled out (S12).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from tidewheel.cli.palette import PALETTE, Look
+from tidewheel.core.queue.status import Status
+from tidewheel.runners.sanitize import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+LAST_COLUMN_WIDTH_MIN = 24
+
+
+class StyledWord(NamedTuple):
+    """A word with the look that the palette has for it."""
+
+    word: str
+    look: Look | None
+
+
+Cell = str | Status | StyledWord
+Row = Sequence[Cell]
+
+
+def safe(text: object) -> str:
+    """Returns one line that moves no cursor."""
+    return printable(str(text))
+
+
+def safe_lines(text: str) -> str:
+    """Returns several lines that move no cursor, such as a log."""
+    return "".join(
+        letter if letter in "\n\t" else printable(letter)
+        for letter in text.replace("\r\n", "\n")
+    )
+
+
+def json_line(document: object) -> str:
+    """Returns one line of JSON for programs."""
+    return _printable_json(json.dumps(document, ensure_ascii=False, default=str))
+
+
+def _printable_json(text: str) -> str:
+    """Spells what a terminal must not see; outside of its strings JSON has only line ends."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else _json_escape(letter)
+        for letter in text
+    )
+
+
+def _json_escape(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
+
+def plural(count: int, noun: str) -> str:
+    """1 task, 2 tasks."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def say(text: str = "") -> None:
+    """Prints the answer, for people and pipes."""
+    click.echo(text)
+
+
+def note(text: str) -> None:
+    """Prints something beside the answer, for people only."""
+    click.echo(text, err=True)
+
+
+def say_json(document: object) -> None:
+    """Prints the answer for programs: indented for eyes, on one line for pipes."""
+    indent = 2 if on_terminal() else None
+    text = json.dumps(document, ensure_ascii=False, indent=indent, default=str)
+    click.echo(_printable_json(text))
+
+
+def on_terminal() -> bool:
+    """Returns whether somebody is looking at the answer as it appears."""
+    return sys.stdout.isatty()
+
+
+def status_word(status: Status) -> str:
+    """A status with its shape, where the output can show it."""
+    encoding = (sys.stdout.encoding or "").lower()
+    shape = PALETTE[status].shape if encoding.startswith("utf") else ""
+    return f"{shape} {status.value}".strip()
+
+
+def coloured(status: Status) -> str:
+    """A status for a line of text; click drops the colour where there is no terminal."""
+    word = status_word(status) if on_terminal() else status.value
+    return click.style(word, fg=PALETTE[status].colour) if on_terminal() else word
+
+
+def looking_word(one: StyledWord) -> str:
+    """A word with its shape and colour on a terminal, plain elsewhere."""
+    if one.look is None or not on_terminal():
+        return safe(one.word)
+    return click.style(_shaped(one), fg=one.look.colour)
+
+
+def _shaped(one: StyledWord) -> str:
+    encoding = (sys.stdout.encoding or "").lower()
+    shape = one.look.shape if one.look is not None and encoding.startswith("utf") else ""
+    return f"{shape} {safe(one.word)}".strip()
+
+
+def say_table(
+    headers: Sequence[str], rows: Sequence[Row], *, indent: int = 0, drop: Sequence[str] = ()
+) -> None:
+    """A table; aligned text without colour where nobody is looking.
+
+    On a terminal that is too narrow, the columns in ``drop`` are left out, the first first.
+    """
+    if on_terminal():
+        out = console()
+        kept = fitting_columns(headers, rows, out.width - indent, drop)
+        narrow = [[row[column] for column in kept] for row in rows]
+        out.print(rich_table([headers[column] for column in kept], narrow, indent=indent))
+        return
+    texts = [list(headers), *([_plain(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in texts) for column in range(len(headers))]
+    for row in texts:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        say(" " * indent + "  ".join(cells).rstrip())
+
+
+def fitting_columns(
+    headers: Sequence[str], rows: Sequence[Row], width: int, drop: Sequence[str]
+) -> list[int]:
+    """Returns which columns to show; the last may be cut, so it counts for little."""
+    texts = [list(headers), *([f"  {_plain(cell)}" for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in texts) for column in range(len(headers))]
+    widths[-1] = min(widths[-1], LAST_COLUMN_WIDTH_MIN)
+    kept = list(range(len(headers)))
+    for header in drop:
+        if sum(widths[column] + 2 for column in kept) <= width:
+            break
+        kept.remove(headers.index(header))
+    return kept
+
+
+def _plain(cell: Cell) -> str:
+    if isinstance(cell, StyledWord):
+        return safe(cell.word)
+    return cell.value if isinstance(cell, Status) else safe(cell)
+
+
+def console() -> Console:
+    """Rich, which is loaded only where somebody is looking."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def rich_table(headers: Sequence[str], rows: Sequence[Row], *, indent: int = 0) -> Table:
+    """The table as rich draws it."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for number, header in enumerate(headers):
+        last = number == len(headers) - 1
+        texts = [header, *(rich_cell(row[number]).plain for row in rows)]
+        # Only the last column, which says what people wrote, may be cut: ids are copied.
+        table.add_column(
+            " " * indent + header if number == 0 else header,
+            no_wrap=True,
+            overflow="ellipsis" if last else "fold",
+            min_width=None if last else max(map(len, texts)) + (indent if number == 0 else 0),
+        )
+    for row in rows:
+        first, *rest = (rich_cell(cell) for cell in row)
+        first.pad_left(indent)
+        table.add_row(first, *rest)
+    return table
+
+
+def rich_cell(cell: Cell) -> Text:
+    """Never markup: what users wrote is shown as they wrote it."""
+    from rich.text import Text
+
+    if isinstance(cell, Status):
+        return Text(status_word(cell), style=PALETTE[cell].colour)
+    if isinstance(cell, StyledWord):
+        return Text(_shaped(cell), style="" if cell.look is None else cell.look.colour)
+    return Text(safe(cell))

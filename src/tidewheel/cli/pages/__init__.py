@@ -1,0 +1,1 @@
+"""The pages: what commands print, for people and for programs."""

@@ -1,0 +1,114 @@
+"""Formats words and times of runs as pages show them, with shapes and colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+import click
+
+from tidewheel.cli.output import StyledWord, on_terminal, safe, say
+from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
+
+Document = Mapping[str, object]
+
+SHOWN_MAX = 20  # of a list on a page for people
+LABEL_WIDTH = 14
+BAR_WIDTH = 20
+
+
+def documents(page: Document, name: str) -> Sequence[Document]:
+    """A list of a document."""
+    return cast("Sequence[Document]", page[name])
+
+
+def texts(page: Document, name: str) -> Sequence[str]:
+    return cast("Sequence[str]", page[name])
+
+
+def status_cell(status: object) -> StyledWord:
+    """The status of a run."""
+    return StyledWord(str(status), RUN_STATUSES.get(str(status)))
+
+
+def run_cell(run: Document) -> StyledWord:
+    """The status of a run, with what was not done of it: `completed, 2 lost`."""
+    status, counts = str(run["status"]), cast("Mapping[str, int]", run.get("undone", {}))
+    undone = [f"{count} {kind}" for kind, count in counts.items() if count]
+    return status_cell(status)._replace(word=", ".join([status, *undone]))
+
+
+def state_cell(page: Document) -> StyledWord:
+    """The state of a task, with its remarks."""
+    state, remarks = str(page["state"]), texts(page, "remarks")
+    word = f"{state} ({', '.join(remarks)})" if remarks else state
+    return StyledWord(word, TASK_STATES.get(state))
+
+
+def flows_text(page: Document) -> str:
+    """Nothing where there is only the first flow, which is nearly always."""
+    flows = cast("Sequence[int]", page["flows"])
+    return ",".join(map(str, flows)) or "none"
+
+
+def moment(page: Document, name: str) -> str:
+    """A time of day, with its date; empty if there is none."""
+    text = page[name]
+    return "" if text is None else str(text).partition(".")[0].rstrip("Z").replace("T", " ")
+
+
+def took(page: Document) -> str:
+    """Returns how long a job ran, if it has ended."""
+    from tidewheel.quantities import show_duration
+
+    began, ended = _instant(page["started_at"]), _instant(page["ended_at"])
+    return "" if began is None or ended is None else show_duration(ended - began)
+
+
+def _instant(text: object) -> float | None:
+    from datetime import datetime
+
+    return None if text is None else datetime.fromisoformat(str(text)).timestamp()
+
+
+def bar(done: int, total: int) -> str:
+    filled = 0 if not total else round(BAR_WIDTH * done / total)
+    if not on_terminal():
+        return "#" * filled + "." * (BAR_WIDTH - filled)
+    return "█" * filled + "░" * (BAR_WIDTH - filled)
+
+
+def counts_text(counts: object) -> str:
+    """`2 running, 3 succeeded`."""
+    found = cast("Mapping[str, int]", counts)
+    return ", ".join(f"{number} {state}" for state, number in found.items())
+
+
+def section(title: str) -> None:
+    say()
+    say(click.style(title, bold=True) if on_terminal() else title)
+
+
+def say_lines(title: str, lines: Iterable[str]) -> None:
+    """A section; nothing is said about what is not there."""
+    for number, line in enumerate(lines):
+        if not number:
+            section(title)
+        say(line)
+
+
+def more_text(count: int, shown_max: int = SHOWN_MAX) -> str:
+    """Returns the line below the first ones of a list; empty if those are all."""
+    return f"and {count - shown_max} more: --json shows all" if count > shown_max else ""
+
+
+def say_more(count: int) -> None:
+    """Prints how many more there are, as a line below the first ones."""
+    if text := more_text(count):
+        say(f"  {text}")
+
+
+def fact(label: str, text: object) -> None:
+    """One line of facts; nothing is said about what is not there."""
+    if text not in (None, "", []):
+        say(f"  {label:{LABEL_WIDTH}}{safe(text)}")

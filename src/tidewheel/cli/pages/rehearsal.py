@@ -1,0 +1,392 @@
+"""A rehearsal as people and programs read it: a summary, a chart of who ran when, JSON."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from html import escape
+
+import click
+
+from tidewheel.cli.output import plural, safe, say, say_table
+from tidewheel.cli.palette import PALETTE
+from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.queue.status import Status
+from tidewheel.quantities import show_duration
+from tidewheel.services.rehearsal.core_run import RunStatus
+from tidewheel.services.rehearsal.record import (
+    Hop,
+    PlayedSubmission,
+    Rehearsal,
+    critical_path,
+    lanes,
+    marks,
+    reason_text,
+    span,
+)
+
+HOPS_SHOWN_MAX = 24  # of a critical path: its first and its last ones
+CAUSES_SHOWN_MAX = 20
+LOST_SHOWN_MAX = 20
+ROWS_MAX = 100  # of a chart made of letters
+BARS_MAX = 20_000  # of a picture
+
+_WORDS = {RunStatus.STOPPED: "stopped at the last point", RunStatus.RUNNING: "cut short"}
+
+
+def say_summary(rehearsal: Rehearsal, real_seconds: float) -> None:
+    """Prints what happened, in the order in which somebody wants to know it."""
+    say(_headline(rehearsal, real_seconds))
+    _say_causes(rehearsal)
+    _say_warnings(rehearsal)
+    names = rehearsal.by_name()
+    if not names:
+        return
+    say()
+    say_table(
+        ("NAME", "RUNS", "FAILED", "MEAN WAIT", "MEAN LENGTH"),
+        [
+            (
+                one.name,
+                str(one.runs),
+                str(one.failures or ""),
+                span(one.mean_wait_seconds),
+                span(one.mean_length_seconds),
+            )
+            for one in names
+        ],
+    )
+    _say_path(rehearsal)
+
+
+def _headline(rehearsal: Rehearsal, real_seconds: float) -> str:
+    status = rehearsal.status
+    look = PALETTE[Status.FAILED if rehearsal.is_stalled else Status.SUCCEEDED]
+    word = click.style(_WORDS.get(status, str(status)), fg=look.colour, bold=True)
+    ran = plural(rehearsal.task_count, "task")
+    more = len(rehearsal.submissions) - rehearsal.task_count
+    again = f" and {plural(more, 'retry').replace('retrys', 'retries')}" if more else ""
+    failed = f", {rehearsal.failure_count} failed" if rehearsal.failure_count else ""
+    clock = rehearsal.clock_text(rehearsal.begins_at)
+    until = rehearsal.clock_text(rehearsal.ends_at)
+    period = f", {clock} to {until}" if clock else ""
+    return (
+        f"{safe(rehearsal.graph.name)} {word}: {ran}{again}{failed} in "
+        f"{span(rehearsal.makespan_seconds)} of virtual time{period} "
+        f"(rehearsed in {show_duration(real_seconds)})"
+    )
+
+
+def _say_causes(rehearsal: Rehearsal) -> None:
+    for cause in rehearsal.causes[:CAUSES_SHOWN_MAX]:
+        mark = click.style(PALETTE[Status.FAILED].shape, fg=PALETTE[Status.FAILED].colour)
+        task = rehearsal.id_of(cause.key)
+        for reason in cause.reasons:
+            name = "" if reason.startswith(task) else f"{task} "
+            say(f"  {mark} {safe(name + reason)}")
+    if (more := len(rehearsal.causes) - CAUSES_SHOWN_MAX) > 0:
+        say(f"  … and {plural(more, 'more cause')}; see --json")
+
+
+def _say_warnings(rehearsal: Rehearsal) -> None:
+    warning = click.style("warning", fg=PALETTE[Status.CANCELLING].colour, bold=True)
+    for text in rehearsal.lost[:LOST_SHOWN_MAX]:
+        say(f"{warning}: {safe(text)}")
+    if (more := len(rehearsal.lost) - LOST_SHOWN_MAX) > 0:
+        say(f"{warning}: … and {plural(more, 'more task')} that will not run; see --json")
+    if not rehearsal.submissions:
+        say(f"{warning}: nothing ran: no task was ready at any point")
+    if rehearsal.is_cut:
+        say(f"{warning}: there were too many tasks to go on; give a nearer --until")
+    for failure in rehearsal.unused_failures:
+        say(f"{warning}: --fail {safe(failure)} met no task that ran")
+    if rehearsal.expired:
+        ids = ", ".join(map(rehearsal.id_of, rehearsal.expired[:3]))
+        rest = len(rehearsal.expired) - 3
+        more_text = f" and {rest} more" if rest > 0 else ""
+        say(f"{plural(len(rehearsal.expired), 'task')} expired: {ids}{more_text}")
+    for text in rehearsal.assumed:
+        say(f"assumed: {safe(text)}")
+
+
+def _say_path(rehearsal: Rehearsal) -> None:
+    path = critical_path(rehearsal)
+    if not path:
+        return
+    idle = sum(hop.idle_seconds for hop in path)
+    counts = Counter(hop.submission.waited_for for hop in path)
+    kinds = ", ".join(f"{kind} {count}" for kind, count in counts.most_common())
+    lengths: Counter[str] = Counter()
+    for hop in path:
+        lengths[hop.submission.key[1]] += round(hop.submission.length_seconds)
+    longest = ", ".join(f"{name} {span(length)}" for name, length in lengths.most_common(3))
+    say()
+    say(f"critical path: {plural(len(path), 'task')} ({kinds})")
+    say(f"  longest on it: {safe(longest)}; {span(idle)} idle")
+    shown = path
+    if len(path) > HOPS_SHOWN_MAX:
+        shown = [*path[: HOPS_SHOWN_MAX // 3], *path[-(HOPS_SHOWN_MAX * 2 // 3) :]]
+    rows = [_hop_row(rehearsal, hop) for hop in shown]
+    if len(shown) < len(path):
+        gap = f"… {len(path) - len(shown)} more"
+        rows.insert(HOPS_SHOWN_MAX // 3, ("", gap, "", ""))
+    say_table(("START", "TASK", "LENGTH", "WAITED FOR"), rows, indent=2)
+
+
+def _hop_row(rehearsal: Rehearsal, hop: Hop) -> tuple[str, str, str, str]:
+    one = hop.submission
+    assert one.start_at is not None
+    start = _moment(one.start_at - rehearsal.begins_at)
+    again = f" (try {one.try_number})" if one.try_number > 1 else ""
+    failed = "" if one.ended == SUCCEEDED else f" {one.ended}"
+    task = f"{rehearsal.id_of(one.key)}{again}{failed}"
+    return start, task, span(one.length_seconds), reason_text(hop, rehearsal)
+
+
+def _moment(seconds: float) -> str:
+    """To the second, as several things may happen within a minute: +1d 06:00:10."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return "+" + (f"{days}d " if days else "") + f"{hour:02}:{minute:02}:{second:02}"
+
+
+# For programs.
+
+
+def document(rehearsal: Rehearsal, real_seconds: float) -> dict[str, object]:
+    """Everything; times are seconds since the rehearsal began."""
+    return {
+        "workflow": rehearsal.graph.name,
+        "status": str(rehearsal.status),
+        "begins_at": rehearsal.clock_text(rehearsal.begins_at),
+        "makespan_seconds": rehearsal.makespan_seconds,
+        "real_seconds": round(real_seconds, 6),
+        "counts": {
+            "tasks": rehearsal.task_count,
+            "submissions": len(rehearsal.submissions),
+            "failed": rehearsal.failure_count,
+            "events": rehearsal.steps,
+        },
+        "names": [
+            {
+                "name": one.name,
+                "runs": one.runs,
+                "failed": one.failures,
+                "mean_wait_seconds": one.mean_wait_seconds,
+                "mean_length_seconds": one.mean_length_seconds,
+            }
+            for one in rehearsal.by_name()
+        ],
+        "critical_path": [
+            {
+                "id": rehearsal.id_of(hop.submission.key),
+                "submit": hop.submission.submit,
+                "waited_for": str(hop.submission.waited_for),
+                "reason": reason_text(hop, rehearsal),
+                "idle_seconds": hop.idle_seconds,
+            }
+            for hop in critical_path(rehearsal)
+        ],
+        "causes": [
+            {
+                "id": rehearsal.id_of(cause.key),
+                "reasons": list(cause.reasons),
+                "commands": list(cause.commands),
+            }
+            for cause in rehearsal.causes
+        ],
+        "lost": rehearsal.lost,
+        "expired": [rehearsal.id_of(key) for key in rehearsal.expired],
+        "assumed": rehearsal.assumed,
+        "unused_failures": rehearsal.unused_failures,
+        "cut": rehearsal.is_cut,
+        "submissions": [_submission(rehearsal, one) for one in rehearsal.submissions],
+    }
+
+
+def _submission(rehearsal: Rehearsal, one: PlayedSubmission) -> dict[str, object]:
+    begin = rehearsal.begins_at
+    return {
+        "id": rehearsal.id_of(one.key),
+        "submit": one.submit,
+        "try": one.try_number,
+        "ready_seconds": one.ready_at - begin,
+        "start_seconds": None if one.start_at is None else one.start_at - begin,
+        "end_seconds": None if one.end_at is None else one.end_at - begin,
+        "ended": one.ended or None,
+        "waited_for": str(one.waited_for),
+        "triggered_off": [rehearsal.id_of(key) for key in one.parents],
+        "flows": sorted(one.flows),
+    }
+
+
+# A chart made of letters.
+
+
+def timeline(rehearsal: Rehearsal) -> Iterator[str]:
+    """A line per submission, in the order of their starts."""
+    started = [one for one in rehearsal.submissions if one.start_at is not None]
+    rows = sorted(started, key=lambda one: (one.start_at or 0.0, one.key, one.submit))
+    more = len(rows) - ROWS_MAX
+    rows = rows[:ROWS_MAX]
+    if not rows:
+        return
+    labels = [_label(rehearsal, one) for one in rows]
+    label_width = max(map(len, labels))
+    width = max(20, shutil.get_terminal_size((100, 24)).columns - label_width - 3)
+    last = max(one.end_at or rehearsal.ends_at for one in rows)
+    seconds = max(last - rehearsal.begins_at, 1e-9)
+    yield " " * (label_width + 2) + _axis(seconds, width)
+    scale = width / seconds
+    for label, one in zip(labels, rows, strict=True):
+        yield f"{label:<{label_width}}  {_bar(rehearsal, one, scale, width)}"
+    if more > 0:
+        yield f"… and {more} more; give a nearer --until, or --svg FILE"
+
+
+def _label(rehearsal: Rehearsal, one: PlayedSubmission) -> str:
+    again = f" #{one.submit}" if one.submit > 1 else ""
+    return safe(f"{rehearsal.id_of(one.key)}{again}")
+
+
+def _axis(seconds: float, width: int) -> str:
+    line = ""
+    for mark in marks(seconds, max(2, width // 12)):
+        column = round(mark / seconds * width)
+        if column + 8 <= width or not line:
+            line = f"{line:<{column}}|{span(mark)}"
+    return line
+
+
+def _bar(rehearsal: Rehearsal, one: PlayedSubmission, scale: float, width: int) -> str:
+    assert one.start_at is not None
+    begin = rehearsal.begins_at
+    end = rehearsal.ends_at if one.end_at is None else one.end_at
+    ready, start, stop = (
+        min(width - 1, int((time - begin) * scale))
+        for time in (one.ready_at, one.start_at, end)
+    )
+    is_rich = (sys.stdout.encoding or "").lower().startswith("utf")
+    waits, runs, cross = ("·", "█", "✖") if is_rich else (".", "#", "x")
+    bar = runs * max(1, stop - start)
+    look = PALETTE[_status(one)]
+    if _status(one) is Status.FAILED:
+        bar = bar[:-1] + cross
+    waiting = click.style(waits * (start - ready), fg=PALETTE[Status.WAITING].colour)
+    return " " * ready + waiting + click.style(bar, fg=look.colour)
+
+
+def _status(one: PlayedSubmission) -> Status:
+    if not one.ended:
+        return Status.RUNNING
+    return Status.SUCCEEDED if one.ended == SUCCEEDED else Status.FAILED
+
+
+# The same as a picture.
+
+LANE_HEIGHT, BAR_HEIGHT, AXIS_HEIGHT, MARGIN = 18.0, 13.0, 30.0, 12.0
+CHART_WIDTH, LETTER_WIDTH = 1100.0, 6.7
+LEGEND = (
+    "outlined: the critical path; dotted: ready, waiting for a limit or a slot; red: failed"
+)
+INK, FONT = "#1d2430", "DejaVu Sans Mono, Menlo, Consolas, monospace"
+
+
+def svg_lines(rehearsal: Rehearsal) -> Iterator[str]:
+    """A lane per name, a bar per submission; those of the critical path are outlined."""
+    rows, left_out = lanes(rehearsal, BARS_MAX)
+    left = MARGIN * 2 + LETTER_WIDTH * max((len(lane.title) for lane in rows), default=0)
+    seconds = max(rehearsal.makespan_seconds, 1e-9)
+    scale = CHART_WIDTH / seconds
+    width = left + CHART_WIDTH + MARGIN * 2
+    bottom = AXIS_HEIGHT + LANE_HEIGHT * len(rows)
+    height = bottom + LANE_HEIGHT + MARGIN
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" font-family="{FONT}" '
+        f'font-size="11" fill="{INK}">'
+    )
+    yield f"<title>{_text(rehearsal.graph.name)}</title>"
+    yield f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>'
+    yield from _svg_axis(seconds, left, scale, bottom)
+    critical = {id(hop.submission) for hop in critical_path(rehearsal)}
+    for number, lane in enumerate(rows):
+        top = AXIS_HEIGHT + LANE_HEIGHT * number
+        if lane.title:
+            yield from _svg_title(lane.title, top, width)
+        for one in lane.bars:
+            yield from _svg_bar(rehearsal, one, left, scale, top, outlined=id(one) in critical)
+    more = f"; {left_out} later ones are not shown" if left_out else ""
+    yield _svg_text(left, height - MARGIN, LEGEND + more)
+    yield "</svg>"
+
+
+def _svg_axis(seconds: float, left: float, scale: float, height: float) -> Iterator[str]:
+    colour = PALETTE[Status.WAITING].web_colour
+    for mark in marks(seconds):
+        x = left + mark * scale
+        yield (
+            f'<path d="M{x:.1f} {AXIS_HEIGHT - 8:.1f}V{height:.1f}" '
+            f'stroke="{colour}" stroke-opacity=".35"/>'
+        )
+        yield _svg_text(x + 3, AXIS_HEIGHT - 12, f"+{span(mark)}")
+
+
+def _svg_title(title: str, top: float, width: float) -> Iterator[str]:
+    colour = PALETTE[Status.WAITING].web_colour
+    yield (
+        f'<path d="M{MARGIN:.0f} {top:.1f}H{width - MARGIN:.0f}" '
+        f'stroke="{colour}" stroke-opacity=".2"/>'
+    )
+    yield _svg_text(MARGIN, top + BAR_HEIGHT, title)
+
+
+def _svg_bar(
+    rehearsal: Rehearsal,
+    one: PlayedSubmission,
+    left: float,
+    scale: float,
+    top: float,
+    *,
+    outlined: bool,
+) -> Iterator[str]:
+    assert one.start_at is not None
+    begin = rehearsal.begins_at
+    end = rehearsal.ends_at if one.end_at is None else one.end_at
+    ready, start, stop = (
+        left + (time - begin) * scale for time in (one.ready_at, one.start_at, end)
+    )
+    y = top + (LANE_HEIGHT - BAR_HEIGHT) / 2
+    if start - ready > 1:
+        colour = PALETTE[Status.READY].web_colour
+        middle = y + BAR_HEIGHT / 2
+        yield (
+            f'<path d="M{ready:.1f} {middle:.1f}H{start:.1f}" stroke="{colour}" '
+            'stroke-width="2" stroke-dasharray="2 2"/>'
+        )
+    width = max(stop - start, 0.5)
+    line = f'stroke="{INK}" stroke-width="1.6"' if outlined else 'stroke="none"'
+    said = (
+        f"{_label(rehearsal, one)}: +{span(one.start_at - begin)}, {span(one.length_seconds)}, "
+        f"{one.ended or 'running'}, waited for {one.waited_for}"
+    )
+    yield (
+        f'<rect x="{start:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR_HEIGHT:.0f}" '
+        f'rx="2" fill="{PALETTE[_status(one)].web_colour}" fill-opacity=".85" {line}>'
+        f"<title>{_text(said)}</title></rect>"
+    )
+    point = rehearsal.graph.cycling.style.text(one.key[0])
+    label = point + (f" #{one.submit}" if one.submit > 1 else "")
+    if len(label) * LETTER_WIDTH + 6 < width:
+        yield _svg_text(start + 3, y + BAR_HEIGHT - 3, label, "#fff")
+
+
+def _svg_text(x: float, y: float, text: str, colour: str = INK) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}">{_text(text)}</text>'
+
+
+def _text(text: str) -> str:
+    return escape(safe(text), quote=False)

@@ -1,0 +1,349 @@
+"""Prints a run: its state, its tree, the commands it was given, and why tasks do not run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import cast
+
+from tidewheel.cli.output import Row, looking_word, note, plural, safe, say, say_table
+from tidewheel.cli.pages.format import (
+    SHOWN_MAX,
+    Document,
+    bar,
+    counts_text,
+    documents,
+    fact,
+    flows_text,
+    moment,
+    more_text,
+    run_cell,
+    say_lines,
+    say_more,
+    section,
+    state_cell,
+    texts,
+    took,
+)
+from tidewheel.core.operator.end_reasons import ABORTED_BY
+from tidewheel.core.operator.views import REOPENED_STATUSES
+from tidewheel.quantities import show_duration
+from tidewheel.views.run_facts import kept_text
+
+POINTS_SHOWN_MAX = 12
+NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
+GOES_ON = ("running", "paused", "waiting for release", "stopping")
+
+
+def say_runs(page: Document) -> None:
+    """The list of runs."""
+    rows: list[Row] = [
+        (
+            str(one["name"]),
+            str(one["number"]),
+            run_cell(one),
+            "yes" if one["driven"] else "no",
+            moment(one, "updated_at"),
+            _list_reason(one),
+        )
+        for one in documents(page, "runs")
+    ]
+    say_table(("RUN", "NUMBER", "STATUS", "DRIVEN", "CHANGED", "REASON"), rows)
+
+
+def _list_reason(run: Document) -> str:
+    if waits := texts(run, "waits"):
+        return f"it waits for {'; '.join(waits)}"
+    if run["offered"] and not run["driven"]:
+        return _who_takes_it(run)
+    if run["status"] in GOES_ON and not run["driven"]:
+        return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
+    reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
+    return "" if reason == run_cell(run).word else reason
+
+
+def stall_line(stall: Document) -> str:
+    """Since when, and until when somebody is waited for."""
+    since = f"since {moment(stall, 'since')}"
+    until = str(stall["until"] or "")
+    left = seconds_until(until) if until else 0.0
+    ends = f"; it stops at {moment(stall, 'until')}, in {show_duration(left)}"
+    return since + (ends if left > 0 else "")
+
+
+def _who_takes_it(run: Document) -> str:
+    """Somebody has asked for it to be driven: begun, or carried on with a command."""
+    if run["status"] in REOPENED_STATUSES:
+        said = (
+            kept_text(cast("int", run.get("kept", 0))) or "it goes on when a scheduler takes it"
+        )
+        return f"{said}; carry it on: tidewheel run {run['name']}"
+    return NO_SCHEDULER
+
+
+def say_run(page: Document) -> None:
+    """One run."""
+    run = cast("Document", page["run"])
+    say(f"run {safe(run['name'])}  {looking_word(run_cell(run))}")
+    _say_facts(run, page)
+    _say_points(page)
+    _say_active(page)
+    _say_causes(page)
+    _say_lost(page)
+    _say_flows(page)
+    if held := texts(page, "held"):
+        section("held")
+        say(f"  {safe(', '.join(held[:SHOWN_MAX]))} {more_text(len(held))}".rstrip())
+
+
+def _say_facts(run: Document, page: Document) -> None:
+    scheduler = cast("Document | None", run["scheduler"])
+    bounds = cast("Document", page["bounds"])
+    reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
+    fact("because", reason if reason != run_cell(run).word else "")
+    fact("number", run["number"])
+    fact("folder", run["folder"])
+    for wait in documents(page, "waits"):
+        fact("waits", wait["text"])
+    if run["driven"] and scheduler is not None:
+        fact("scheduler", f"process {scheduler['pid']} on {scheduler['host']}")
+    elif run["offered"]:
+        fact("scheduler", _who_takes_it(run))
+    elif run["status"] != "completed" and not str(run["reason"]).startswith(ABORTED_BY):
+        option = " --stall-timeout 1h" if run["status"] == "stalled" else ""
+        fact("scheduler", f"none; carry it on: tidewheel run {run['name']}{option}")
+    if stall := cast("Document | None", page["stall"]):
+        fact("stalled", stall_line(stall))
+    fact("begun", moment(run, "created_at"))
+    fact("ended", moment(run, "ended_at"))
+    fact("points", f"{bounds['start']} to {bounds['final'] or 'no end'}")
+    fact("runahead", _runahead_text(bounds))
+    fact("stops", _stop_text(bounds))
+    fact("holds after", bounds["hold_after"])
+    fact("tasks", counts_text(page["counts"]))
+
+
+def _runahead_text(bounds: Document) -> str:
+    if bounds["oldest"] is None:
+        return ""
+    limit = bounds["runahead_limit"]
+    return f"oldest point {bounds['oldest']}" + (f", may go to {limit}" if limit else "")
+
+
+def _stop_text(bounds: Document) -> str:
+    """The stop point is seen coming (R001-31)."""
+    words = []
+    if bounds["stop"] is not None:
+        to_go = bounds["points_to_stop"]
+        left = f"{plural(cast('int', to_go), 'point')} to go" if to_go else "reached"
+        words.append(f"after point {bounds['stop']}" + ("" if to_go is None else f" ({left})"))
+    if bounds["stop_after"] is not None:
+        words.append(f"after task {bounds['stop_after']}")
+    return ", ".join(words)
+
+
+def _say_points(page: Document) -> None:
+    points = documents(page, "points")
+    if not points:
+        return
+    section("progress")
+    if len(points) > POINTS_SHOWN_MAX:
+        say(f"  {len(points) - POINTS_SHOWN_MAX} earlier points: --json shows all")
+    rows: list[Row] = [
+        (
+            str(one["point"]),
+            f"{one['done']}/{one['tasks']}",
+            bar(cast("int", one["done"]), cast("int", one["tasks"])),
+            counts_text(one["counts"]),
+        )
+        for one in points[-POINTS_SHOWN_MAX:]
+    ]
+    say_table(("POINT", "DONE", "", "TASKS"), rows, indent=2)
+
+
+def _say_active(page: Document) -> None:
+    active = documents(page, "active")
+    if not active:
+        return
+    section("active")
+    rows: list[Row] = [
+        (
+            str(one["id"]),
+            state_cell(one),
+            flows_text(one),
+            f"{one['submit']:02d}",
+            moment(one, "started_at") or moment(one, "submitted_at"),
+            str(one["worker"] or ""),
+        )
+        for one in active[:SHOWN_MAX]
+    ]
+    say_table(("TASK", "STATE", "FLOWS", "SUBMIT", "SINCE", "WORKER"), rows, indent=2)
+    say_more(len(active))
+
+
+def _say_causes(page: Document) -> None:
+    causes = documents(page, "causes")
+    if not causes:
+        return
+    run = cast("Document", page["run"])
+    section("stalled because" if run["status"] == "stalled" else "will not go on by itself")
+    for one in causes[:SHOWN_MAX]:
+        say_reasons(documents(one, "reasons"))
+    say_more(len(causes))
+
+
+def _say_lost(page: Document) -> None:
+    lost = documents(page, "lost")
+    say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
+    say_more(len(lost))
+
+
+def _say_flows(page: Document) -> None:
+    """One flow is how every run begins, and no news."""
+    flows = documents(page, "flows")
+    if len(flows) <= 1:
+        return
+    section("flows")
+    rows: list[Row] = [
+        (str(one["flow"]), _flow_state(one), str(one["until"] or ""), str(one["text"]))
+        for one in flows
+    ]
+    say_table(("FLOW", "TASKS", "UNTIL", "REMARK"), rows, indent=2)
+
+
+def _flow_state(flow: Document) -> str:
+    count = cast("int", flow["tasks"])
+    if flow["stopped"]:
+        return f"stopped, {count} left" if count else "stopped"
+    return str(count) if count else "ended"
+
+
+# ---- the commands that it was given ----
+
+
+def say_history(page: Document) -> None:
+    """Newest first."""
+    commands = documents(page, "commands")
+    if not commands:
+        note("nobody has asked anything of this run yet")
+        return
+    rows: list[Row] = [
+        (
+            str(one["number"]),
+            moment(one, "at"),
+            str(one["who"]),
+            command_text(one),
+            _became(one),
+        )
+        for one in commands
+    ]
+    say_table(("NUMBER", "TIME", "WHO", "COMMAND", "OUTCOME"), rows)
+
+
+def command_text(one: Document) -> str:
+    """`trigger 1/foo flow=new`."""
+    arguments = dict(cast("Mapping[str, object]", one["arguments"]))
+    words = [str(one["verb"]), *cast("list[str]", arguments.pop("ids", []))]
+    for name, value in arguments.items():
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        words.append(name if value is True else f"{name}={text}")
+    return " ".join(words)
+
+
+def _became(one: Document) -> str:
+    if one["refused"] is not None:
+        return f"refused: {one['refused']}"
+    return "waits" if one["answered_at"] is None else "done"
+
+
+# ---- the tree ----
+
+TEE, CORNER, BAR, GAP = "├─ ", "└─ ", "│  ", "   "
+
+
+def say_tree(page: Document) -> None:
+    """Point, family, task, submissions."""
+    points = documents(page, "points")
+    say(f"{safe(page['run'])}  {safe(run_cell(page).word)}")
+    left_out = cast("int", page["left_out"])
+    if left_out:
+        note(f"{plural(left_out, 'earlier point')} left out: --all shows them")
+    if not points:
+        note("there is nothing to be seen yet")
+    for point in points:
+        say(f"{safe(point['point'])}  {counts_text(point['counts'])}")
+        for line in _lines(documents(point, "children"), ""):
+            say(line)
+
+
+def _lines(children: object, before: str) -> Iterator[str]:
+    found = list(cast("list[Document]", children))
+    for number, one in enumerate(found):
+        last = number == len(found) - 1
+        head = f"{before}{CORNER if last else TEE}"
+        if one["family"]:
+            yield f"{head}{safe(one['name'])}"
+            yield from _lines(one["children"], before + (GAP if last else BAR))
+        else:
+            yield f"{head}{_task_text(one)}"
+
+
+def _task_text(task: Document) -> str:
+    words = [safe(task["name"]), looking_word(state_cell(task))]
+    flows = flows_text(task)
+    if flows not in ("1", "none"):
+        words.append(f"flow {flows}")
+    submissions = documents(task, "submissions")
+    if submissions:
+        words.append(" ".join(_submission_text(one) for one in submissions))
+    return "  ".join(words)
+
+
+def _submission_text(one: Document) -> str:
+    time = took(one)
+    return f"[{one['submit']:02d} {one['status']}{f' {time}' if time else ''}]"
+
+
+# ---- reasons: what it is, whether it passes, and the command that helps ----
+
+
+def say_why(page: Document) -> None:
+    """Prints why each task that was asked for does not run."""
+    for number, task in enumerate(documents(page, "tasks")):
+        if number:
+            say()
+        flows = flows_text(task)
+        of_flows = f"  flow {flows}" if flows != "none" else ""
+        say(f"{safe(task['id'])}  {looking_word(state_cell(task))}{of_flows}")
+        reasons = documents(task, "reasons")
+        say_reasons(reasons)
+        if not reasons:
+            say("  nothing keeps it from running")
+
+
+def say_reasons(reasons: Sequence[Document]) -> None:
+    for line in reason_lines(reasons):
+        say(line)
+
+
+def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
+    for one in reasons:
+        commands = texts(one, "commands")
+        # Nobody is needed where nobody could do anything.
+        stays = " (needs somebody)" if commands else ""
+        passes = f" (passes by itself{_in_how_long(one)})" if one["passes"] else stays
+        yield f"  {safe(one['text'])}{passes}"
+        if commands:
+            yield f"    {safe('   or   '.join(commands))}"
+
+
+def _in_how_long(reason: Document) -> str:
+    until = reason.get("until")
+    left = seconds_until(str(until)) if until else 0.0
+    return f", in {show_duration(left)}" if left > 0 else ""
+
+
+def seconds_until(time_text: str) -> float:
+    """Returns the seconds from now, by this machine's clock, to a time as documents have it."""
+    return datetime.fromisoformat(time_text).timestamp() - time.time_ns() / 1e9

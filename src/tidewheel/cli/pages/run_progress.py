@@ -1,0 +1,557 @@
+"""Shows a run while it is driven in this terminal: one line per event, and its end.
+
+On a terminal that can be redrawn, `LivePage` shows the same as a picture.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from shlex import quote
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tidewheel.cli.output import json_line, note, plural, safe, say
+from tidewheel.cli.pages.format import documents, texts
+from tidewheel.cli.session import stop_writing
+from tidewheel.client.local_run import RunEnd
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.spawn import CLOCK, RETRY
+from tidewheel.core.sched.stall import STALL
+from tidewheel.core.sched.task_state import JobPhase as TaskStage
+from tidewheel.core.sched.task_state import Key, PoolState
+from tidewheel.quantities import show_duration, show_instant
+from tidewheel.scheduler.job_events import MISTAKEN
+from tidewheel.scheduler.pending_batch import News, PendingBatch
+from tidewheel.scheduler.run_engine import RunEngine
+from tidewheel.scheduler.timers import timer_key
+from tidewheel.services.service import ServiceReport
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
+    from tidewheel.ports.runs import RunDoor
+
+JOB_FAILED = "job failed"  # the notice that says why
+RETRIES = ("retry", "submission retry")
+FAILURES = ("failed", "submission failed", *RETRIES)
+CAUSES_MAX = 10
+LOST_MAX = 20
+WAIT_TOLD_SECONDS_MIN = 5.0  # what comes sooner need not be announced
+WAIT_WORDS = {RETRY: "its retry delay", CLOCK: "the clock"}
+# States of tasks that have ended, and how news and the end of a run call them.
+STATES_OF_ENDS = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "submit-failed": "submission failed",
+    "expired": "expired",
+}
+ENDS = tuple(STATES_OF_ENDS.values())
+# What is said of a task at the moment it happens; the rest is in the log.
+TOLD = ("started", *RETRIES, "blocked", "lost", *ENDS)
+# What jobs did not do although they succeeded, or said amiss.
+NOTICED = ("incomplete", MISTAKEN)
+SAID_BY_ITS_END = "which nothing handles"  # a failure is told as such
+TROUBLE = {
+    "store.unavailable": "{error}; trying again",
+    "store.back": "it works again",
+    "log.unwritten": "{error}; the run goes on without it",
+    "log.written": "the log can be written again",
+    "step.failed": "{summary}; the run is read again from the store",
+    "run.lost": "{reason}; jobs that were started here are followed to their end",
+    "xtrigger.failed": "xtrigger {label}: {error}",
+    "worker.unable": "no job can be started: {error}",
+    "worker.able": "jobs can be started again",
+    "notification.failed": "{rule} could not be told ({kind}): {error}; trying again",
+    "notification.given_up": "{rule} could not be told ({kind}): {error}",
+    "notifier.failed": "nobody is told any more: {error}",
+    "lease.adopted": "{task} was found running and is followed again",
+}
+
+
+def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> RunPage:
+    """Chooses how a run is shown here: as JSON lines, as a picture, or as plain lines."""
+    if as_json:
+        return JsonPage(run, is_new=is_new)
+    if stream.isatty():
+        from tidewheel.cli.pages.run_progress import LivePage
+
+        return LivePage(run, is_new=is_new)
+    return RunPage(run, is_new=is_new)
+
+
+class RunPage:
+    """Plain lines."""
+
+    def __init__(self, run: RunView, *, is_new: bool) -> None:
+        self._run = run
+        self._is_new = is_new
+        self._is_to_be_told = False  # that it begins
+        self._begun_at = time.monotonic()
+        self._ends: Counter[str] = Counter()
+        self._earlier: Counter[str] | None = None  # of the whole run, if that is more
+        self._lost: dict[str, str] = {}
+        self._causes: list[str] = []
+        self._reasons: dict[Key | None, str] = {}
+        self._stall_option = ""  # without which it would not wait to be mended
+        self._status = ""
+        self._stops = 0
+        self._has_obeyed = False
+        self._waited_for = ""  # what was said last of a run that waits for a time
+        self._pool: TaskPool | None = None  # as of the last batch
+        self.option = ""  # with which commands about the run reach it
+
+    def __enter__(self) -> RunPage:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    # ---- while it runs ----
+
+    def claimed(self) -> None:
+        """The run is ours. Whether one that was complete goes on at all is seen later."""
+        self._is_to_be_told = True
+        if self._run.status != RunStatus.COMPLETED:
+            self._tell_beginning()
+
+    def _tell_beginning(self) -> None:
+        if self._is_to_be_told:
+            self._is_to_be_told = False
+            verb = "starts" if self._is_new else "is carried on"
+            self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
+
+    def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
+        """A batch is in the store."""
+        text = engine.text
+        if batch.news or batch.answers or engine.status != RunStatus.COMPLETED:
+            self._tell_beginning()
+        self._has_obeyed = self._has_obeyed or bool(batch.answers)
+        self._reasons = {one.task: one.text for one in batch.notices if one.event == JOB_FAILED}
+        for one in batch.news:
+            if one.event in ENDS:
+                self._ends[one.event] += 1
+            if one.event == "lost":
+                self._lost[text(one.key)] = one.text
+            self.on_news(engine, one)
+        for notice in batch.notices:
+            if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
+                self._line(notice.text)
+        self._pool = engine.pool
+        self._heed_status(engine)
+        self._heed_waiting(engine)
+
+    def on_news(self, engine: RunEngine, one: News) -> None:
+        if one.event in TOLD:
+            name = engine.text(one.key)
+            words = one.text.removeprefix(name).strip() if one.text else ""
+            self._line(f"{name} {words or one.event}{self._because(one)}")
+
+    def _because(self, one: News) -> str:
+        """Why a task has failed, as far as its last attempt knows."""
+        reason = self._reasons.get(one.key) if one.event in FAILURES else None
+        told = reason is None or reason in one.text
+        return "" if told else f": {' '.join(str(reason).split())}"
+
+    def _heed_status(self, engine: RunEngine) -> None:
+        status = str(engine.gave_up or engine.pool.run.status)
+        if status == self._status:
+            return
+        self._status = status
+        self._causes = []
+        if status in ("stalled", "waiting for release"):
+            self._causes = list(causes(engine))
+            waits = engine.run_timers.stall_seconds != 0.0
+            self._stall_option = "" if waits else " --stall-timeout 1h"
+            self.on_stall(engine, status)
+        elif status == "paused":
+            self._line(f"paused; go on with: tidewheel resume {self._run.name}")
+
+    def _heed_waiting(self, engine: RunEngine) -> None:
+        """While nothing happens, say what for and until when."""
+        waited_for = waited_for_text(engine) if self._status == "running" else ""
+        if waited_for and waited_for != self._waited_for:
+            self._line(waited_for)
+        self._waited_for = waited_for
+
+    def on_stall(self, engine: RunEngine, status: str) -> None:
+        self.tell_stall(status, stall_text(engine) if status == "stalled" else "")
+
+    def tell_stall(self, status: str, waits: str) -> None:
+        """Why it does not go on, and how long it waits until it stops."""
+        self._line(f"{status}:")
+        for cause in self._causes:
+            self._line(f"  {cause}")
+        if waits:
+            self._line(f"  it waits {waits}")
+
+    def on_report(self, report: ServiceReport) -> None:
+        """A service met something."""
+        if report.event == "run.lost":
+            self._status = "lost"
+        words = TROUBLE.get(report.event)
+        if words is not None:
+            self._line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
+
+    def stopping(self) -> None:
+        self._stops += 1
+        if self._stops == 1:
+            tasks = () if self._pool is None else self._pool.tasks.values()
+            count = plural(sum(task.stage is TaskStage.RUNNING for task in tasks), "job")
+            self._line(
+                f"stopping: waiting for {count}; Ctrl-C again leaves at once, and jobs run on"
+            )
+        else:
+            self.leaving()
+
+    def leaving(self) -> None:
+        if self._status == "lost":
+            self._line("leaving; jobs that run may be started again by others")
+        else:
+            self._line("leaving; jobs that run go on and are found again")
+
+    # ---- the end ----
+
+    def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
+        """The last line, with how long it took here, or `seconds`."""
+        took = show_duration(time.monotonic() - self._begun_at if seconds is None else seconds)
+        counts = _counted(self._ends if self._earlier is None else self._earlier)
+        counts += [end.undone.text] if end.undone.text else []
+        ends = f": {', '.join(counts)}" if counts else ""
+        if self._earlier is not None and self._ends:
+            ends += f" ({', '.join(_counted(self._ends))} since it was carried on)"
+        print_line(f"{self._run.name} {end.status} after {took}{ends}")
+        for name, chain in list(self._lost.items())[:LOST_MAX]:
+            self._note(f"warning: {chain or name}")
+        if len(self._lost) > LOST_MAX:
+            self._note(f"warning: {len(self._lost) - LOST_MAX} more tasks will not run")
+        self._show_advice(end)
+
+    def _show_advice(self, end: RunEnd) -> None:
+        name = self._run.name
+        if end.status == "completed" and not end.has_run_anything:
+            self._note(
+                "no task was ready at any point; tidewheel graph shows what waits for what"
+            )
+        elif end.status == "completed" and not (self._is_new or self._ends or self._has_obeyed):
+            self._note(
+                "it was complete already; run a task again: "
+                f"tidewheel trigger {name} POINT/NAME --run; go further: --fcp POINT; "
+                "begin the next: --new"
+            )
+        elif end.status == "stalled":
+            for cause in self._causes:
+                self._note(f"  {cause}")
+            how = f"tidewheel run {name}{self._stall_option}"
+            self._note(f"carry it on, and mend it from another terminal: {how}")
+        elif end.status in ("error", "lost") or end.was_aborted:
+            self._note(end.reason)
+        if end.status in ("stopped", "left"):
+            self._note(f"carry on with: tidewheel run {name}")
+        elif end.status == "error":
+            self._note(f"when that is mended, carry on with: tidewheel run {name}")
+
+    def remembers(self, shown: Mapping[str, object]) -> None:
+        """Take what happened before this process carried the run on, from the view of it."""
+        self._earlier = _ends_of(shown)
+        self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
+
+    def takes(self, shown: Mapping[str, object]) -> None:
+        """Takes what the end shows from the view of the run."""
+        self._ends.update(_ends_of(shown))
+        self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
+        self._causes = list(cause_lines(shown))
+
+    def line(self, text: str) -> None:
+        """Something that is no news of the run."""
+        self._line(text)
+
+    def _note(self, text: str) -> None:
+        note(self._reached(text))
+
+    def _reached(self, text: str) -> str:
+        return reached(text, self._run.name, self.option)
+
+    def _line(self, text: str) -> None:
+        text = self._reached(text)
+        print_line(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
+
+
+def print_line(text: str) -> None:
+    """At once. A reader that is gone, or a full disk under it, is no reason to stop a run."""
+    try:
+        say(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        stop_writing()
+    except OSError:
+        pass  # there may be room for the next line
+
+
+class JsonPage(RunPage):
+    """One JSON object per line."""
+
+    def on_news(self, engine: RunEngine, one: News) -> None:
+        document = {
+            "event": one.event,
+            "task": engine.text(one.key),
+            "submit": one.submit,
+            "text": one.text,
+        }
+        self._tell(document)
+
+    def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
+        del seconds
+        document: dict[str, object] = {
+            "event": "end",
+            "run": self._run.name,
+            "status": end.status,
+            "reason": end.reason,
+            "ends": dict(self._ends if self._earlier is None else self._earlier),
+            "lost": self._lost,
+            "undone": asdict(end.undone),
+            "causes": [self._reached(one) for one in self._causes],
+        }
+        self._tell(document)
+
+    def _line(self, text: str) -> None:
+        self._tell({"event": "note", "text": self._reached(text)})
+
+    @staticmethod
+    def _tell(document: dict[str, object]) -> None:
+        print_line(json_line({"at": time.time_ns() / 1e9, **document}))
+
+
+def _counted(ends: Counter[str]) -> list[str]:
+    return [f"{count} {word}" for word, count in sorted(ends.items())]
+
+
+def _ends_of(shown: Mapping[str, object]) -> Counter[str]:
+    """Counts how the tasks of a run have ended, from the view of it."""
+    counts: Any = shown["counts"]
+    return Counter({STATES_OF_ENDS[k]: v for k, v in counts.items() if k in STATES_OF_ENDS})
+
+
+def cause_lines(shown: Mapping[str, object]) -> Iterator[str]:
+    """Why a run does not go on by itself, from the view of it."""
+    found = documents(shown, "causes")
+    for cause in found[:CAUSES_MAX]:
+        for reason in documents(cause, "reasons"):
+            yield str(reason["text"])
+            yield from (f"  {one}" for one in texts(reason, "commands"))
+    if len(found) > CAUSES_MAX:
+        yield f"and {plural(len(found) - CAUSES_MAX, 'task')} more"
+
+
+async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
+    """Returns how a run that nobody drives any more has ended; its page learns it, too."""
+    shown = await door.look("show", {"run": run.name})
+    facts: Any = shown["run"]
+    page.takes(shown)
+    return RunEnd(facts["status"], facts["reason"])
+
+
+def causes(engine: RunEngine) -> list[str]:
+    """Why a run does not go on by itself, and the command that would change it."""
+    # Most runs go on by themselves.
+    from tidewheel.core.sched.explain import why
+    from tidewheel.core.sched.stall import root_causes
+    from tidewheel.views.reasons import command_lines
+
+    pool = engine.pool
+    found = root_causes(pool)
+    lines = []
+    for task in found[:CAUSES_MAX]:
+        reasons = why(pool, task.key)
+        words = "; ".join(reason.text for reason in reasons)
+        command = next((one.command for one in reasons if one.command), "")
+        name = engine.text(task.key)
+        lines.append(words if words.startswith(name) else f"{name}: {words}")
+        lines += [f"  {one}" for one in command_lines(engine.run.name, command)]
+    if len(found) > CAUSES_MAX:
+        lines.append(f"and {plural(len(found) - CAUSES_MAX, 'task')} more")
+    return lines
+
+
+def stall_text(engine: RunEngine) -> str:
+    """Returns how long a stalled run waits for somebody; nothing if it does not."""
+    seconds = engine.run_timers.stall_seconds
+    at = engine.timers.at(timer_key(None, STALL))
+    return stall_words(show_duration(seconds), at) if seconds and at is not None else ""
+
+
+def stall_words(waits: str, until: float | None) -> str:
+    """Say for how long, and until when if that is still to come."""
+    at = "" if until is None else f", at {show_instant(math.ceil(until))}"
+    return f"{waits} for you, then stops{at}"
+
+
+def waited_for_text(engine: RunEngine) -> str:
+    """Returns what comes next by itself, and when, in a run in which nothing is active."""
+    pool, now = engine.pool, time.time_ns() / 1e9
+    if any(pool.standings[one] for one in (PoolState.ACTIVE, PoolState.READY)):
+        return ""
+    never = Instant(math.inf)
+    waits = [
+        (never if (due := engine.due_at(task.key, wait)) is None else due, task.key, wait)
+        for task in pool.tasks.values()
+        if task.standing is PoolState.PENDING
+        for wait in task.waits
+    ]
+    if not waits:
+        return ""
+    at, key, wait = min(waits)
+    more = f", and {plural(len(waits) - 1, 'task')} more" if len(waits) > 1 else ""
+    what = f"{engine.text(key)} waits for {WAIT_WORDS.get(wait, f'the xtrigger {wait}')}"
+    if at == never:
+        return f"{what}{more}"
+    if at - now < WAIT_TOLD_SECONDS_MIN:
+        return ""
+    when = f"until {show_instant(math.ceil(at))} (in {show_duration(at - now)})"
+    return f"{what} {when}{more}"
+
+
+# ---- a picture that is drawn again as the run changes: cycles, active tasks, recent ends ----
+
+DRAWN_PER_SECOND_MAX = 10
+POINTS_MAX = 8
+ACTIVE_MAX = 10
+RECENT_MAX = 6
+BAR_WIDTH = 24
+COLOURS = {"succeeded": "green", "failed": "red", "submission failed": "red"}
+
+
+class LivePage(RunPage):
+    """Redrawn a few times a second, whatever happens."""
+
+    def __init__(self, run: RunView, *, is_new: bool) -> None:
+        super().__init__(run, is_new=is_new)
+        self._stage: RunEngine | None = None
+        self._recent: deque[tuple[str, str]] = deque(maxlen=RECENT_MAX)
+        self._started: dict[str, float] = {}
+        self._finished: dict[str, int] = {}  # by point
+        self._notes: deque[str] = deque(maxlen=RECENT_MAX)
+        self._live: Live | None = None
+
+    def __enter__(self) -> LivePage:
+        from rich.live import Live
+
+        self._live = Live(
+            get_renderable=self._draw,
+            refresh_per_second=DRAWN_PER_SECOND_MAX,
+            transient=True,
+        )
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert self._live is not None
+        self._live.__exit__(None, None, None)
+
+    def on_news(self, engine: RunEngine, one: News) -> None:
+        self._engine = stage
+        name = engine.text(one.key)
+        if one.event == "started":
+            self._started.setdefault(name, time.monotonic())
+        elif one.event in (*ENDS, *RETRIES):
+            began = self._started.pop(name, None)
+            took = "" if began is None else f" in {show_duration(time.monotonic() - began)}"
+            words = one.text.removeprefix(name).strip() or one.event
+            self._recent.append((one.event, f"{name} {words}{took}{self._because(one)}"))
+            if one.event in ENDS:
+                point = name.partition("/")[0]
+                self._finished[point] = self._finished.get(point, 0) + 1
+
+    def on_stall(self, engine: RunEngine, status: str) -> None:
+        """The causes are part of the picture."""
+        waits = stall_text(engine) if status == "stalled" else ""
+        if waits:
+            self._line(f"it waits {waits}")
+
+    def _tell_beginning(self) -> None:
+        """The picture shows it."""
+
+    def _line(self, text: str) -> None:
+        self._notes.append(text)
+
+    # ---- drawing ----
+
+    def _draw(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        parts: list[Text] = [self._head()]
+        if self._stage is not None:
+            parts += self._cycles(self._stage)
+            parts += self._active()
+        for event, text in self._recent:
+            parts.append(Text(f"  {safe(text)}", style=COLOURS.get(event, "yellow")))
+        for text in (*self._notes, *self._causes):
+            parts.append(Text(safe(text), style="bold yellow"))
+        return Group(*parts)
+
+    def _head(self) -> Text:
+        from rich.text import Text
+
+        took = show_duration(time.monotonic() - self._begun_at)
+        counts = ", ".join(f"{count} {word}" for word, count in sorted(self._ends.items()))
+        status = self._status or "running"
+        head = Text(f"{self._run.name}  ", style="bold")
+        head.append(status, style="red" if status == "stalled" else "cyan")
+        head.append(f"  {took}  {counts}", style="default")
+        return head
+
+    def _cycles(self, engine: RunEngine) -> list[Text]:
+        """One bar per point: what has finished, and what the pool still holds."""
+        from rich.text import Text
+
+        text = engine.graph.cycling.style.text
+        pooled: dict[str, int] = {}
+        for point, count in engine.pool.population.counts.items():
+            pooled[text(point)] = count
+        points = sorted({*pooled, *list(self._finished)[-POINTS_MAX:]})
+        lines = []
+        for name in points[-POINTS_MAX:]:
+            done, there = self._finished.get(name, 0), pooled.get(name, 0)
+            width = round(BAR_WIDTH * done / max(1, done + there))
+            line = Text(f"  {name:>18} ")
+            line.append("━" * width, style="green")
+            line.append("─" * (BAR_WIDTH - width), style="bright_black")
+            line.append(f" {done} done, {there} in the pool")
+            lines.append(line)
+        return lines
+
+    def _active(self) -> list[Text]:
+        from rich.text import Text
+
+        now = time.monotonic()
+        shown = list(self._started.items())[:ACTIVE_MAX]
+        lines = [
+            Text(f"  ▶ {safe(name)}  {show_duration(now - since)}", style="blue")
+            for name, since in shown
+        ]
+        more = len(self._started) - len(shown)
+        if more > 0:
+            lines.append(Text(f"    and {more} more", style="bright_black"))
+        return lines
+
+
+# ---- advice about a run that was reached through a server ----
+
+
+def reached(text: str, run: str, option: str) -> str:
+    """The text, with the option (`` --server URL``) in each command about the run."""
+    if not option or "tidewheel " not in text:
+        return text
+    named = {run, quote(run), quote(f"run:{run}")}
+    run_words = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
+    command = rf"\btidewheel [a-z-]+ (?:--queue )?(?:{run_words})(?![\w/:.-])(?! --server)"
+    return re.sub(command, lambda found: found[0] + option, text)

@@ -1,0 +1,250 @@
+"""A definition's settings as nested sections: what was written, after inheritance.
+
+Values stay as people write them (PT10M, not 600.0), so that what is printed can be read again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from textwrap import dedent, indent
+from typing import TYPE_CHECKING, Union
+
+from tidewheel.core.graph.findings import Findings
+from tidewheel.formats.flow_cylc.families import ROOT
+from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
+from tidewheel.formats.flow_cylc.parameters import BadParameter
+from tidewheel.formats.flow_cylc.sections import Item, Section, parse_sections
+from tidewheel.formats.flow_cylc.upgrade import upgrade
+from tidewheel.formats.flow_cylc.value_text import BadValue, plain_text, unquoted
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
+
+if TYPE_CHECKING:
+    from tidewheel.cli.definitions import Definition
+    from tidewheel.formats.sip.model import Dependency, Resource, Stage
+    from tidewheel.formats.sip.placeholders import Json
+    from tidewheel.formats.sip.validation import Validation
+
+Tree = dict[str, Union[str, "Tree"]]
+
+INDENT = "    "
+
+
+def config_tree(loaded: LoadedWorkflow) -> Tree:
+    """Everything; each namespace with what it inherits, each task with its completion."""
+    root = parse_sections(loaded.source, Findings())
+    upgrade(root, loaded.source, Findings())
+    tree: Tree = {
+        name: _texts(section)
+        for name in FLOW.entries
+        if name != "runtime" and (section := root.section(name)) is not None
+    }
+    _set_points(tree, loaded)
+    runtime = root.section("runtime") or Section("runtime", -1)
+    return {**tree, "runtime": _runtime(runtime, loaded)}
+
+
+def path_of(item: str) -> list[str]:
+    """`[runtime][foo]script` is runtime, foo, script."""
+    return [part.strip() for part in re.split(r"[\[\]]+", item) if part.strip()]
+
+
+def is_known(path: list[str]) -> bool:
+    """Returns whether a definition could have this, though this one does not."""
+    spec: ItemSpec | SectionSpec | None = FLOW
+    for name in path:
+        if not isinstance(spec, SectionSpec):
+            return False
+        spec = spec.entries.get(name) or spec.other
+    return spec is not None
+
+
+def tree_lines(tree: Tree, depth: int = 0) -> Iterator[str]:
+    """Yields the lines of a flow.cylc: items before the sections beside them."""
+    for name, value in tree.items():
+        if isinstance(value, str):
+            yield from _item_lines(name, value, INDENT * depth)
+    for name, value in tree.items():
+        if not isinstance(value, str):
+            brackets = depth + 1
+            yield f"{INDENT * depth}{'[' * brackets}{name}{']' * brackets}"
+            yield from tree_lines(value, depth + 1)
+
+
+def _item_lines(name: str, value: str, lead: str) -> Iterator[str]:
+    if "\n" not in value:
+        yield f"{lead}{name} = {value}".rstrip()
+        return
+    yield f'{lead}{name} = """'
+    yield from indent(value, lead + INDENT).split("\n")
+    yield f'{lead}"""'
+
+
+def _texts(section: Section) -> Tree:
+    return {
+        name: _text(entry) if isinstance(entry, Item) else _texts(entry)
+        for name, entry in section.entries.items()
+    }
+
+
+def _text(item: Item) -> str:
+    """Returns the text, with the earlier ones of a graph that is written in several pieces."""
+    texts = []
+    piece: Item | None = item
+    while piece is not None:
+        texts.append(_plain(piece.text))
+        piece = piece.earlier
+    return "\n".join(reversed(texts))
+
+
+def _plain(raw: str) -> str:
+    try:
+        text = plain_text(raw)
+        if "\n" in text:  # the indentation within matters, that of the whole does not
+            text = dedent(unquoted(raw)).strip("\n").rstrip()
+    except BadValue:
+        return raw
+    return text
+
+
+def _set_points(tree: Tree, loaded: LoadedWorkflow) -> None:
+    """The points as they were understood: `now` and relative ones are points now."""
+    scheduling = tree.get("scheduling")
+    if loaded.graph is None or not isinstance(scheduling, dict):
+        return
+    cycling = loaded.graph.cycling
+    points = {"initial cycle point": cycling.initial, "final cycle point": cycling.final}
+    scheduling.update(
+        {
+            name: cycling.style.text(point)
+            for name, point in points.items()
+            if name in scheduling and point is not None
+        }
+    )
+
+
+def _runtime(runtime: Section, loaded: LoadedWorkflow) -> Tree:
+    own: dict[str, Tree] = {}
+    for section in runtime.sections():
+        try:
+            names = [
+                name for name, _ in loaded.settings.parameters.expand_heading(section.name)
+            ]
+        except BadParameter:
+            continue
+        for name in names:
+            own[name] = _merged(own.get(name, {}), _texts(section))
+    used = loaded.graph.nodes if loaded.graph is not None else {}
+    known = {name: node.lineage for name, node in loaded.settings.nodes.items()}
+    implicit = {name: (name, ROOT) for name in used if name not in known}
+    return {
+        name: _namespace(name, lineage, own, loaded)
+        for name, lineage in {**known, **implicit}.items()
+    }
+
+
+def _namespace(
+    name: str, lineage: tuple[str, ...], own: Mapping[str, Tree], loaded: LoadedWorkflow
+) -> Tree:
+    tree: Tree = {}
+    for ancestor in reversed(lineage):
+        inherited = dict(own.get(ancestor, {}))
+        if ancestor != name:
+            inherited.pop("inherit", None)
+        tree = _merged(tree, inherited)
+    definition = loaded.settings.nodes.get(name)
+    if definition is not None and definition.environment:
+        # With the values of the task's parameters filled in.
+        tree["environment"] = dict(definition.environment)
+    if loaded.graph is not None and name in loaded.graph.nodes:
+        completion = str(loaded.graph.nodes[name].completion)
+        tree["completion"] = completion.replace("-", "_")
+    return tree
+
+
+def _merged(below: Tree, above: Tree) -> Tree:
+    merged = dict(below)
+    for name, value in above.items():
+        before = merged.get(name)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[name] = _merged(before, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+# ---- a SIP definition: what holds for each stage ----
+
+
+def sip_tree(definition: Definition) -> Tree:
+    """The workflow, its parameters, and each stage as it would run."""
+    from tidewheel.core.graph.findings import Findings
+    from tidewheel.services.definitions.sip import load_sip_file
+
+    judged = load_sip_file(definition.path, definition.load_options(), Findings()).validation
+    found = judged.definition if judged is not None else None
+    if judged is None or found is None:
+        return {}
+    stages: Tree = {stage.id: _stage(stage, judged) for stage in found.stages}
+    parameters: Tree = {
+        spec.name: _json_text(spec.default) if spec.has_default else "" for spec in judged.specs
+    }
+    return {
+        "id": found.id,
+        "version": found.version,
+        "parameters": parameters,
+        "stages": stages,
+    }
+
+
+def _stage(stage: Stage, judged: Validation) -> Tree:
+    from tidewheel.quantities import show_duration
+
+    rendered = judged.rendered.get(stage.id)
+    tree: Tree = {"version": stage.version, "type": stage.type.value}
+    if stage.timeout_seconds is not None:
+        tree["timeout"] = show_duration(stage.timeout_seconds)
+    tree["dependencies"] = "\n".join(_dependency(one) for one in stage.dependencies)
+    tree["resources_required"] = "\n".join(_resource(one) for one in stage.resources)
+    if rendered is None:
+        return tree
+    tree["parameters"] = {
+        name: _json_text(value) for name, value in rendered.parameters.items()
+    }
+    tree["args"] = _json_text(rendered.args)
+    for name in ("compose", "script"):
+        if text := getattr(rendered, name):
+            tree[name] = text.rstrip()
+    if rendered.command is not None:
+        tree["command"] = _json_text(list(rendered.command))
+    return tree
+
+
+def _dependency(dependency: Dependency) -> str:
+    from tidewheel.formats.sip.model import PRESENT, ObjectDependency
+
+    if isinstance(dependency, ObjectDependency):
+        return f"{dependency.name} {PRESENT}"
+    return f"{dependency.stage} {dependency.condition.value}"
+
+
+def _resource(resource: Resource) -> str:
+    from tidewheel.formats.sip.model import BufferNeeded, CpuNeeded, MemoryNeeded
+    from tidewheel.quantities import show_size
+
+    match resource:
+        case CpuNeeded(cores=cores):
+            return f"cpu {cores:g}"
+        case MemoryNeeded(size=size):
+            return f"memory {show_size(size)}"
+        case BufferNeeded(size=size, label=label):
+            return f"buffer {show_size(size)} {label}".rstrip()
+        case _:
+            words = ["nodes", str(resource.number), resource.flavour, resource.label]
+            return " ".join([*filter(None, words), *["exclusive"][: resource.exclusive]])
+
+
+def _json_text(value: Json) -> str:
+    from tidewheel.formats.sip.placeholders import text_of_value
+
+    return text_of_value(value)

@@ -1,0 +1,119 @@
+"""Follows tasks to their end: a live display on a terminal, a line per change elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from tidewheel.api.tasks import AttemptView, Task
+from tidewheel.cli.output import Row, coloured, note, rich_table, safe, say
+from tidewheel.client import AsyncClient
+from tidewheel.core.queue.status import Status
+from tidewheel.quantities import show_duration
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+SHOWN_MAX = 20
+BAR_WIDTH = 20
+
+
+async def follow(client: AsyncClient, ids: Sequence[str]) -> list[Task]:
+    """Wait for tasks and show how they get on."""
+    display = Display()
+    with display:
+        try:
+            return await client.wait(*ids, on_progress=display.show)
+        except BaseException:
+            display.stop()
+            note("the tasks go on without this command; look at them: tidewheel tasks")
+            raise
+
+
+class Display:
+    """Shows the tasks that are followed, on standard error."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, Task] = {}
+        self._live: Live | None = None
+
+    def __enter__(self) -> Display:
+        self._stack: AbstractContextManager[object] = nullcontext()
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(
+                console=Console(stderr=True),
+                refresh_per_second=8,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._stack = self._live
+        self._stack.__enter__()
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Show nothing more."""
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, task: Task) -> None:
+        """A task changed."""
+        before = self._tasks.get(task.id)
+        self._tasks[task.id] = task
+        if self._live is not None:
+            self._live.update(rich_table(("TASK", "STATUS", "PROGRESS"), self._rows()))
+        elif before is None or (before.status, before.attempt) != (task.status, task.attempt):
+            note(
+                f"{label(task)}  {task.status}"
+                + (f"  attempt {task.attempt}" if task.attempt > 1 else "")
+            )
+        elif task.progress > before.progress:
+            note(f"{label(task)}  {task.status}  {task.progress:.0%}")
+
+    def _rows(self) -> list[Row]:
+        """Returns tasks that move first; the end of a long list is only counted."""
+        order = sorted(self._tasks.values(), key=lambda task: task.ended)
+        rows: list[Row] = [
+            (label(task), task.status, bar(task.progress)) for task in order[:SHOWN_MAX]
+        ]
+        if more := len(order) - len(rows):
+            rows.append((f"and {more} more", "", ""))
+        return rows
+
+
+def label(task: Task) -> str:
+    """Its name if it has one, else its id."""
+    return safe(task.name or task.id)
+
+
+def bar(progress: float) -> str:
+    """Draws how far a task is."""
+    filled = round(progress * BAR_WIDTH)
+    return "█" * filled + "░" * (BAR_WIDTH - filled) + f" {progress:4.0%}"
+
+
+async def say_results(client: AsyncClient, tasks: Sequence[Task]) -> None:
+    """Prints how each task ended, and why if it did not go well."""
+    for task in tasks:
+        attempts = await client.attempts(task.id)
+        took = took_text(attempts[-1]) if attempts else ""
+        say(f"{label(task)}  {coloured(task.status)}{took}")
+        for error in task.errors:
+            say(f"  {safe(error.code)}: {safe(error.description)}")
+        if task.status is Status.FAILED:
+            say(f"  its output: tidewheel task {safe(task.id)} --log err")
+
+
+def took_text(attempt: AttemptView) -> str:
+    """Returns how long an attempt took, if it is over."""
+    if attempt.ended_at is None:
+        return ""
+    return f" in {show_duration(attempt.ended_at - attempt.claimed_at)}"

@@ -1,0 +1,186 @@
+"""Asks and commands runs: through the store, or inside a job through its worker.
+
+A job holds no key to the store; it asks its worker, with the secret of its attempt. Whoever
+names a store with --store means that one, wherever they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from tidewheel.cli.session import Session
+from tidewheel.errors import Refused
+
+if TYPE_CHECKING:
+    from tidewheel.client.runs import Runs
+    from tidewheel.core.operator.verbs import Command
+
+JOB_DIRECTORY, JOB_SECRET, JOB_RUN = (
+    "TIDEWHEEL_JOB_DIR",
+    "TIDEWHEEL_SECRET",
+    "TIDEWHEEL_WORKFLOW_ID",
+)
+
+Document = dict[str, object]
+Result = TypeVar("Result")
+
+
+class OwnJob(NamedTuple):
+    """The job that this command is part of."""
+
+    directory: Path
+    secret: str
+    run: str
+
+
+class Given(NamedTuple):
+    """A command that was obeyed, and what was said about it."""
+
+    run: str
+    command: Command
+    number: int | None  # in the history of the run; None inside a job
+    answer: Document
+
+    @property
+    def verb(self) -> str:
+        return self.command.verb
+
+
+def this_job(session: Session) -> OwnJob | None:
+    """Returns the job that this command is part of; None outside of a job of a run."""
+    directory, secret = os.environ.get(JOB_DIRECTORY), os.environ.get(JOB_SECRET)
+    run = os.environ.get(JOB_RUN)
+    if session.store or not directory or not secret or not run:
+        return None
+    return OwnJob(Path(directory), secret, run)
+
+
+def look(
+    session: Session,
+    name: str,
+    words: Sequence[str],
+    arguments: Callable[[Target], Document],
+) -> Document:
+    """Returns a view of the run that the words name; the other words give its arguments."""
+    job = this_job(session)
+    if job is not None:
+        target = target_in_job(job.run, words)
+        return _call(job, {"look": name, "arguments": {"run": target.run} | arguments(target)})
+
+    async def ask(runs: Runs) -> Document:
+        target = await find_target(runs, words)
+        return await runs.look(name, **({"run": target.run} | arguments(target)))
+
+    return with_runs(session, ask)
+
+
+def give(
+    session: Session,
+    words: Sequence[str],
+    command: Callable[[Target], Command],
+    *,
+    any_word: bool = False,
+    seconds_max: float | None = None,
+) -> Given:
+    """Ask something of the run that the words name, and wait for the answer.
+
+    With `any_word` a first word that names no run is what stands behind it, whatever it is.
+    """
+    import json
+
+    from tidewheel.core.operator.verbs import command_text
+
+    job = this_job(session)
+    if job is not None:
+        target = target_in_job(job.run, words, any_word=any_word)
+        asked = command(target)
+        said = json.loads(command_text(asked))
+        if target.run != job.run:
+            raise Refused(f"a job may act on its own run, {job.run}, not on {target.run}")
+        answer = _call(job, {"command": said})
+        return Given(target.run, asked, None, answer)
+
+    async def ask(runs: Runs) -> Given:
+        target = await find_target(runs, words, any_word=any_word)
+        asked = command(target)
+        made = await runs.give(target.run, asked, seconds_max=seconds_max)
+        return Given(made.run, asked, made.number, made.document)
+
+    return with_runs(session, ask)
+
+
+def with_runs(session: Session, ask: Callable[[Runs], Awaitable[Result]]) -> Result:
+    """Open the store and ask."""
+    return session.ask(lambda client: ask(client.runs))
+
+
+def _call(job: OwnJob, request: Document) -> Document:
+    from tidewheel.runners.messages.client import call_run
+
+    return call_run(job.directory, job.secret, request)
+
+
+# ---- Which run, and which of its tasks, the words of a command line mean. ----
+
+BETWEEN = "//"
+SIGNS_OF_IDS = "/.*?[:^$"
+
+
+class Target(NamedTuple):
+    """A run, and what stood behind it."""
+
+    run: str
+    rest: tuple[str, ...] = ()
+
+
+async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = False) -> Target:
+    """Looked up in the store; refused if there is no such run, or more than one."""
+    from tidewheel.errors import NotFound
+
+    if not words:
+        return Target((await runs.find()).name)
+    first, *rest = words
+    run, between, tail = first.partition(BETWEEN)
+    if between:
+        ids = (tail, *rest) if tail else tuple(rest)
+        return Target((await runs.find(run)).name, _without_signs(ids))
+    try:
+        return Target((await runs.find(first)).name, _without_signs(rest))
+    except NotFound:
+        if not any_word and (not looks_like_id(first) or await _names_workflow(runs, first)):
+            raise
+    return Target((await runs.find()).name, _without_signs(words))
+
+
+async def _names_workflow(runs: Runs, word: str) -> bool:
+    """`forecast/run9` is a run that is not there, and no task."""
+    workflow = word.partition("/")[0]
+    return bool((await runs.list(workflow=workflow, count=1))["runs"])
+
+
+def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False) -> Target:
+    """Inside a job: the job's own run need not be named, and is known without a store."""
+    if not words:
+        return Target(own_run)
+    first, *rest = words
+    run, between, tail = first.partition(BETWEEN)
+    if between:
+        ids = (tail, *rest) if tail else tuple(rest)
+        return Target(run or own_run, _without_signs(ids))
+    if first == own_run or own_run.startswith(f"{first}/"):
+        return Target(own_run, _without_signs(rest))
+    if any_word or looks_like_id(first):
+        return Target(own_run, _without_signs(words))
+    return Target(first, _without_signs(rest))
+
+
+def looks_like_id(word: str) -> bool:
+    """A number is that of a run if there is one, else a point."""
+    return word.isdigit() or any(sign in word for sign in SIGNS_OF_IDS)
+
+
+def _without_signs(ids: Sequence[str]) -> tuple[str, ...]:
+    return tuple(one.removeprefix(BETWEEN) for one in ids)

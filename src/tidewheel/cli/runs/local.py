@@ -1,0 +1,320 @@
+"""Runs what ``tidewheel run`` asks for in this process, to the end of the run."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tidewheel.cli.capacity_options import OPTION_NAMES
+from tidewheel.cli.definitions import Definition
+from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
+from tidewheel.cli.pages.run_progress import RunPage, page_for
+from tidewheel.cli.pages.workflows import tell_refusal
+from tidewheel.cli.runs.pending_tasks import UntakenWaits, waits_in_vain
+from tidewheel.cli.runs.request import (
+    Chosen,
+    TellOfStages,
+    Wanted,
+    found_run,
+    is_exactly,
+    is_said,
+    new_run,
+    registered_here,
+    settings_here,
+    tell_of_change,
+    tell_of_namesake,
+    tell_of_needs,
+    the_run,
+    unknown_name,
+    wanted_from,
+)
+from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again, under_way
+from tidewheel.cli.session import GlobalOptions, NewStore
+from tidewheel.client.local_run import RunHere, RunHereSettings
+from tidewheel.config import home_directory
+from tidewheel.core.graph.findings import InvalidDefinition
+from tidewheel.core.operator.definition import (
+    StoredDefinition,
+)
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import Instant
+from tidewheel.errors import Aborted, Refused, Unavailable
+from tidewheel.ports.store import Store
+from tidewheel.runners.process.processes import is_process_alive
+from tidewheel.scheduler.event_outbox import DRAIN_SECONDS
+from tidewheel.scheduler.restart_options import (
+    is_driven,
+    is_same_request,
+    newest_of,
+    run_to_carry_on,
+)
+from tidewheel.scheduler.run_folder_lock import last_numbered
+from tidewheel.services.service import OnReport
+from tidewheel.wiring.machine import spare_garbage_collector
+from tidewheel.wiring.services import deliver_left, run_door
+from tidewheel.wiring.stores import (
+    is_remote,
+    opened_store,
+    require_if_named,
+    store_exists,
+    store_settings,
+)
+
+if TYPE_CHECKING:
+    from tidewheel.scheduler.pending_batch import PendingBatch
+    from tidewheel.scheduler.run_engine import RunEngine
+
+UNDELIVERED_MAX = 100  # runs that are looked at
+
+
+def run_definition(definition: Definition, options: dict[str, Any]) -> int:
+    outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+    where = options["store"] = options["store"] or outer.store
+    try:
+        wanted = wanted_from(definition, options)
+        if isinstance(wanted, int):
+            return wanted
+        return _run_wanted(where, wanted, options, as_json=definition.as_json)
+    except InvalidDefinition as error:
+        return tell_refusal(error, as_json=definition.as_json)
+
+
+def _run_wanted(
+    where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
+) -> int:
+    if is_remote(where):
+        return _run_far(where, wanted, options, as_json=as_json)
+    if options["detach"]:
+        raise click.UsageError("--detach needs a server, where the run goes on: --server URL")
+    spare_garbage_collector()
+    return asyncio.run(_run(where, wanted, settings_here(options), as_json=as_json))
+
+
+def _run_far(
+    where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
+) -> int:
+    from tidewheel.cli.runs.remote import Following, run_on_server
+
+    only_here = ("slots", "tie_jobs", "trigger_log", *OPTION_NAMES)
+    for option in click.get_current_context().command.params:
+        if option.name in only_here and is_said(option.name):
+            raise click.UsageError(
+                f"{option.opts[0]} is for a run that is driven in this process"
+            )
+    server = store_settings(where).url
+    how = Following(
+        server=server,
+        detach=options["detach"],
+        as_json=as_json,
+        is_named=where is not None,
+    )
+    far = asyncio.run(run_on_server(where, wanted, how))
+    if far.end is None:
+        return ExitCode.DONE
+    return settled(far.owed, far.end, far.signalled, wanted.fail_on)
+
+
+async def _run(
+    where: str | None, wanted: Wanted, settings: RunHereSettings, *, as_json: bool
+) -> int:
+    if wanted.captured is None and not store_exists(where):
+        require_if_named(where)
+        raise unknown_name(wanted.name)  # nor can it be in a store that is yet to be made
+    new = NewStore(where, as_json=as_json)
+    async with opened_store(where) as store:
+        new.tell()
+        chosen = await _choose(store, wanted, lambda stages: tell_of_needs(stages, settings))
+        run, home = chosen.run, home_directory()
+        if run.is_aborted:
+            raise Aborted(run.name, run.reason)
+        owed = Owed.here(home, run)
+        if chosen.is_over:
+            owed.note(wanted.words)
+            end = await tell_again(run_door(store, home), run, as_json=as_json)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await _deliver_left(where, store, run, is_over=True)
+            return settled(owed, end, None, wanted.fail_on)
+        if not chosen.is_new:
+            settings = replace(settings, given=wanted.given)
+        page = page_for(run, is_new=chosen.is_new, as_json=as_json, stream=sys.stdout)
+        untaken = UntakenWaits(run_door(store, home), run.name, is_here=True)
+
+        def claimed() -> None:
+            page.claimed()
+            owed.note(wanted.words)
+
+        def on_batch(stage: RunEngine, work: PendingBatch) -> None:
+            page.on_batch(stage, work)
+            untaken.heed(work)
+
+        here = RunHere(
+            where,
+            store,
+            run,
+            settings,
+            on_claimed=claimed,
+            on_batch=on_batch,
+            on_report=page.on_report,
+        )
+        left = asyncio.create_task(_deliver_left(where, store, run, on_report=page.on_report))
+        watching = asyncio.create_task(untaken.watch(page.line))
+        signals = _Signals(here, page, lambda: _tell_who_waits(store, run, page))
+        with page:
+            end = await here.to_the_end()
+            watching.cancel()
+            await signals.awaits(left, DRAIN_SECONDS)
+            signals.over()
+        if not chosen.is_new:
+            with suppress(Refused, Unavailable):  # of one that cannot be read
+                page.remembers(await run_door(store, home).look("show", {"run": run.name}))
+        page.show_end(end)
+        return settled(owed, end, signals.last, wanted.fail_on)
+
+
+class _Signals:
+    """Ctrl-C stops the run, and again leaves it; SIGTERM leaves it at once."""
+
+    def __init__(
+        self, here: RunHere, page: RunPage, tell: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        self.last: signal.Signals | None = None
+        self._here, self._page, self._tell = here, page, tell
+        self._telling: asyncio.Task[None] | None = None
+        self._terminated = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in SIGNALLED:
+            loop.add_signal_handler(number, self._hear, number)
+
+    def _hear(self, number: signal.Signals) -> None:
+        self.last = number
+        if number is signal.SIGTERM:
+            self._terminated.set()
+            self._page.leaving()
+            self._here.leave()
+            return
+        self._page.stopping()
+        self._here.ask_stop()
+        if self._telling is None:
+            self._telling = asyncio.get_running_loop().create_task(self._tell())
+
+    async def awaits(self, task: asyncio.Task[None], seconds_max: float) -> None:
+        """Wait for what is done beside the run, no longer than this, nor after SIGTERM."""
+        terminated = asyncio.create_task(self._terminated.wait())
+        await asyncio.wait(
+            (task, terminated), timeout=seconds_max, return_when=asyncio.FIRST_COMPLETED
+        )
+        terminated.cancel()
+        task.cancel()
+        await asyncio.wait((task,))
+
+    def over(self) -> None:
+        """Nobody waits for anybody any more."""
+        if self._telling is not None:
+            self._telling.cancel()
+
+
+async def _deliver_left(
+    where: str | None,
+    store: Store,
+    run: RunView,
+    *,
+    is_over: bool = False,
+    on_report: OnReport | None = None,
+) -> None:
+    """Call the handlers of runs of the same workflow that were killed at their very end.
+
+    Those of the run itself only if it is over; else whoever drives it calls them.
+    """
+    home = home_directory()
+    try:
+        found = await store.undelivered_runs(0.0, UNDELIVERED_MAX)
+        now = await store.now()
+    except (Unavailable, Refused):
+        return
+    for one in found:
+        is_own = one.number == run.number
+        is_left = is_over if is_own else Owed.here(home, one).has_left_handlers(now)
+        if one.workflow == run.workflow and is_left:
+            with suppress(Unavailable, Refused):  # it hides none of the others
+                await deliver_left(where, store, one, home, on_report)
+
+
+async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
+    """A run that stops awaits its active tasks, also those that nobody will ever take."""
+    with suppress(Unavailable, Refused):
+        for line in await waits_in_vain(run_door(store, home_directory()), run.name):
+            page.line(line)
+
+
+async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:
+    if wanted.captured is not None:
+        await tell_of_namesake(store, wanted)
+        return await _chosen(store, wanted, wanted.captured.definition, wanted.words)
+    named = await found_run(store.find_run, wanted)
+    if is_exactly(named, wanted.name):
+        return Chosen(named)
+    found = await registered_here(store, wanted, tell)
+    if found is not None and found.captured is not None:
+        return await _chosen(store, found, found.captured.definition, wanted.words)
+    return Chosen(the_run(named))
+
+
+async def _chosen(
+    store: Store, wanted: Wanted, definition: StoredDefinition, words: str
+) -> Chosen:
+    runs = await store.runs(workflow=definition.workflow)
+    if not wanted.is_new and not wanted.name:
+        now, request = await store.now(), wanted.request
+        newest = newest_of(runs, wanted.folder)
+        if (
+            newest is not None
+            and is_same_request(newest, request)
+            and is_driven(newest, now, is_process_alive)
+        ):
+            raise under_way(newest, _look_at(newest))
+        found = run_to_carry_on(
+            runs,
+            wanted.folder,
+            now,
+            is_process_alive,
+            goes_further=bool(wanted.options.final),
+            request=request,
+        )
+        if found is not None:
+            tell_of_change(found, definition.digest, " once it runs")
+            return Chosen(found)
+        if newest is not None and _is_owed(newest, definition, words, now):
+            return Chosen(newest, is_over=True)
+    await store.save_definition(definition)
+    name = wanted.name or _unused_name(definition.workflow, runs)
+    new = new_run(wanted, definition, wanted.folder, name)
+    return Chosen(await store.create_run(new), is_new=True)
+
+
+def _is_owed(run: RunView, definition: StoredDefinition, words: str, now: Instant) -> bool:
+    """Returns whether the result of a run that is over is asked for, and nobody tells it."""
+    owed = Owed.here(home_directory(), run)
+    if not owed.to(words):
+        return False
+    if (teller := owed.teller(now)) is not None:
+        raise under_way(run, _look_at(run), teller)
+    return is_still_asked(run, definition.digest)
+
+
+def _look_at(run: RunView) -> str:
+    return f"look at it: tidewheel show {run.name}"
+
+
+def _unused_name(workflow: str, runs: Sequence[RunView]) -> str:
+    """Empty: the store finds one, unless folders of runs are left that it does not know."""
+    last = last_numbered(workflow, home_directory())
+    is_known = not last or any(run.name == f"{workflow}/run{last}" for run in runs)
+    return "" if is_known else f"{workflow}/run{last + 1}"

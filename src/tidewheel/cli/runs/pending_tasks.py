@@ -1,0 +1,108 @@
+"""Finds submitted tasks of a run that wait until somebody does something, and for what."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from tidewheel.cli.pages.format import documents, texts
+from tidewheel.core.graph.checks.names import some
+from tidewheel.core.graph.outputs import SUBMITTED
+from tidewheel.errors import Refused, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from tidewheel.ports.runs import RunDoor
+    from tidewheel.scheduler.pending_batch import PendingBatch
+
+ASKED_MAX = 20  # of those that wait; one look at a worker's queue each
+TOLD_MAX = 5
+UNTAKEN_SECONDS = 5.0  # after a submission: whoever can take it has done so by then
+SHARE_MAX = 0.05  # of the time, for looking at a run that is driven here
+
+Causes = dict[str, list[str]]  # what would help, and the tasks that wait for it
+
+
+async def waits_in_vain(door: RunDoor, run: str) -> list[str]:
+    """Returns a line for each cause for which no worker takes tasks, with what helps."""
+    return _lines(await _causes(door, run))
+
+
+class UntakenWaits:
+    """The same, each cause once; for a run whose scheduler is here only what workers lack, as
+    the rest is told by the page."""
+
+    def __init__(self, door: RunDoor, run: str, *, is_here: bool) -> None:
+        self._door, self._run, self._is_here = door, run, is_here
+        self._told: set[str] = set()
+        self._submitted = asyncio.Event()
+        self._submitted.set()  # a run that is carried on has some already
+
+    async def new_lines(self) -> list[str]:
+        found = await _causes(self._door, self._run, only_queues=self._is_here)
+        new = {cause: ids for cause, ids in found.items() if cause not in self._told}
+        self._told.update(new)
+        return _lines(new)
+
+    def heed(self, batch: PendingBatch) -> None:
+        """A batch of a run that is driven here."""
+        if any(one.event == SUBMITTED for one in batch.news):
+            self._submitted.set()
+
+    async def watch(self, tell: Callable[[str], None]) -> None:
+        """Tells some seconds after each submission which tasks are not taken."""
+        loop, pause = asyncio.get_running_loop(), UNTAKEN_SECONDS
+        while True:
+            await self._submitted.wait()
+            self._submitted.clear()
+            await asyncio.sleep(pause)
+            began = loop.time()
+            with suppress(Unavailable, Refused):
+                for line in await self.new_lines():
+                    tell(line)
+            pause = max(UNTAKEN_SECONDS, (loop.time() - began) / SHARE_MAX)
+
+
+async def _causes(door: RunDoor, run: str, *, only_queues: bool = False) -> Causes:
+    shown = await door.look("show", {"run": run})
+    queued = [str(one["id"]) for one in documents(shown, "active") if not one["started_at"]]
+    found: Causes = {}
+    if not queued:
+        return found
+    told = await door.look("why", {"run": run, "ids": _one_of_each_first(queued)[:ASKED_MAX]})
+    for task in documents(told, "tasks"):
+        stuck = [one for one in documents(task, "reasons") if not one["passes"]]
+        if only_queues:  # what acts on a run is no matter of workers
+            stuck = [one for one in stuck if not one["actions"]]
+        if stuck:
+            found.setdefault(_cause(stuck), []).append(str(task["id"]))
+    return found
+
+
+def _one_of_each_first(ids: Iterable[str]) -> list[str]:
+    """Tasks of one name mostly wait for the same."""
+    seen: Counter[str] = Counter()
+    ranked = []
+    for one in ids:
+        name = one.rpartition("/")[2]
+        ranked.append((seen[name], one))
+        seen[name] += 1
+    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _cause(stuck: Sequence[Any]) -> str:
+    return "; ".join(": ".join([str(one["text"]), *texts(one, "commands")]) for one in stuck)
+
+
+def _lines(causes: Mapping[str, Sequence[str]]) -> list[str]:
+    lines = [
+        f"{some(ids)} {'waits' if len(ids) == 1 else 'wait'}: {cause}"
+        for cause, ids in causes.items()
+    ]
+    more = len(lines) - TOLD_MAX
+    return lines[:TOLD_MAX] + (
+        [f"and tasks wait for {more} more causes: tidewheel why says which"] if more > 0 else []
+    )

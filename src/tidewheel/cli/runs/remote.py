@@ -1,0 +1,450 @@
+"""``tidewheel run`` through a server: the definition is sent, the run is followed from here.
+
+Whoever leaves, leaves it running: a scheduler elsewhere drives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import re
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tidewheel.cli.output import note, safe, safe_lines, say_json
+from tidewheel.cli.pages.format import documents
+from tidewheel.cli.pages.run_progress import (
+    JsonPage,
+    RunPage,
+    cause_lines,
+    ended,
+    print_line,
+    reached,
+    stall_words,
+)
+from tidewheel.cli.runs.pending_tasks import UNTAKEN_SECONDS, UntakenWaits
+from tidewheel.cli.runs.request import (
+    Chosen,
+    Origin,
+    Wanted,
+    found_run,
+    is_exactly,
+    new_run,
+    registered_far,
+    tell_of_change,
+    tell_of_namesake_far,
+    the_run,
+)
+from tidewheel.cli.runs.result import Owed, is_still_asked, tell_again, under_way
+from tidewheel.client import AsyncClient
+from tidewheel.client.local_run import LEFT, RunEnd
+from tidewheel.config import home_directory
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import Instant
+from tidewheel.errors import NotFound, Refused, Unavailable
+from tidewheel.quantities import parse_duration, show_duration
+from tidewheel.scheduler.restart_options import is_same_request, newest_of, run_to_carry_on
+
+if TYPE_CHECKING:
+    from tidewheel.cli.runs.request import Wanted
+    from tidewheel.client.runs import Runs
+
+WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
+SILENT_SECONDS = 3.0  # of the log, before a person is told who is missing
+AGAIN_SECONDS_MAX = 5.0  # between two attempts to reach the server
+NOW = Instant(0.0)  # a server says itself whether a run is driven
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """The server that drives a run, and how the run is shown here."""
+
+    server: str
+    detach: bool
+    as_json: bool
+    is_named: bool  # by an option, which the next command needs as well
+
+    @property
+    def option(self) -> str:
+        """The option with which the next command finds the server."""
+        return f" --server {quote(self.server)}" if self.is_named else ""
+
+    def reached(self, run: str, text: str) -> str:
+        """Advice about a run, before there is a page of it."""
+        return reached(text, run, self.option)
+
+
+def folder_text(folder: str) -> str:
+    """Returns where a definition lay, told apart from the same folder of another machine."""
+    return f"{socket.gethostname()}:{folder}" if folder else ""
+
+
+def folder_here(text: str) -> str:
+    """The folder, if it is one of this machine."""
+    return text.removeprefix(f"{socket.gethostname()}:")
+
+
+class FarRun(NamedTuple):
+    """A run as it was left: how it ended (None: it was only begun), and why if it did not."""
+
+    owed: Owed
+    end: RunEnd | None = None
+    signalled: signal.Signals | None = None
+
+
+async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> FarRun:
+    """Begins or finds the run, and follows it until it ends or somebody wants to leave."""
+    async with AsyncClient(where) as client:
+        runs = client.runs
+        chosen = await _chosen(client, wanted, how)
+        run, is_new = chosen.run, chosen.is_new
+        owed = _owed(how, run)
+        if chosen.is_over:
+            owed.note(wanted.words)
+            again = tell_again(runs.door, run, as_json=how.as_json, option=how.option)
+            return FarRun(owed, await again)
+        offset = 0 if is_new else await _size(runs, run)
+        if not chosen.is_ours:
+            await _offer(runs, run, wanted, how, is_new=is_new)
+        if how.detach:
+            _say_begun(run, how, is_new=is_new)
+            return FarRun(owed)
+        owed.note(wanted.words)
+        page = (FarJsonPage if how.as_json else FarPage)(run, is_new=is_new)
+        page.begins(how)
+        signalled = await _followed(runs, run, offset, page)
+        if signalled is not None:
+            page.leaves()
+            return FarRun(owed, RunEnd(LEFT, ""), signalled)
+        end = await ended(runs.door, run, page)
+        page.show_end(end)
+        return FarRun(owed, end)
+
+
+# ---- which run ----
+
+
+def _owed(how: Following, run: RunView) -> Owed:
+    return Owed.from_server(home_directory(), how.server, run)
+
+
+async def _chosen(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
+    runs = client.runs
+    if wanted.captured is None:
+        return await _named(client, wanted, how)
+    await tell_of_namesake_far(client.workflows, wanted)
+    definition, folder = wanted.captured.definition, folder_text(wanted.folder)
+    if not wanted.is_new and not wanted.name:
+        origin = Origin(folder, wanted.request, is_new=False)
+        found = await _earlier(runs, definition.workflow, origin, wanted, how)
+        if found is not None and not found.is_over:
+            tell_of_change(found.run, definition.digest, option=how.option)
+            return found
+        if found is not None and is_still_asked(found.run, definition.digest):
+            return found
+    new = new_run(wanted, definition, folder, wanted.name)
+    return Chosen(await runs.begin(new, definition), is_new=True)
+
+
+async def _named(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
+    """A run, or one of a registered workflow."""
+    named = await found_run(client.runs.find, wanted)
+    if is_exactly(named, wanted.name):
+        return Chosen(named)
+    asked = wanted.registered
+    origin = None if asked is None else await registered_far(client.workflows, asked)
+    if asked is None or origin is None:
+        return Chosen(the_run(named))
+    if not wanted.is_new and not origin.is_new and not asked.name:
+        found = await _earlier(client.runs, asked.workflow, origin, wanted, how)
+        if found is not None:
+            return found
+    return Chosen(await client.workflows.door.begin(asked), is_new=True)
+
+
+async def _earlier(
+    runs: Runs, workflow: str, origin: Origin, wanted: Wanted, how: Following
+) -> Chosen | None:
+    """The newest run, if it is to be carried on or its result is owed; None: begin one."""
+    views = await _newest(runs, workflow, origin.folder)
+    newest = newest_of(views, origin.folder)
+    if newest is None:
+        return None
+    owed = _owed(how, newest)
+    is_ours = owed.to(wanted.words)
+    follow = how.reached(newest.name, f"follow it: tidewheel run {newest.name}")
+    if is_ours and (teller := owed.teller()) is not None:
+        raise under_way(newest, follow, teller)
+    if newest.is_driven(NOW) and is_same_request(newest, origin.request):
+        if not is_ours:
+            raise under_way(newest, follow)
+        return Chosen(newest, is_ours=True)
+    carried_on = run_to_carry_on(
+        views,
+        origin.folder,
+        NOW,
+        lambda _: True,
+        goes_further=bool(wanted.options.final),
+        request=origin.request,
+    )
+    if carried_on is not None:
+        return Chosen(carried_on)
+    return Chosen(newest, is_over=True) if is_ours else None
+
+
+async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
+    listed = documents(await runs.list(workflow=workflow), "runs")
+    names = [str(one["name"]) for one in listed if one["folder"] == folder]
+    return [await runs.find(name) for name in names[:1]]
+
+
+async def _offer(
+    runs: Runs, run: RunView, wanted: Wanted, how: Following, *, is_new: bool
+) -> None:
+    """A run that nobody drives is to be carried on; one that is driven is only followed."""
+    said = replace(wanted.given, now=0.0, compat="", parameters="")
+    if is_new or run.given is not None:
+        return
+    if run.is_driven(NOW):
+        if said != RunOptions(mode=""):
+            text = (
+                f"{run.name} is driven already; follow it without options, or stop it first: "
+                f"tidewheel stop {run.name}"
+            )
+            raise Refused(how.reached(run.name, text))
+        return
+    await runs.carry_on(run.name, wanted.given)
+
+
+def _say_begun(run: RunView, how: Following, *, is_new: bool) -> None:
+    if how.as_json:
+        say_json({"run": run.name, "is_new": is_new, "server": how.server})
+    else:
+        verb = "starts" if is_new else "is carried on"
+        print_line(f"{safe(run.name)} {verb} at {how.server}")
+        name = safe(run.name)
+        text = f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}"
+        note(how.reached(name, text))
+
+
+# ---- following ----
+
+
+async def _size(runs: Runs, run: RunView) -> int:
+    """Returns where the log ends that an earlier start has left."""
+    with suppress(NotFound):
+        return (await runs.log_part(run.name, {}, bytes_max=1)).size
+    return 0
+
+
+async def _followed(
+    runs: Runs, run: RunView, offset: int, page: FarPage
+) -> signal.Signals | None:
+    """Follows a run; returns None at its end, else the signal that made us leave it."""
+    loop = asyncio.get_running_loop()
+    following = loop.create_task(_follow(runs, run, offset, page))
+    heard: list[signal.Signals] = []
+
+    def leave(number: signal.Signals) -> None:
+        heard.append(number)
+        following.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, leave, number)
+    try:
+        await following
+    except asyncio.CancelledError:
+        return heard[-1]
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    return None
+
+
+async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    wait, again = SILENT_SECONDS, 0.0
+    rest = ""  # of a line that is not whole yet
+    missing, clock = _Missing(runs, run), asyncio.get_running_loop().time
+    asked_at = clock()
+    while True:
+        try:
+            part = await runs.log_part(run.name, {}, offset=offset, wait_seconds=wait)
+            is_due = not part.content or clock() - asked_at >= UNTAKEN_SECONDS
+            if is_due and not part.over:
+                for line in await missing.new_lines():
+                    page.line(line)
+                asked_at = clock()
+        except Unavailable as error:
+            if not again:
+                page.line(f"{error}; trying again")
+            again = min(AGAIN_SECONDS_MAX, again * 2 or 0.5)
+            await asyncio.sleep(again)
+            continue
+        wait = SILENT_SECONDS if part.content else WAIT_SECONDS
+        again, offset = 0.0, part.next_offset
+        text = rest + decoder.decode(part.content)
+        whole, newline, rest = text.rpartition("\n")
+        page.log(whole + newline)
+        if page.telling.has_stalled:
+            with suppress(Unavailable):  # then after the next lines, or at the end
+                page.stalls(await runs.show(run.name))
+        if part.over:
+            page.log(rest)
+            return
+
+
+class _Missing:
+    """Why nothing is heard of a run, if somebody has to do something about it; each once."""
+
+    def __init__(self, runs: Runs, run: RunView) -> None:
+        self._runs, self._run = runs, run
+        self._untaken = UntakenWaits(runs.door, run.name, is_here=False)
+        self._is_told = False
+
+    async def new_lines(self) -> list[str]:
+        if (await self._runs.find(self._run.name)).given is None:
+            return await self._untaken.new_lines()
+        if self._is_told:
+            return []
+        self._is_told = True
+        return ["no scheduler has taken it yet; one that runs there will: tidewheel scheduler"]
+
+
+# ---- what is seen ----
+
+
+class FarPage(RunPage):
+    """The lines of the run's log, and its end."""
+
+    def __init__(self, run: RunView, *, is_new: bool) -> None:
+        super().__init__(run, is_new=is_new)
+        self.telling = LogTelling()
+
+    def begins(self, how: Following) -> None:
+        verb = "starts" if self._is_new else "is followed"
+        self.option = how.option
+        self.line(f"{self._run.name} {verb} at {how.server}; Ctrl-C leaves it running")
+
+    def leaves(self) -> None:
+        self.line(f"{self._run.name} goes on; come back: tidewheel run {self._run.name}")
+        self._note(f"stop it: tidewheel stop {self._run.name}")
+
+    def log(self, text: str) -> None:
+        """Some of its log; all of it is for `tidewheel log`."""
+        for line in self.telling.lines(safe_lines(text)):
+            print_line(self._reached(line))
+
+    def stalls(self, shown: dict[str, object]) -> None:
+        """It does not go on by itself: why, and what would help."""
+        self.telling.has_stalled = False
+        self._stall_option = "" if self.telling.stall_waits else " --stall-timeout 1h"
+        self._causes = list(cause_lines(shown))
+        stall: Any = shown["stall"]
+        waits, until = self.telling.stall_waits, stall and stall["until"]
+        if waits:
+            at = None if until is None else datetime.fromisoformat(until).timestamp()
+            waits = stall_words(waits, at)
+        self.tell_stall("stalled", waits)
+
+
+class FarJsonPage(JsonPage, FarPage):
+    """One JSON object per line."""
+
+    def log(self, text: str) -> None:
+        for line in text.splitlines():
+            self._tell({"event": "log", "text": line})
+
+
+# ---- the lines of its log that a person is told: begins, ends, and trouble ----
+
+# `2030-01-01T00:00:00Z INFO - [1/foo/01:submitted] => running`
+_LINE = re.compile(r"\S+T(?P<time>[\d:]+)Z (?P<level>[A-Z]+) - (?P<text>.*)")
+_STEP = re.compile(
+    r"\[(?P<id>[^/]+/[^/(:]+)[^\]]*?:(?P<before>[a-z-]+)[^\]]*\] => (?P<state>\S.*)"
+)
+_REASON = re.compile(r"\[(?P<id>[^/]+/[^/(:]+)/\d+\] (?P<why>.*)")
+_RETRY = re.compile(r"(?P<id>[^\s\[/]+/\S+) (submit-)?failed: retry \d+ of \d+")
+_OF_TASK = re.compile(r"[^\s\[/]+/\S+ ")  # a sentence that begins with a task
+_KILLED = re.compile(r".* - \[(?P<id>[^/]+/[^/(:\]]+)[^\]]*\] job killed")
+_KILLED_WITHIN = 2  # lines after it failed
+# What another line says as well, or what is asked for when the run has stalled.
+_SAID_ELSEWHERE = re.compile(
+    r"\[[^\]]*\] (failed/\S+|submit-failed|job killed|- retrying in .*)"
+    r"|.*, which nothing handles|stalled: .*|stalled for too long"
+)
+_STALLED = "Workflow stalled"
+_STALL_TIMER = re.compile(r"(?P<time>P\S+) stall timer starts NOW")
+_SAID = {
+    "running": "started",
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "submit-failed": "not started",
+    "expired": "expired",
+}
+_FAILURES = ("failed", "submit-failed")
+_TROUBLE = ("WARNING", "ERROR", "CRITICAL")
+
+
+class LogTelling:
+    """Remembers why a job failed until the log says that it did."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[str, str] = {}
+        self.has_stalled = False  # since somebody last looked
+        self.stall_waits = ""  # how long it waits for somebody then
+
+    def lines(self, text: str) -> Iterator[str]:
+        """A line for people out of each that matters; what is none of ours stays as it is."""
+        found = text.splitlines()
+        for number, line in enumerate(found):
+            of_log = _LINE.fullmatch(line)
+            if of_log is None:
+                yield line
+                continue
+            following = found[number + 1 : number + 1 + _KILLED_WITHIN]
+            told = self._told(of_log["level"], of_log["text"], following)
+            if told:
+                yield f"{of_log['time']} {told}"
+
+    def _told(self, level: str, text: str, following: list[str]) -> str:
+        step = _STEP.fullmatch(text)
+        if step is None:
+            return self._trouble(level, text) if level in _TROUBLE else ""
+        task, state = step["id"], step["state"].partition("(")[0]
+        word = _SAID.get(state)
+        if word is None or state == step["before"]:  # between two, or only held or released
+            return ""
+        because = self._because(task) if state in _FAILURES else ""
+        if state == "failed" and any(_is_killed(task, one) for one in following):
+            word = "killed"
+        return f"{task} {word}{because}"
+
+    def _because(self, task: str) -> str:
+        reason = self._reasons.pop(task, "")
+        return f": {reason}" if reason else ""
+
+    def _trouble(self, level: str, text: str) -> str:
+        if reason := _REASON.fullmatch(text):
+            self._reasons[reason["id"]] = reason["why"]
+        elif retry := _RETRY.fullmatch(text):
+            return f"{text}{self._because(retry['id'])}"
+        elif text == _STALLED:
+            self.has_stalled = True
+        elif timer := _STALL_TIMER.fullmatch(text):
+            self.stall_waits = show_duration(parse_duration(timer["time"]))
+        elif not _SAID_ELSEWHERE.fullmatch(text):
+            return text if _OF_TASK.match(text) else f"{level.lower()}: {text}"
+        return ""
+
+
+def _is_killed(task: str, line: str) -> bool:
+    found = _KILLED.fullmatch(line)
+    return found is not None and found["id"] == task

@@ -1,0 +1,401 @@
+"""Reads the words of ``tidewheel run``: a definition, a run, or a registered workflow.
+
+What is wanted is the same whether it is then run in this process (`local`) or through a server
+(`remote`); so is what is said about it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+
+import click
+
+from tidewheel.cli.capacity_options import lacking, offered
+from tidewheel.cli.definitions import Definition
+from tidewheel.cli.output import note, safe
+from tidewheel.cli.pages.findings import check_places_here, refuse, show_findings
+from tidewheel.cli.pages.run_progress import reached
+from tidewheel.cli.pages.workflows import parts
+from tidewheel.cli.runs.result import words_of
+from tidewheel.client.local_run import RunHereSettings
+from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
+from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
+from tidewheel.core.graph.node import RunMode
+from tidewheel.core.operator.definition import (
+    SIP,
+    NewRun,
+    RunOptions,
+    StoredDefinition,
+    is_same_content,
+)
+from tidewheel.core.operator.end_reasons import UndoneKind
+from tidewheel.core.operator.registry import (
+    RunRequest,
+    name_problem,
+    registry_text,
+    split_reference,
+    version_problem,
+)
+from tidewheel.core.operator.views import RunView
+from tidewheel.errors import AmbiguousRun, NotFound, Refused
+from tidewheel.formats.sip.parameters import refused_unused, report_unused
+from tidewheel.ports.store import Store
+from tidewheel.services.definitions.snapshot import Captured
+from tidewheel.wiring.stores import (
+    is_remote,
+)
+
+if TYPE_CHECKING:
+    from tidewheel.client.workflows import Workflows
+    from tidewheel.services.definitions.sip import StageSource
+
+STAGES_TOLD_MAX = 5
+TellOfStages = Callable[["StageSource"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A wish to run something: a definition that was read, or the name of a run."""
+
+    captured: Captured | None
+    folder: str
+    options: RunOptions
+    name: str
+    is_new: bool
+    given: RunOptions  # what counts for a run that is carried on: a default is not given
+    registered: RunRequest | None = None  # what the same words would ask of the registry
+    fail_on: tuple[UndoneKind, ...] = ()  # of a completed run
+
+    @property
+    def words(self) -> str:
+        """The words to which the result of a run is owed."""
+        if self.captured is not None:
+            variables = self.captured.definition.variables
+            return words_of(self.folder, self.options, variables)
+        variables = "" if self.registered is None else self.registered.parameters_text
+        return words_of(self.name, self.options, variables)
+
+    @property
+    def request(self) -> str | None:
+        """The parameters, of a SIP definition."""
+        is_sip = self.captured is not None and self.captured.definition.kind == SIP
+        return self.options.parameters if is_sip else None
+
+
+def named_request(path: Path) -> RunRequest | None:
+    """Returns what a path would ask of the registry; None if no workflow can be called so."""
+    workflow, version = split_reference(str(path))
+    if name_problem(workflow) or (version and version_problem(version)):
+        return None
+    return RunRequest(workflow=workflow, version=version, code_trusted=True)
+
+
+def with_parameters(
+    asked: RunRequest, definition: Definition, options: RunOptions, name: str
+) -> RunRequest:
+    """Returns the request with all that was said beside the name."""
+    findings = Findings()
+    parameters = definition.variables(findings)
+    if findings.has_errors:
+        raise InvalidDefinition(str(asked), findings.sorted())
+    return replace(asked, parameters=parameters, options=options, name=name)
+
+
+def unknown_name(name: str) -> Refused:
+    return Refused(
+        f"there is neither a folder, nor a run, nor a registered workflow {name!r}; "
+        "name a folder with a flow.cylc, a file, or one of: tidewheel runs, tidewheel workflows"
+    )
+
+
+async def found_run(
+    find: Callable[[str], Awaitable[RunView]], wanted: Wanted
+) -> RunView | Refused:
+    """The run that the words may mean, or why there is none; whoever gives parameters, or asks
+    for a new one, means none of them."""
+    unknown = unknown_name(wanted.name)
+    asked = wanted.registered
+    if wanted.is_new or (asked is not None and asked.parameters):
+        return unknown
+    try:
+        return await find(wanted.name)
+    except AmbiguousRun as several:
+        return several
+    except NotFound:
+        return unknown
+
+
+def is_exactly(run: RunView | Refused, text: str) -> TypeGuard[RunView]:
+    """Returns whether a run is named, not only its workflow or the beginning of its name."""
+    return not isinstance(run, Refused) and text in (run.name, str(run.number))
+
+
+def the_run(found: RunView | Refused) -> RunView:
+    if isinstance(found, Refused):
+        raise found
+    return found
+
+
+# ---- in this process ----
+
+
+async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> Wanted | None:
+    """The definition from the registry instead of a name; None if none is registered so."""
+    asked = wanted.registered
+    if asked is None or not await store.workflows(asked.workflow, 1):
+        return None
+    from tidewheel.services.registry.run_factory import request_run
+
+    findings = Findings()
+    new, definition = await request_run(store, asked, findings)
+    if definition.kind == SIP:
+        _refuse_unused(asked, findings)
+        tell(_stages(definition, new.options))
+    return replace(
+        wanted,
+        captured=Captured(definition, ()),
+        folder=new.folder,
+        options=new.options,
+        name=asked.name,
+        # The variables of a template are no part of what a run can be found by.
+        is_new=wanted.is_new or (definition.kind != SIP and bool(asked.parameters)),
+    )
+
+
+def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
+    """Raise if a parameter that was typed here changes nothing."""
+    if refused := refused_unused(findings):
+        raise InvalidDefinition(str(asked), refused)
+
+
+def _stages(definition: StoredDefinition, options: RunOptions) -> StageSource:
+    from tidewheel.services.definitions.snapshot import restore
+
+    found = restore(definition, options, Path()).stages
+    assert found is not None
+    return found
+
+
+async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
+    """A path wins over a name; whoever meant the other is told how to say so."""
+    asked = wanted.registered
+    if asked is None:
+        return
+    found = await store.workflows(asked.workflow)
+    if any(asked.version in ("", one.version) for one in found):
+        _tell_of_path(asked)
+
+
+def _tell_of_path(asked: RunRequest) -> None:
+    note(
+        f"{safe(asked)} is the file or folder of that name, not the registered workflow; "
+        f"that one, from elsewhere: tidewheel run {safe(asked)}"
+    )
+
+
+# ---- through a server ----
+
+
+async def tell_of_namesake_far(workflows: Workflows, wanted: Wanted) -> None:
+    """Tells the same through a server; a user who may not see the workflow is not told."""
+    if wanted.registered is not None:
+        with suppress(Refused):
+            await workflows.show(str(wanted.registered))
+            _tell_of_path(wanted.registered)
+
+
+class Origin(NamedTuple):
+    """The origin of runs of a registered workflow."""
+
+    folder: str
+    request: str | None  # of a SIP definition the parameters; with others it is another run
+    is_new: bool  # whether none that was stopped can be meant
+
+
+async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | None:
+    """Returns the origin of such runs; None if no workflow is registered so."""
+    try:
+        found = await workflows.show(str(asked))
+    except NotFound:  # also from a server that has no registry
+        return None
+    reference = f"{found['name']}/{found['version']}"
+    is_sip = found["kind"] == SIP
+    if is_sip:
+        findings = Findings()
+        declared = parts(found, "parameters")
+        known = [str(one["name"]) for one in declared]
+        ids = {str(stage) for one in declared for stage in one["stages"]}
+        report_unused(asked.parameters, known, ids, findings)
+        _refuse_unused(asked, findings)
+    return Origin(
+        registry_text(reference),
+        asked.parameters_text if is_sip else None,
+        not is_sip and bool(asked.parameters),
+    )
+
+
+# ---- from the words of the command line ----
+
+
+def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int:
+    """Returns what was asked for, or the exit status if it is wrong."""
+    given = _options(definition, options)
+    if not definition.path.exists():
+        return _wanted_by_name(definition, options, given)
+    findings = Findings()
+    loaded, captured, stages = definition.load_for_run(given, findings)
+    is_near = not is_remote(options["store"])  # else the server says what is known there
+    if is_near and loaded.graph is not None and given.mode == RunMode.LIVE:
+        check_places_here(loaded.graph, findings)
+    if captured is None or findings.has_errors:
+        return refuse(findings, loaded.source, as_json=definition.as_json)
+    if not definition.as_json:
+        worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
+        show_findings(worse, loaded.source, note)
+    if captured.too_large:
+        some = ", ".join(captured.too_large[:3])
+        note(f"too large to be kept with the run, left where they are: {some}")
+    if stages is not None and is_near:
+        tell_of_needs(stages, settings_here(options))
+    folder = str(definition.path.resolve())
+    return Wanted(
+        captured,
+        folder,
+        given,
+        options["name"],
+        is_new=options["is_new"],
+        given=_without_defaults(given),
+        registered=named_request(definition.path),
+        fail_on=options["fail_on"],
+    )
+
+
+def _wanted_by_name(
+    definition: Definition, options: dict[str, Any], given: RunOptions
+) -> Wanted:
+    asked = named_request(definition.path)
+    if definition.is_python or definition.is_sip or (options["is_new"] and asked is None):
+        raise Refused(f"there is no file or folder {definition.path}")
+    if asked is not None:
+        asked = with_parameters(asked, definition, given, options["name"])
+    return Wanted(
+        None,
+        "",
+        given,
+        str(definition.path),
+        is_new=options["is_new"],
+        given=_without_defaults(given),
+        registered=asked,
+        fail_on=options["fail_on"],
+    )
+
+
+def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
+    """Says which stages would wait in silence for a worker that nobody has started."""
+    from tidewheel.scheduler.container_stage import stages_without
+
+    for runner, names in stages_without(stages, settings.runners).items():
+        option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
+        note(
+            f"{_some(names)}: containers, and nothing here runs them without --runner {option};"
+            " they wait for a worker that has it"
+        )
+    assert settings.capacity is not None, "the options say it"
+    short: dict[str, list[str]] = {}
+    for stage in stages.parameters.definition.stages:
+        if options := lacking(stage.asked(), settings.capacity):
+            short.setdefault(options, []).append(stage.id)
+    for options, names in short.items():
+        note(
+            f"{_some(names)}: wants more than is offered here, and waits for a worker that "
+            f"offers it; or say {options}"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - STAGES_TOLD_MAX
+    return ", ".join(names[:STAGES_TOLD_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
+    return RunOptions(
+        compat=definition.compat or "",
+        mode=options["mode"],
+        initial=definition.icp,
+        final=definition.fcp,
+        start=options["start"],
+        start_tasks=tuple(options["start_tasks"]),
+        stop=options["stop"],
+        hold_after=options["hold_after"],
+        paused=options["paused"],
+        now=time.time_ns() / 1e9,
+        abort_if_any_task_fails=options["aborts"],
+        stall_timeout_seconds=options["stall_timeout"],
+        parameters=_parameters(definition),
+        priority=options["priority"],
+    )
+
+
+def _parameters(definition: Definition) -> str:
+    """Returns the parameters as they are kept; bad JSON is told when the definition is read."""
+    if not definition.is_sip:
+        return ""
+    given = definition.variables(Findings())
+    return json.dumps(given, default=str, sort_keys=True) if given else ""
+
+
+def _without_defaults(options: RunOptions) -> RunOptions:
+    return options if is_said("mode") else replace(options, mode="")
+
+
+def is_said(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def settings_here(options: dict[str, Any]) -> RunHereSettings:
+    return RunHereSettings(
+        slots=options["slots"],
+        tie_jobs=options["tie_jobs"],
+        trigger_log=options["trigger_log"],
+        **offered(options),
+    )
+
+
+# ---- which run is meant ----
+
+
+class Chosen(NamedTuple):
+    """The run that is meant: to be driven or followed, or only to be told of."""
+
+    run: RunView
+    is_new: bool = False
+    is_ours: bool = False  # begun in the same words, by a process that was killed
+    is_over: bool = False  # it has ended, and its result is owed
+
+
+def new_run(wanted: Wanted, definition: StoredDefinition, folder: str, name: str) -> NewRun:
+    """Returns the run to begin with a definition that came from a folder."""
+    return NewRun(
+        workflow=definition.workflow,
+        definition=definition.digest,
+        name=name,
+        options=wanted.options,
+        folder=folder,
+    )
+
+
+def tell_of_change(run: RunView, digest: str, when: str = "", option: str = "") -> None:
+    """Says that a run goes on with an older definition, and how it gets the new one."""
+    if not is_same_content(run.definition, digest):
+        text = (
+            f"the definition has changed since {run.name} took it, which goes on with the old "
+            f"one; give it the new one{when}: tidewheel reload {run.name}"
+        )
+        note(reached(text, run.name, option))

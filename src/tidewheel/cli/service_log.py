@@ -1,0 +1,201 @@
+"""Prints what a service in the foreground does, one line per event."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from tidewheel.cli.output import json_line, plural, safe, say
+from tidewheel.core.queue.requests import Claimed
+from tidewheel.core.queue.steps import End
+from tidewheel.quantities import show_duration
+from tidewheel.runners.containers.stage_spec import STAGE_TITLE
+from tidewheel.services.service import ServiceReport
+
+WORK_LENGTH_MAX = 60
+
+# What services report and a person at the terminal wants to know, in words; --json tells all.
+SENTENCES = {
+    "worker.registered": "as {worker}",
+    "worker.stopped": "{outcome}",
+    "worker.leaves": "{manner}.{left}{unknown}",
+    "leases.taken_back": "leases that ran out: {facts}",
+    "tasks.deleted": "{count} tasks after their retention",
+    "definitions.forgotten": "{count} definitions that nothing names any more",
+    "workers.forgotten": "{count} workers that are long gone",
+    "tasks.not_exported": "{count} tasks stay, as they cannot be written: {error}",
+    "store.awaited": "{error}; waiting {limit}",
+    "store.unavailable": "{error}; next try in {delay_seconds:.1f} s",
+    "store.back": "after {failures} tries",
+    "report.refused": "{task}  {error}",
+    "job.stopping": "{task}  attempt {attempt} ({reason})",
+    "worker.unable": "takes no tasks: {error}; next try in {delay_seconds:.1f} s",
+    "worker.able": "takes tasks again",
+    "job.not_started": "{task}  {error}",
+    "lease.adopted": "{task}  from a worker that is gone",
+    "leftover.removed": "{task}  attempt {attempt} had no lease any more",
+    "leftover.kept": "{error}",
+    "run.taken": "{run}  was {status}, and nobody drove it",
+    "run.left": "{run}  {status}  {why}",
+    "run.not_taken": "{run}  {reason}",
+    "run.failed": "{run}  {error}",
+    "run.lost": "{run}  {reason}",
+    "step.failed": "{run}  {summary}",
+    "rules.read": "{count} rules{remark}",
+    "events.lost": "events were deleted before they were read; some messages are missing",
+    "event.untold": "{kind}  {run}: {error}",
+    "notification.sent": "{rule}  {kind}  {run}",
+    "notification.failed": "{rule}  {kind}  {run}: {error}",
+    "notification.given_up": "{rule}  {kind}  {run}: {error}",
+    "notification.dropped": "{rule}  {run}: too many wait",
+    "channel.refused": "{error}",
+    "log.refused": "{task}  its log is not wanted: {error}",
+    "log.left": "{task}  its log stays on this host: the server took none for too long",
+    "log.unwritten": "{error}",
+    "log.written": "as before",
+    "program.error": "{text}",
+    "job.started": "{task}  attempt {attempt}: {work}",
+    "job.ended": "{task}  attempt {attempt} {ending} in {took}{remark}",
+}
+
+
+class ServiceLog:
+    """One line per event, for people or as JSON."""
+
+    def __init__(self, *, as_json: bool, sums_up: bool = False) -> None:
+        """One that sums up says in its last line alone how a worker ended that ended well."""
+        self._as_json, self._sums_up = as_json, sums_up
+        self._begun: dict[tuple[str, int], float] = {}
+        self._stopped: dict[tuple[str, int], str] = {}  # why
+
+    def report(self, report: ServiceReport) -> None:
+        """Something that a service did or met."""
+        facts = report.facts
+        if report.event == "job.stopping":
+            self._stopped[str(facts["task"]), int(str(facts["attempt"]))] = str(facts["reason"])
+        is_said_later = (
+            self._sums_up and report.event == "worker.stopped" and bool(facts["settled"])
+        )
+        if self._as_json or (report.event in SENTENCES and not is_said_later):
+            self._say(report.event, **report.facts)
+
+    def job(self, task: Claimed, end: End | None) -> None:
+        """A job began or ended."""
+        key = (task.id, task.attempt)
+        if end is None:
+            self._begun[key] = time.monotonic()
+            self._say("job.started", task=task.id, attempt=task.attempt, work=_work(task))
+            return
+        took = time.monotonic() - self._begun.pop(key, time.monotonic())
+        error = end.error.description if end.error else None
+        self._say(
+            "job.ended",
+            task=task.id,
+            attempt=task.attempt,
+            ending=end.ending.value,
+            seconds=round(took, 3),
+            error=error,
+            stopped=self._stopped.pop(key, None),
+        )
+
+    def leaves(self, left: Mapping[str, int], unknown: Sequence[str], *, idle: bool) -> None:
+        """A worker goes, and leaves what it cannot do: how many tasks, by why; and the queues
+        that nobody knows."""
+        skipped, reasons = sum(left.values()), dict(left)
+        self._say(
+            "worker.leaves", idle=idle, skipped=skipped, reasons=reasons, unknown=list(unknown)
+        )
+
+    def hear_logs(self) -> None:
+        """Whatever this program's libraries log as an error becomes one line as well (S12)."""
+        logging.basicConfig(level=logging.ERROR, handlers=[_LogHandler(self._error)])
+
+    def _error(self, name: str, text: str) -> None:
+        self._say("program.error", part=name, text=text)
+
+    def _say(self, event: str, **facts: object) -> None:
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        if self._as_json:
+            say(json_line({"at": at, "event": event, **facts}))
+        else:
+            say(f"{at}  {event:18} {_sentence(event, facts)}")
+        sys.stdout.flush()
+
+
+class _LogHandler(logging.Handler):
+    """Hands on a record as one text, its traceback included."""
+
+    def __init__(self, tell: Callable[[str, str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(record.name, self.format(record))
+
+
+def _outcome(facts: dict[str, object]) -> str:
+    if facts["settled"]:
+        return "every job has ended and is reported"
+    if facts["leaves"] and facts["jobs"]:
+        return f"jobs that go on, for the next start to adopt: {facts['jobs']}"
+    return "not everything could be reported; leases that are left run out"
+
+
+def _left(reasons: object) -> str:
+    """Returns what a worker leaves: ` 1 task left: no handler 'x'.`"""
+    assert isinstance(reasons, Mapping)
+    told = [f" {plural(count, 'task')} left: {safe(why)}." for why, count in reasons.items()]
+    return "".join(told)
+
+
+def _unknown(queues: object) -> str:
+    assert isinstance(queues, list)
+    told = [
+        f" There is no queue {safe(one)!r} yet: the store has no task of it." for one in queues
+    ]
+    return "".join(told)
+
+
+def _sentence(event: str, facts: dict[str, object]) -> str:
+    """The facts as a person reads them; numbers stay numbers for the format."""
+    shown = {
+        name: value if isinstance(value, int | float) else safe(value)
+        for name, value in facts.items()
+    }
+    if event == "job.ended":
+        shown["took"] = show_duration(float(str(facts["seconds"])))
+        shown["remark"] = f": {shown['error']}" if facts["error"] else ""
+        if facts["stopped"]:
+            shown["ending"] = f"stopped ({facts['stopped']})"
+    if event == "rules.read":
+        wrong = facts["findings"]
+        assert isinstance(wrong, list)
+        shown["remark"] = "; wrong: " + safe("; ".join(wrong)) if wrong else ""
+    if event == "store.awaited":
+        seconds_max = float(str(facts["seconds_max"]))
+        forever = math.isinf(seconds_max)
+        shown["limit"] = "until it does" if forever else f"up to {show_duration(seconds_max)}"
+    if event == "worker.stopped":
+        shown["outcome"] = _outcome(facts)
+    if event == "worker.leaves":
+        shown["manner"] = "Idle, exiting" if facts["idle"] else "Exiting"
+        shown["left"] = _left(facts["reasons"])
+        shown["unknown"] = _unknown(facts["unknown"])
+    if event == "run.left" and facts["why"] == facts["status"]:
+        shown["why"] = ""
+    told = ", ".join(f"{value} {name}" for name, value in shown.items())
+    return SENTENCES[event].format(**shown, facts=told).rstrip()
+
+
+def _work(task: Claimed) -> str:
+    """Returns what is done; the script of a run's job is long, and its name has said it all."""
+    if task.run is not None:
+        return "a job of a run"
+    text = task.command or f"{task.handler}()"
+    title = text.partition("\n")[0].removeprefix("# ")
+    if title.startswith(STAGE_TITLE):  # what follows is for workers that have no such runner
+        return title
+    return " ".join(text.split())[:WORK_LENGTH_MAX]

@@ -1,0 +1,214 @@
+"""Maps each key to another state, and perhaps to a wish that needs the store or the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from tidewheel.cli.tui.panes import help_pane, takes_ids
+from tidewheel.cli.tui.state import Choice, Question, State
+from tidewheel.cli.tui.tree import FAMILY, POINT
+from tidewheel.cli.verbs import ROWS
+
+BY_KEY = {verb.key: verb for verb in ROWS if verb.key}
+FILES = {"o": "out", "e": "err", "J": "job"}
+QUERY_MAX = 200
+
+
+class Leave(NamedTuple):
+    """Leave the interface."""
+
+
+class LookAgain(NamedTuple):
+    """Look at the run again, now."""
+
+
+class ShowTask(NamedTuple):
+    """Open it; `again`: only if it is what is seen."""
+
+    id: str
+    again: bool = False
+
+
+class ShowLog(NamedTuple):
+    """Show the log of the job of a task, or without one of the run."""
+
+    id: str | None
+    file: str
+    submit: int | None
+    attempt: int | None = None
+
+
+class ListRuns(NamedTuple):
+    """List runs, to choose another."""
+
+
+class WatchRun(NamedTuple):
+    run: str
+
+
+class AskFirst(NamedTuple):
+    """Show what it would do, and ask."""
+
+    question: Question
+
+
+class Do(NamedTuple):
+    question: Question
+    mode: str
+
+
+Wish = Leave | LookAgain | ShowTask | ShowLog | ListRuns | WatchRun | AskFirst | Do
+Pressed = tuple[State, Wish | None]
+
+_MOVES = {"up": -1, "k": -1, "down": 1, "j": 1}
+
+
+def pressed(state: State, key: str) -> Pressed:
+    """One key; what is asked for on the screen decides who gets it."""
+    if key == "redraw":
+        return state, LookAgain()
+    if state.typed is not None:
+        return _typing(state, key), None
+    if state.question is not None:
+        return _answering(state, key)
+    if state.choice is not None:
+        return _choosing(state, state.choice, key)
+    state = replace(state, said="")
+    if state.pane is not None and (not state.is_wide or key in ("esc", "f", "pgup", "pgdn")):
+        return _reading(state, key)
+    return _looking(state, key)
+
+
+def _typing(state: State, key: str) -> State:
+    assert state.typed is not None
+    if key == "enter":
+        return replace(state, typed=None)
+    if key == "esc":
+        return replace(state, typed=None, tree=state.tree.changed(query=""))
+    text = state.typed[:-1] if key == "backspace" else state.typed
+    if len(key) == 1 and len(text) < QUERY_MAX:
+        text += key
+    return replace(state, typed=text, tree=state.tree.changed(query=text))
+
+
+def _answering(state: State, key: str) -> Pressed:
+    question = state.question
+    assert question is not None
+    answers = dict(question.answers)
+    if key not in answers and (step := _step(state, key)):
+        pane = state.pane
+        return replace(state, pane=pane and pane.moved(step, state.pane_size)), None
+    asked = replace(state, question=None, pane=None)
+    if key not in answers:
+        return replace(asked, said=f"{question.verb}: nothing was done"), None
+    return replace(asked, is_busy=True), Do(question, answers[key])
+
+
+def _choosing(state: State, choice: Choice, key: str) -> Pressed:
+    if step := _step(state, key):
+        at = min(max(choice.at + step, 0), max(0, len(choice.names) - 1))
+        return replace(state, choice=choice._replace(at=at)), None
+    if key == "enter" and choice.names:
+        return replace(state, choice=None), WatchRun(choice.names[choice.at])
+    if key == "q" or (key == "esc" and not state.run):
+        return state, Leave()
+    return (replace(state, choice=None) if key in ("esc", "b") else state), None
+
+
+def _reading(state: State, key: str) -> Pressed:
+    """A pane covers the tree, or the key is for it."""
+    pane = state.pane
+    assert pane is not None
+    if step := _step(state, key):
+        return replace(state, pane=pane.moved(step, state.pane_size)), None
+    if key in ("esc", "left", "h", "enter"):
+        return replace(state, pane=None), None
+    if key == "f":
+        return replace(state, pane=replace(pane, follows=not pane.follows)), None
+    return _looking(state, key)
+
+
+def _looking(state: State, key: str) -> Pressed:
+    tree = state.tree
+    if step := _step(state, key):
+        return replace(state, tree=tree.moved(step)), None
+    if key == "a":
+        return replace(state, everything=not state.everything), LookAgain()
+    if key in _CHANGES:
+        return _CHANGES[key](state), None
+    if key in _WISHES:
+        return state, _WISHES[key]
+    question = _question(state, key)
+    return _on_row(state, key) if question is None else _asking(state, question)
+
+
+def _asking(state: State, question: Question) -> Pressed:
+    if question.filter and not question.ids:
+        return replace(state, said=f"{question.verb}: the filter hides what is marked"), None
+    return replace(state, is_busy=True), AskFirst(question)
+
+
+def _question(state: State, key: str) -> Question | None:
+    """Returns what a key would do to the run, or to the chosen tasks."""
+    verb = BY_KEY.get(key)
+    if verb is None:
+        return None
+    if not takes_ids(verb):
+        return Question(verb.name, (), verb.confirm)
+    tree = state.tree
+    if not tree.rows:
+        return None
+    which = " ".join(filter(None, ("pool" if tree.pool_only else "", tree.query)))
+    return Question(verb.name, tree.chosen, verb.confirm, which, tree.hidden)
+
+
+def _on_row(state: State, key: str) -> Pressed:
+    row = state.tree.row
+    if row is None:
+        return state, None
+    if key in FILES and row.task is not None:
+        return state, ShowLog(row.task, FILES[key], row.submit, row.attempt)
+    if key == "enter" and row.kind in (POINT, FAMILY):
+        return replace(state, tree=state.tree.turned_at(row)), None
+    if key == "enter" and row.task is not None:
+        return replace(state, is_busy=True), ShowTask(row.task)
+    return state, None
+
+
+def _back(state: State) -> State:
+    """Closes what was opened last."""
+    if state.pane is not None:
+        return replace(state, pane=None)
+    if state.tree.query:
+        return replace(state, tree=state.tree.changed(query=""))
+    return replace(state, tree=replace(state.tree, marked=frozenset()))
+
+
+_CHANGES: dict[str, Callable[[State], State]] = {
+    "right": lambda state: replace(state, tree=state.tree.opened()),
+    "l": lambda state: replace(state, tree=state.tree.opened()),
+    "left": lambda state: replace(state, tree=state.tree.closed()),
+    "h": lambda state: replace(state, tree=state.tree.closed()),
+    " ": lambda state: replace(state, tree=state.tree.marks()),
+    "tab": lambda state: replace(
+        state, tree=state.tree.changed(pool_only=not state.tree.pool_only)
+    ),
+    "/": lambda state: replace(state, typed=state.tree.query, pane=None),
+    "?": lambda state: replace(state, pane=help_pane()),
+    "esc": _back,
+}
+_WISHES: dict[str, Wish] = {
+    "q": Leave(),
+    "r": LookAgain(),
+    "b": ListRuns(),
+    "L": ShowLog(None, "out", None),
+}
+
+
+def _step(state: State, key: str) -> int:
+    """Returns how many lines a key goes down."""
+    far = 10**9
+    pages = {"pgup": -state.height, "pgdn": state.height, "home": -far, "end": far}
+    return (_MOVES | pages | {"g": -far, "G": far}).get(key, 0)

@@ -1,0 +1,170 @@
+"""Renders the state as lines: a head, the tree and what is beside it, a foot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from tidewheel.cli.output import safe
+from tidewheel.cli.pages.format import Document, documents
+from tidewheel.cli.pages.run import stall_line
+from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES, Look
+from tidewheel.cli.tui.panes import Pane
+from tidewheel.cli.tui.spans import BOLD, DIM, REVERSE, Line, StyledText, cut, line, restyled
+from tidewheel.cli.tui.state import BETWEEN, State
+from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree
+from tidewheel.core.queue.status import Status
+
+HINTS = "enter task  o log  / find  t trigger  H hold  K kill  S stop  ? help  q leave"
+READING = "up down  f follow  esc back  ? help  q leave"
+CHOOSING = "enter choose  esc back  q leave"
+
+
+def painted(state: State) -> tuple[State, list[Line]]:
+    """The lines of the whole screen, and the state with the tree scrolled as they show it."""
+    width, height = state.size[0], state.height
+    state = replace(state, tree=state.tree.scrolled(height))
+    lines = [cut(_head(state), width), cut(line("─" * width, DIM), width)]
+    lines += _middle(state, width, height)
+    lines.append(cut(_foot(state), width))
+    return state, lines
+
+
+def _head(state: State) -> Line:
+    status = str(state.tree.page["status"])
+    look = RUN_STATUSES.get(status)
+    counts: dict[str, int] = {}
+    for point in documents(state.tree.page, "points"):
+        for word, number in dict(point["counts"]).items():  # type: ignore[call-overload]
+            counts[word] = counts.get(word, 0) + number
+    told = ", ".join(f"{number} {word}" for word, number in counts.items())
+    tree = state.tree
+    remarks = [
+        "pool" if tree.pool_only else "",
+        f"/{safe(tree.query)}" if tree.query else "",
+        f"{len(tree.marked)} marked" if tree.marked else "",
+        "…" if state.is_busy else "",
+    ]
+    beside = "  ".join(f"[{one}]" for one in remarks if one)
+    return (
+        StyledText(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
+        _looking(status, look),
+        StyledText(_stall(tree.page), DIM),
+        StyledText(f"  {beside}" if beside else ""),
+        StyledText(f"  {told}", DIM),
+    )
+
+
+def _stall(page: Document) -> str:
+    """Returns since when and until when a run is stalled."""
+    stall = cast("Document | None", page.get("stall"))
+    return f" {safe(stall_line(stall))}" if stall else ""
+
+
+def _middle(state: State, width: int, height: int) -> list[Line]:
+    if state.choice is not None:
+        return _choice(state, width, height)
+    if state.pane is None:
+        return _tree(state.tree, width, height)
+    if not state.is_wide:
+        return _pane(state.pane, state.pane_size)
+    beside = _pane(state.pane, state.pane_size)
+    left = width - state.pane_size[0] - len(BETWEEN)
+    both = zip(_tree(state.tree, left, height), beside, strict=True)
+    return [(*one, StyledText(BETWEEN, DIM), *other) for one, other in both]
+
+
+def _tree(tree: Tree, width: int, height: int) -> list[Line]:
+    lines = []
+    for row in tree.rows[tree.top : tree.top + height]:
+        one = cut(_row(row, is_marked=row.ids in tree.marked), width)
+        lines.append(restyled(one, REVERSE) if row.key == tree.cursor else one)
+    if not tree.rows:
+        lines.append(cut(line("  " + _nothing(tree), DIM), width))
+    return _filled(lines, width, height)
+
+
+def _nothing(tree: Tree) -> str:
+    if tree.query:
+        return f"nothing is named {safe(tree.query)!r} here; esc shows everything"
+    return "there is nothing to be seen yet"
+
+
+def _row(row: Row, *, is_marked: bool) -> Line:
+    sign = {True: "▾", False: "▸", None: " "}[row.is_open]
+    head = f"{'*' if is_marked else ' '}{'  ' * row.depth}{sign} "
+    look = TASK_STATES.get(row.state)
+    if row.kind == SUBMISSION:
+        look = PALETTE.get(Status(row.state)) if row.state in list(Status) else None
+    state = (_looking(row.state, look), StyledText("  ")) if row.state else ()
+    name = StyledText(f"{row.name}  ", BOLD if row.kind == POINT else "")
+    return (StyledText(head), name, *state, StyledText(row.beside, DIM))
+
+
+def _looking(word: str, look: Look | None) -> StyledText:
+    return StyledText(word) if look is None else StyledText(f"{look.shape} {word}", look.colour)
+
+
+def _pane(pane: Pane, size: tuple[int, int]) -> list[Line]:
+    width, height = size
+    lines = pane.folded(width)
+    first = pane.shown_from(size)
+    shown = lines[first : first + height]
+    where = f"{first + len(shown)}/{len(lines)}" if len(lines) > height else ""
+    follows = "  follows" if pane.follows else ""
+    title = cut(
+        (StyledText(f"{pane.title}  ", BOLD), StyledText(f"{where}{follows}", DIM)), width
+    )
+    return _filled([title, *(cut(one, width) for one in shown)], width, height + 1)
+
+
+def _choice(state: State, width: int, height: int) -> list[Line]:
+    assert state.choice is not None
+    choice = state.choice
+    first = max(0, choice.at - height + 1)
+    lines = [
+        restyled(cut(one, width), REVERSE) if number == choice.at else cut(one, width)
+        for number, one in enumerate(choice.lines[first : first + height], start=first)
+    ]
+    if not choice.lines:
+        text = "  there are no runs; start one: tidewheel run DIR"
+        lines.append(cut(line(text, DIM), width))
+    return _filled(lines, width, height)
+
+
+def _filled(lines: list[Line], width: int, height: int) -> list[Line]:
+    return [*lines, *[cut((), width)] * (height - len(lines))][:height]
+
+
+def _foot(state: State) -> Line:
+    if state.typed is not None:
+        return (
+            StyledText(f"/{safe(state.typed)}"),
+            StyledText(" ", REVERSE),
+            StyledText("  enter, esc", DIM),
+        )
+    if state.question is not None:
+        return (StyledText(_asked(state), BOLD),)
+    if state.trouble:
+        return (StyledText(safe(state.trouble), "yellow"),)
+    if state.said:
+        return (StyledText(safe(state.said), BOLD),)
+    if state.choice is not None:
+        return line(CHOOSING, DIM)
+    covered = state.pane is not None and not state.is_wide
+    return line(READING if covered else HINTS, DIM)
+
+
+def _asked(state: State) -> str:
+    assert state.question is not None
+    verb, ids, answers = state.question.verb, state.question.ids, state.question.answers
+    more = [f"… ({len(ids)} tasks)"] if len(ids) > 3 else []  # noqa: PLR2004
+    what = " ".join((verb, *ids[:3], *more))
+    ways = {
+        "": "do it",
+        "clean": "tasks finish first",
+        "now": "jobs run on",
+        "kill": "kill jobs",
+    }
+    keys = ", ".join(f"{key}: {ways[mode]}" for key, mode in answers)
+    return f"{safe(what)}?  {keys}; any other key: not"

@@ -1,0 +1,368 @@
+"""The verbs with which people act on a run: one row each, from which every surface derives.
+
+A row says the options and the help of `tidewheel VERB`, whether it may be tried with --dry-run,
+how its answer is told, the key that does the same in the terminal interface, and how scripts
+written for Cylc call it. The value itself is the command of that name in
+`core/operator/commands.py`: an option fills one of its fields, whose type says whether it is a
+flag, a text, a number or several texts. Spellings of Cylc are accepted where they mean the same
+(SEMANTICS §8).
+
+A row without `words` belongs to a command whose words mean more than options can say; it is a
+module of its own in `cli/commands/`. This module imports nothing of tidewheel: --help and the
+`cylc` of jobs read it, and both have to be quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+YES = (("y", ""),)
+
+
+class VerbOption(NamedTuple):
+    """One option; with a `value` it is a flag that stands for that value of the field."""
+
+    names: tuple[str, ...]
+    field: str
+    help: str
+    metavar: str = ""
+    value: str | None = None
+    replaces_ids: bool = False  # it says which tasks are meant, so that none has to be named
+
+
+class CylcCall(NamedTuple):
+    """The call of a verb in a script that was written for Cylc, inside a job.
+
+    Options are spelled with all of their names; one that takes a value ends with "=". An option
+    that the verb does not have itself is accepted and changes nothing.
+    """
+
+    options: tuple[str, ...] = ()
+    name: str = ""  # if it is called otherwise there
+    aliases: tuple[str, ...] = ()
+    always: Mapping[str, object] = NOTHING  # fields that Cylc implies
+    idle_values: tuple[str, ...] = ()  # that say what holds anyway
+    # As in Cylc it is done when it is queued: what the run then declines it says in its log,
+    # and a script goes on while what it has asked for begins.
+    is_queued: bool = False
+
+
+class Verb(NamedTuple):
+    """One verb; `words` are what is written behind its name."""
+
+    name: str
+    summary: str  # in the list of commands
+    words: str = ""
+    help: str = ""
+    options: tuple[VerbOption, ...] = ()
+    examples: tuple[str, ...] = ()
+    dry_run: bool = False  # it can be tried: the answer is what it would do
+    of_run: str = "has received it"  # what became of the run
+    of_task: str = "done"  # what became of each task; {flow}: in which flows
+    key: str = ""  # in the terminal interface
+    key_word: str = ""  # how the help there calls it, if not by its name
+    confirm: tuple[tuple[str, str], ...] = YES  # keys that confirm it there, and the mode meant
+    cylc: CylcCall | None = None
+
+
+_FLOW = VerbOption(
+    ("--flow", "-f"), "flow", "In these flows: 2, or 1,3, or new, all, none.", "FLOW"
+)
+_AT_POINT = VerbOption(
+    ("--all-at-point",),
+    "all_at_point",
+    "Let a glob or family select tasks outside the pool, too.",
+)
+
+ROWS = (
+    Verb(
+        "trigger",
+        "Run tasks now, or see what that would do.",
+        "[RUN] ID...",
+        """Run tasks now, whatever they wait for.
+
+    A task in the pool runs in its own flows; one that ran already runs alone, unless others
+    were lost because of it; one that never ran joins the flows that are active. The answer says
+    which.
+    """,
+        (
+            VerbOption(
+                ("--reflow",),
+                "flow",
+                "Begin a new flow: everything after the task runs again.",
+                value="new",
+            ),
+            _FLOW,
+            VerbOption(
+                ("--wait",),
+                "wait",
+                "What follows waits until another flow arrives at the task.",
+            ),
+            VerbOption(("--until",), "until", "The new flow ends at this point.", "POINT"),
+            VerbOption(
+                ("--until-task",),
+                "until_tasks",
+                "The new flow ends at this task; repeatable.",
+                "ID",
+            ),
+            VerbOption(
+                ("--from",),
+                "from_point",
+                "What the task starts at every point begins at this one.",
+                "POINT",
+            ),
+            VerbOption(
+                ("--ignore-before",),
+                "ignore_before",
+                "Everything before the first point of the new flow counts as done.",
+            ),
+            VerbOption(
+                ("--on-resume",),
+                "on_resume",
+                "In a paused run: run the tasks when it is resumed.",
+            ),
+            _AT_POINT,
+        ),
+        ("trigger forecast 3/model", "trigger forecast 3/obs --reflow --until 5 --dry-run"),
+        dry_run=True,
+        of_task="will run{flow}",
+        key="t",
+        cylc=CylcCall(("--flow=", "--wait", "--meta=", "--on-resume"), is_queued=True),
+    ),
+    Verb(
+        "set",
+        "Complete outputs by hand, or satisfy prerequisites.",
+        "[RUN] ID...",
+        """Complete outputs of tasks by hand, or satisfy what they wait for.
+
+    Without --out and --pre, all outputs that make the task complete are set. What waits for
+    them follows as if they had happened.
+    """,
+        (
+            VerbOption(
+                ("--out", "--output", "-o"),
+                "outputs",
+                "Set this output; repeatable, or A,B.",
+                "OUTPUT",
+            ),
+            VerbOption(
+                ("--pre", "--prerequisite", "-p"),
+                "prerequisites",
+                "Satisfy 1/a:succeeded, xtrigger/NAME or all; repeatable.",
+                "WHAT",
+            ),
+            _FLOW,
+            VerbOption(("--wait",), "wait", "What follows waits until another flow arrives."),
+            _AT_POINT,
+        ),
+        ("set forecast 3/model", "set forecast 3/post --pre 3/model:succeeded"),
+        dry_run=True,
+        of_task="was set{flow}",
+        key="s",
+        key_word="set (complete)",
+        cylc=CylcCall(
+            (
+                "-o --out --output=",
+                "-p --pre --prerequisite=",
+                "--flow=",
+                "--wait",
+                "--meta=",
+            ),
+            idle_values=("required",),  # it is set if nothing is named
+            is_queued=True,
+        ),
+    ),
+    Verb(
+        "remove",
+        "Take tasks out of the pool, or forget that they ran.",
+        "[RUN] ID...",
+        """Take tasks out of the pool; of those that are not in it, forget that they ran.
+
+    What needs a removed task is lost, unless --forget leaves it open.
+    """,
+        (
+            VerbOption(("--flow", "-f"), "flow", "Only in these flows: 2, or 1,3.", "FLOW"),
+            VerbOption(("--forget",), "forget", "Let what needs the task go on waiting."),
+            VerbOption(("--kill",), "kill", "Remove active tasks, too, and kill their jobs."),
+        ),
+        ("remove forecast 3/model", "remove forecast '*/model:failed' --forget"),
+        dry_run=True,
+        of_task="is removed",
+        key="x",
+        # In Cylc a removed task that is active is killed.
+        cylc=CylcCall(("--flow=", "--no-spawn"), always={"kill": True}, is_queued=True),
+    ),
+    Verb(
+        "hold",
+        "Keep tasks from running.",
+        "[RUN] [ID]...",
+        "Keep tasks from running until they are released, even tasks that do not exist yet.",
+        (
+            VerbOption(
+                ("--after",),
+                "after",
+                "Hold every task beyond this point.",
+                "POINT",
+                replaces_ids=True,
+            ),
+        ),
+        ("hold forecast 3/model", "hold forecast --after 5"),
+        dry_run=True,
+        of_run="holds",
+        of_task="is held",
+        key="H",
+        cylc=CylcCall(("--after=",), is_queued=True),
+    ),
+    Verb(
+        "release",
+        "Let held tasks run.",
+        "[RUN] [ID]...",
+        """Let held tasks run.""",
+        (
+            VerbOption(
+                ("--all",),
+                "everything",
+                "Release all of them, and forget the hold point.",
+                replaces_ids=True,
+            ),
+        ),
+        ("release forecast 3/model", "release forecast --all"),
+        dry_run=True,
+        of_run="has released everything that was held",
+        of_task="is released",
+        key="R",
+        cylc=CylcCall(("--all",), aliases=("unhold",), is_queued=True),
+    ),
+    Verb(
+        "kill",
+        "End the jobs of active tasks.",
+        "[RUN] ID...",
+        """End the jobs of active tasks. They fail without retries and are held.""",
+        (),
+        ("kill forecast 3/model",),
+        dry_run=True,
+        of_task="is being killed",
+        key="K",
+        cylc=CylcCall(is_queued=True),
+    ),
+    Verb(
+        "poll",
+        "Check on the jobs of active tasks now.",
+        "[RUN] ID...",
+        """Check on the jobs of active tasks now, instead of waiting for their reports.""",
+        (),
+        ("poll forecast '*'",),
+        of_task="is being polled",
+        cylc=CylcCall(is_queued=True),
+    ),
+    Verb(
+        "pause",
+        "Start nothing new until the run is resumed.",
+        "[RUN]",
+        """Start nothing new until the run is resumed; running jobs go on.""",
+        of_run="is paused; go on with: tidewheel resume {run}",
+        key="P",
+        cylc=CylcCall(),
+    ),
+    Verb(
+        "resume",
+        "Let a paused run go on.",
+        "[RUN]",
+        """Let a paused run go on.""",
+        of_run="goes on",
+        key="U",
+        cylc=CylcCall(("--no-detach",), name="play", aliases=("resume", "unpause")),
+    ),
+    Verb(
+        "stop",
+        "Stop a run, now or later; `run` carries it on.",
+        "[RUN[//POINT|//ID]]",
+        """Stop a run so that it can be carried on: tidewheel run RUN.
+
+    Active tasks finish first, unless --now leaves or --kill ends their jobs. With a point, a
+    task or a time it stops there; with --flow only that flow does.
+    """,
+        (
+            VerbOption(
+                ("--now",),
+                "mode",
+                "Leave jobs running; the next start finds them.",
+                value="now",
+            ),
+            VerbOption(("--kill",), "mode", "Kill the jobs of active tasks.", value="kill"),
+            VerbOption(
+                ("--at",), "at_point", "Stop after this point; `none` cancels that.", "POINT"
+            ),
+            VerbOption(("--after",), "after_task", "Stop when this task has ended.", "ID"),
+            VerbOption(
+                ("--at-time", "--wall-clock", "-w"),
+                "at_time",
+                "Stop at this time (ISO 8601).",
+                "TIME",
+            ),
+            VerbOption(
+                ("--flow", "-f"),
+                "flow",
+                "Stop only this flow: its waiting tasks are removed.",
+                "N",
+            ),
+        ),
+        ("stop forecast", "stop forecast --at 10", "stop forecast --now"),
+        dry_run=True,
+        of_run="stops",
+        of_task="is the last task: the run stops after it",
+        key="S",
+        confirm=(("y", "clean"), ("l", "now"), ("K", "kill")),
+        cylc=CylcCall(
+            (
+                "-k --kill",
+                "-n --now",
+                "--flow=",
+                "-w --wall-clock=",
+                "--max-polls=",
+                "--interval=",
+            ),
+            aliases=("shutdown",),
+        ),
+    ),
+    Verb(
+        "reload",
+        "Give a run its changed definition.",
+        of_run="goes on with the new definition",
+        cylc=CylcCall(("-g --global",)),
+    ),
+    Verb(
+        "broadcast",
+        "Change settings of tasks that have not started yet.",
+        of_run="changes settings of tasks that have not started yet",
+        cylc=CylcCall(
+            (
+                "-p --point=",
+                "-n --namespace=",
+                "-s --set=",
+                "-F --set-file --file=",
+                "-c --cancel=",
+                "-G --cancel-file=",
+                "-C --clear",
+                "-e --expire=",
+                "-d --display",
+                "-k --display-task=",
+                "-b --box",
+                "-r --raw",
+                "--format=",
+            ),
+            aliases=("bcast",),
+        ),
+    ),
+    Verb("message", "Send a text or an output, from a job or on its behalf."),
+    Verb(
+        "ext-trigger",
+        "Tell a run that something outside has happened.",
+        cylc=CylcCall(("--max-tries=", "--retry-interval="), aliases=("external-trigger",)),
+    ),
+)
+
+TABLE = {verb.name: verb for verb in ROWS}
