@@ -434,7 +434,7 @@ class LivePage(RunPage):
 
     def __init__(self, run: RunView, *, is_new: bool) -> None:
         super().__init__(run, is_new=is_new)
-        self._stage: RunEngine | None = None
+        self._engine: RunEngine | None = None
         self._recent: deque[tuple[str, str]] = deque(maxlen=RECENT_MAX)
         self._started: dict[str, float] = {}
         self._finished: dict[str, int] = {}  # by point
@@ -457,7 +457,7 @@ class LivePage(RunPage):
         self._live.__exit__(None, None, None)
 
     def on_news(self, engine: RunEngine, one: News) -> None:
-        self._engine = stage
+        self._engine = engine
         name = engine.text(one.key)
         if one.event == "started":
             self._started.setdefault(name, time.monotonic())
@@ -489,8 +489,8 @@ class LivePage(RunPage):
         from rich.text import Text
 
         parts: list[Text] = [self._head()]
-        if self._stage is not None:
-            parts += self._cycles(self._stage)
+        if self._engine is not None:
+            parts += self._cycles(self._engine)
             parts += self._active()
         for event, text in self._recent:
             parts.append(Text(f"  {safe(text)}", style=COLOURS.get(event, "yellow")))
