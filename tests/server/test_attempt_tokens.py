@@ -4,13 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
+from tidewheel.server.route_table import ROUTES
 
 from tests.server.conftest import register
 from tests.support.http_server import Caller, in_path
 from tests.support.patience import eventually
 from tidewheel.core.queue.tokens import attempt_token
 from tidewheel.server.routes import Needs
-from tidewheel.server.table import ROUTES
 
 _numbers = count(1)
 

@@ -17,9 +17,9 @@ from tidewheel.runners.process.event_handlers import (
     handler_folder,
 )
 from tidewheel.runners.worker_home import write_programs
-from tidewheel.services.job_calls import JobCalls, handler_caller
+from tidewheel.services.job_api import JobApi, handler_caller
 from tidewheel.services.paths import run_directory
-from tidewheel.services.run_door import StoreRunDoor
+from tidewheel.services.run_service import RunService
 
 
 @asynccontextmanager
@@ -30,7 +30,7 @@ async def handler_socket(
     directory = run_directory(home, run.name)
     folder = handler_folder(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    server = MessageServer(home, message_bytes_max, JobCalls(StoreRunDoor(store, home), home))
+    server = MessageServer(home, message_bytes_max, JobApi(RunService(store, home), home))
     secret = secrets.token_urlsafe()
     await server.start()
     try:

@@ -21,9 +21,9 @@ from typing import NamedTuple
 from tidewheel.core.queue.access import TokenKind, TokenView
 from tidewheel.core.queue.tokens import secret_digest, split_token
 from tidewheel.errors import NotFound
-from tidewheel.server.job_tokens import JobIdentity, job_behind
-from tidewheel.server.refusals import AttemptOver, NotAuthenticated, TooManyFailures
-from tidewheel.server.reserve import Reserve
+from tidewheel.server.auth import JobIdentity, job_behind
+from tidewheel.server.errors import AttemptOver, NotAuthenticated, TooManyFailures
+from tidewheel.server.load_shedding import ReservedConnections
 
 BELIEVED_SECONDS = 0.5
 BELIEVED_MAX = 10_000
@@ -35,22 +35,22 @@ SESSION_COOKIE = "tidewheel_session"
 _NOBODYS = "0" * 64
 
 
-class Shown(NamedTuple):
+class ShownCredentials(NamedTuple):
     """What a caller shows, and as what; no text if there is nothing."""
 
     kind: TokenKind
     text: str | None
 
 
-def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Shown:
+def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> ShownCredentials:
     """A header counts before a cookie, which browsers send without being asked."""
     authorization = headers.get("authorization")
     if authorization is None and SESSION_COOKIE in cookies:
-        return Shown(TokenKind.SESSION, cookies[SESSION_COOKIE])
+        return ShownCredentials(TokenKind.SESSION, cookies[SESSION_COOKIE])
     if authorization is None:
-        return Shown(TokenKind.BEARER, None)
+        return ShownCredentials(TokenKind.BEARER, None)
     kind, _, text = authorization.partition(" ")
-    return Shown(TokenKind.BEARER, text.strip() if kind.lower() == "bearer" else "")
+    return ShownCredentials(TokenKind.BEARER, text.strip() if kind.lower() == "bearer" else "")
 
 
 def csrf_token(session: TokenView) -> str:
@@ -93,7 +93,7 @@ class Authenticator:
 
     def __init__(
         self,
-        reserve: Reserve,
+        reserve: ReservedConnections,
         failures_max: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -103,7 +103,7 @@ class Authenticator:
         self._familiar: dict[str, None] = {}  # digests of tokens that were good when last shown
         self._noted: dict[int, float] = {}
 
-    async def token_of(self, shown: Shown, client: str) -> TokenView:
+    async def token_of(self, shown: ShownCredentials, client: str) -> TokenView:
         """The caller's token; NotAuthenticated, or TooManyFailures."""
         if not self._is_familiar(shown.text):
             self._failed.check(client)
@@ -140,7 +140,7 @@ class Authenticator:
 
     async def spend(self, code: str, client: str) -> TokenView:
         """Use up a login; what it allows is what its session will."""
-        found = await self.token_of(Shown(TokenKind.LOGIN, code), client)
+        found = await self.token_of(ShownCredentials(TokenKind.LOGIN, code), client)
         self._believed.pop(found.digest, None)
         if not await self._store.spend_token(found.number):
             raise NotAuthenticated()

@@ -38,8 +38,8 @@ from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.server.auth import Authenticator
-from tidewheel.server.follower import (
-    Follower,
+from tidewheel.server.event_broadcaster import (
+    Subscriber,
     Told,
     block,
     farewell,
@@ -49,7 +49,7 @@ from tidewheel.server.follower import (
 )
 from tidewheel.server.metrics import Metrics
 from tidewheel.services.wakeup import SystemClock, Wakeup
-from tidewheel.views.event_documents import EventDocuments
+from tidewheel.views.events import EventDocuments
 
 LOOK_SECONDS = 0.2  # not every change of the store wakes those who listen
 REST_SECONDS = 0.02  # between two looks, however much news there is
@@ -77,7 +77,7 @@ class Hub:
     ) -> None:
         self._store, self._documents = store, documents
         self._authenticator, self._metrics, self._stopping = authenticator, metrics, stopping
-        self._followers: dict[Follower, None] = {}
+        self._followers: dict[Subscriber, None] = {}
         self._reading: asyncio.Task[None] | None = None
         self._cursor: EventCursor | None = None  # while it reads
         self._alarm = Wakeup(SystemClock())
@@ -90,7 +90,7 @@ class Hub:
         self, which: EventFilter, token: TokenView, since: EventCursor | None
     ) -> AsyncIterator[bytes]:
         """What to send to one reader, until it is over."""
-        follower = Follower(which, token, since or await self._now())
+        follower = Subscriber(which, token, since or await self._now())
         try:
             yield greeting(follower.cursor)
             async for text in self._catching_up(follower, is_checked=since is None):
@@ -104,7 +104,7 @@ class Hub:
         return self._cursor or await self._store.events_head()
 
     async def _catching_up(
-        self, follower: Follower, *, is_checked: bool
+        self, follower: Subscriber, *, is_checked: bool
     ) -> AsyncIterator[bytes]:
         """A cursor that somebody brings may be too old, or of another store."""
         is_at_end = is_checked
@@ -126,7 +126,7 @@ class Hub:
                 yield b"".join(one.text for one in told)
             follower.cursor, is_at_end, is_checked = page.next, page.is_last, True
 
-    def _joins(self, follower: Follower, *, is_at_end: bool) -> bool:
+    def _joins(self, follower: Subscriber, *, is_at_end: bool) -> bool:
         """Whether it has read as far as the hub; without a pause, so nothing comes between."""
         if self._stopping.is_set():
             return False

@@ -16,7 +16,7 @@ from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.tokens import PREFIX, AttemptToken, read_attempt_token
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
-from tidewheel.server.refusals import AttemptOver, NotAuthenticated
+from tidewheel.server.errors import AttemptOver, NotAuthenticated
 
 NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())
 

@@ -16,7 +16,7 @@ from tidewheel.core.operator.views import RunView
 if TYPE_CHECKING:
     from tidewheel.scheduler.pending_batch import PendingBatch
     from tidewheel.scheduler.run_engine import RunEngine
-    from tidewheel.server.admission import Admission
+    from tidewheel.server.load_shedding import Admission
 
 # Seconds, and events of a batch; what is below the first is in all of them.
 SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
@@ -40,7 +40,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class StoreFigures:
     """What the store knew, a moment ago."""
 
     queues: Sequence[QueueView]
@@ -63,11 +63,11 @@ class Metrics:
         self.batch_events = Histogram(EVENTS)
         self.admission: Admission | None = None
         self.connections: Callable[[], int] = lambda: 0
-        self._seen: Seen | None = None
+        self._seen: StoreFigures | None = None
         self._seen_at = 0.0
         self._looking = asyncio.Lock()
 
-    async def seen(self, look: Callable[[], Awaitable[Seen]]) -> Seen:
+    async def seen(self, look: Callable[[], Awaitable[StoreFigures]]) -> StoreFigures:
         """What the store knows, asked for once a second however many look."""
         async with self._looking:
             if self._seen is None or time.monotonic() - self._seen_at >= SEEN_SECONDS:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from tidewheel.api.tasks import Figure, QueueView, WorkerView
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.status import Status
-from tidewheel.server.admission import Urgency
-from tidewheel.server.metrics import Histogram, Metrics, Seen
+from tidewheel.server.load_shedding import Urgency
+from tidewheel.server.metrics import Histogram, Metrics, StoreFigures
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _OPEN = (Status.WAITING, Status.READY, Status.RUNNING, Status.CANCELLING)
@@ -17,7 +17,7 @@ _OPEN = (Status.WAITING, Status.READY, Status.RUNNING, Status.CANCELLING)
 Sample = tuple[dict[str, str], float]
 
 
-def text(metrics: Metrics, seen: Seen) -> str:
+def text(metrics: Metrics, seen: StoreFigures) -> str:
     """All of it."""
     lines = [
         *_of_queues(seen.queues),

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from tidewheel.ports.runs import RunDoor
 from tidewheel.ports.store import Store
-from tidewheel.server.apart import Apart, Result
-from tidewheel.server.known_summaries import KnownSummaries
+from tidewheel.server.run_services import BackgroundLoop, Result, SummaryCache
 from tidewheel.wiring.services import run_door
 
 if TYPE_CHECKING:
-    from tidewheel.views.graph_changes import ToldGraphs
+    from tidewheel.views.graph import ToldGraphs
 
 DEFINITIONS_MAX = 32
 BEGINNING_MAX = 2  # runs whose definitions are read at once
@@ -30,17 +29,16 @@ class RunDoors:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._doors: dict[int, RunDoor] = {}
-        self._apart = Apart()
+        self._apart = BackgroundLoop()
         self._graphs: ToldGraphs | None = None
-        self.summaries = KnownSummaries()
+        self.summaries = SummaryCache()
         # Threads are few, and logs are read and written by the same.
         self.beginning = asyncio.Semaphore(BEGINNING_MAX)
 
     def of(self, store: Store) -> RunDoor:
         """The runs of a store that lives as long as the server does."""
         if id(store) not in self._doors:
-            from tidewheel.services.state_documents import definitions_of
-            from tidewheel.services.workflow_state import remembering
+            from tidewheel.services.workflow_state import definitions_of, remembering
 
             remembered = remembering(definitions_of(store, self._home), DEFINITIONS_MAX)
             self._doors[id(store)] = run_door(store, self._home, remembered)
@@ -50,7 +48,7 @@ class RunDoors:
     def graphs(self) -> ToldGraphs:
         """Those that pages were told; used apart only, so by one thread."""
         if self._graphs is None:
-            from tidewheel.views.graph_changes import ToldGraphs
+            from tidewheel.views.graph import ToldGraphs
 
             self._graphs = ToldGraphs()
         return self._graphs

@@ -8,8 +8,8 @@ from html import escape
 from tidewheel.api.tasks import QueueView, WorkerView
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.quantities import show_duration
-from tidewheel.server.metrics import Seen
-from tidewheel.server.site import PLAIN_HEAD
+from tidewheel.server.metrics import StoreFigures
+from tidewheel.server.static_page import PLAIN_HEAD
 from tidewheel.vocabulary import time_text
 
 ROWS_MAX = 100
@@ -34,7 +34,7 @@ five minutes; whoever has a token makes another:</p>
 """
 
 
-def html(seen: Seen) -> str:
+def html(seen: StoreFigures) -> str:
     """All of it, each list cut to its first rows."""
     runs = [(run.name, run.status, run.reason, time_text(run.updated_at)) for run in seen.runs]
     return (
@@ -54,7 +54,7 @@ def html(seen: Seen) -> str:
     )
 
 
-def _queues_in_use(seen: Seen) -> list[QueueView]:
+def _queues_in_use(seen: StoreFigures) -> list[QueueView]:
     """Without those that runs left behind: nothing is open in them, and nobody paused them."""
     over = {run.queue for run in seen.runs if run.ended_at is not None}
     return [

@@ -26,13 +26,13 @@ from tidewheel.ports.runs import (
 )
 from tidewheel.ports.store import Store
 from tidewheel.services.file_removal import remove_run_files
-from tidewheel.services.run_answers import awaited_answer, post_command
+from tidewheel.services.run_service import awaited_answer, post_command
 
 if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.core.graph.graph import Graph
     from tidewheel.services.workflow_state import DefinitionOf
-    from tidewheel.views.looks import Ground
+    from tidewheel.views.catalogue import Ground
 
 NOTHING_GIVEN = RunOptions(mode="")
 
@@ -64,9 +64,8 @@ class StoreRunDoor:
 
     def _ground(self) -> Ground:
         """Remembered: a job that waits asks about the same run again and again."""
-        from tidewheel.services.state_documents import definitions_of
-        from tidewheel.services.workflow_state import remembering
-        from tidewheel.views.looks import Ground
+        from tidewheel.services.workflow_state import definitions_of, remembering
+        from tidewheel.views.catalogue import Ground
         from tidewheel.views.past import Pasts
 
         if self._made_ground is None:
@@ -85,10 +84,10 @@ class StoreRunDoor:
         bytes_max: int = LOG_BYTES_MAX,
         wait_seconds: float = 0.0,
     ) -> LogPart:
-        from tidewheel.views.log_parts import Span, log_part
+        from tidewheel.views.log import LogSpan, log_part
 
         view = await self._store.find_run(run)
-        span = Span(offset, bytes_max, wait_seconds)
+        span = LogSpan(offset, bytes_max, wait_seconds)
         return await log_part(self._store, self._ground(), view, wish, span)
 
     async def definition(self, run: str) -> StoredDefinition:

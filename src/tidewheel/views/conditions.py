@@ -16,9 +16,9 @@ from tidewheel.core.sched.dependency_index import (
 )
 from tidewheel.core.sched.evaluation import holds, leaf_value, member_value
 from tidewheel.core.sched.task_state import AtomValue, Flows, Key, PooledTask
-from tidewheel.views.loading import Looked
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import words_of
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import words_of
 
 MEMBERS_MAX = 50  # of a family, named one by one
 
@@ -30,14 +30,14 @@ VALUE_WORDS = {
 }
 
 
-def prerequisites(looked: Looked, key: Key) -> list[Document]:
+def prerequisites(looked: RunSnapshot, key: Key) -> list[Document]:
     """The arrows into a task; all of them must be true."""
     node = looked.pool.plan.nodes[key[1]]
     task = looked.pool.tasks.get(key)
     return [_arrow(looked, key, task, *pair) for pair in node.arrows_at(key[0])]
 
 
-def suicides(looked: Looked, node: IndexedNode, point: Point) -> list[Document]:
+def suicides(looked: RunSnapshot, node: IndexedNode, point: Point) -> list[Document]:
     """The arrows that would remove it; all of them together."""
     arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
     key = (point, node.name)
@@ -45,7 +45,7 @@ def suicides(looked: Looked, node: IndexedNode, point: Point) -> list[Document]:
 
 
 def _arrow(
-    looked: Looked, key: Key, task: PooledTask | None, arrow: IndexedArrow, base: int
+    looked: RunSnapshot, key: Key, task: PooledTask | None, arrow: IndexedArrow, base: int
 ) -> Document:
     atoms = [_atom(looked, key, task, leaf, base) for leaf in arrow.leaves]
     mask = sum(1 << number for number, one in enumerate(atoms) if one["state"] == "true")
@@ -73,7 +73,7 @@ def expression_text(expression: Expression, texts: list[str], *, inside: bool = 
 
 
 def _atom(
-    looked: Looked, key: Key, task: PooledTask | None, leaf: IndexedAtom, base: int
+    looked: RunSnapshot, key: Key, task: PooledTask | None, leaf: IndexedAtom, base: int
 ) -> Document:
     pool = looked.pool
     flows = flows_of(looked, key)
@@ -105,7 +105,7 @@ def _atom(
     return {"id": name, "text": text, "parent": there, "members": []} | common
 
 
-def value_of(looked: Looked, point: Point, leaf: IndexedAtom, flows: Flows) -> AtomValue:
+def value_of(looked: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flows) -> AtomValue:
     """Where an atom stands; a family that is no longer counted is counted again."""
     pool = looked.pool
     value = leaf_value(pool, leaf, point, flows)
@@ -120,7 +120,7 @@ def value_of(looked: Looked, point: Point, leaf: IndexedAtom, flows: Flows) -> A
 
 
 def _members(
-    looked: Looked, leaf: IndexedAtom, point: Point, flows: Flows
+    looked: RunSnapshot, leaf: IndexedAtom, point: Point, flows: Flows
 ) -> Iterator[Document]:
     """Those that have not made it first: they are what is waited for."""
     assert leaf.group is not None
@@ -133,7 +133,7 @@ def _members(
     yield from sorted(found, key=lambda one: bool(one["made"]))
 
 
-def flows_of(looked: Looked, key: Key) -> Flows:
+def flows_of(looked: RunSnapshot, key: Key) -> Flows:
     """The flows in which a task is, was, or would be."""
     task = looked.pool.tasks.get(key)
     if task is not None:

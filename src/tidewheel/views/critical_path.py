@@ -14,10 +14,10 @@ from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.task_state import Key
-from tidewheel.views.loading import Looked
-from tidewheel.views.run_document import Submissions, known_tasks
+from tidewheel.views.run import Submissions, known_tasks
 from tidewheel.views.run_facts import Document
-from tidewheel.views.windows import parents
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.task_lookup import parents
 from tidewheel.vocabulary import time_text
 
 STEPS_MAX = 5_000
@@ -26,7 +26,7 @@ Step = tuple[Key, SubmissionView]
 
 
 def critical_path_document(
-    looked: Looked, submissions: Submissions, last: Key | None = None
+    looked: RunSnapshot, submissions: Submissions, last: Key | None = None
 ) -> Document:
     """The way to one task, or to what ended last or runs; first step first."""
     steps = list(_back(looked, submissions, _end(looked, submissions, last)))[::-1]
@@ -39,7 +39,7 @@ def critical_path_document(
     }
 
 
-def _end(looked: Looked, submissions: Submissions, last: Key | None) -> Step | None:
+def _end(looked: RunSnapshot, submissions: Submissions, last: Key | None) -> Step | None:
     keys = [last] if last else [key for there in known_tasks(looked).values() for key in there]
     found = [(key, one) for key in keys for one in _of(looked, submissions, key)[-1:]]
     # What runs is later than anything that has ended.
@@ -50,7 +50,7 @@ def _over(one: SubmissionView, now: Instant) -> Instant:
     return now if one.ended_at is None else one.ended_at
 
 
-def _back(looked: Looked, submissions: Submissions, step: Step | None) -> Iterator[Step]:
+def _back(looked: RunSnapshot, submissions: Submissions, step: Step | None) -> Iterator[Step]:
     for _ in range(STEPS_MAX):
         if step is None:
             return
@@ -58,7 +58,7 @@ def _back(looked: Looked, submissions: Submissions, step: Step | None) -> Iterat
         step = _before(looked, submissions, step)
 
 
-def _before(looked: Looked, submissions: Submissions, step: Step) -> Step | None:
+def _before(looked: RunSnapshot, submissions: Submissions, step: Step) -> Step | None:
     key, one = step
     known = looked.pool.plan.nodes
     keys = [key, *(parent for parent in parents(looked.pool, key) if parent[1] in known)]
@@ -76,7 +76,7 @@ def _before(looked: Looked, submissions: Submissions, step: Step) -> Step | None
     return _released_by(looked, submissions, step)
 
 
-def _released_by(looked: Looked, submissions: Submissions, step: Step) -> Step | None:
+def _released_by(looked: RunSnapshot, submissions: Submissions, step: Step) -> Step | None:
     """What ended last at an earlier point before a task without parents was first submitted."""
     (point, name), one = step
     node = looked.pool.plan.nodes[name]
@@ -99,11 +99,11 @@ def _moment(other: SubmissionView, until: Instant) -> Instant | None:
     return max((at for at in times if at is not None and at <= until), default=None)
 
 
-def _of(looked: Looked, submissions: Submissions, key: Key) -> list[SubmissionView]:
+def _of(looked: RunSnapshot, submissions: Submissions, key: Key) -> list[SubmissionView]:
     return list(submissions.get((looked.pool.plan.text(key[0]), key[1]), ()))
 
 
-def _step(looked: Looked, step: Step) -> Document:
+def _step(looked: RunSnapshot, step: Step) -> Document:
     key, one = step
     return {
         "id": looked.id_of(key),

@@ -18,15 +18,15 @@ from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import reread, restore
 from tidewheel.services.paths import run_directory
-from tidewheel.views.loading import Looked
-from tidewheel.views.reasons import reason_document
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import words_of
-from tidewheel.views.windows import neighbours
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import words_of
+from tidewheel.views.task_lookup import neighbours
+from tidewheel.views.why import reason_document
 
 
 async def dry_run_document(
-    store: Store, home: Path, looked: Looked, command: Command
+    store: Store, home: Path, looked: RunSnapshot, command: Command
 ) -> Document:
     """What would change at once; what would then run if every job succeeded, in order."""
     applied = events_of(looked.pool, command, looked.now)
@@ -64,7 +64,7 @@ async def dry_run_document(
 
 
 def _at_once(
-    looked: Looked, command: Command, applied: AppliedCommand, start: Tried
+    looked: RunSnapshot, command: Command, applied: AppliedCommand, start: Tried
 ) -> Document:
     pool, keys = looked.pool, dict.fromkeys((*applied.tasks, *start.touched))
     killed = [one.task for one in start.effects if isinstance(one, KillJob)]
@@ -84,7 +84,7 @@ def _at_once(
     }
 
 
-def _changes(looked: Looked, after: TaskPool, keys: Sequence[Key]) -> list[Document]:
+def _changes(looked: RunSnapshot, after: TaskPool, keys: Sequence[Key]) -> list[Document]:
     found = []
     for key in keys:
         old, new = words_of(looked.pool, key), words_of(after, key)
@@ -100,7 +100,7 @@ def _outputs(pool: TaskPool, key: Key) -> set[str]:
     return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
 
 
-async def _graph(store: Store, home: Path, looked: Looked, command: Reload) -> Graph:
+async def _graph(store: Store, home: Path, looked: RunSnapshot, command: Reload) -> Graph:
     """Of the definition that the run would go on with."""
     view = looked.view
     directory = run_directory(home, view.name)
@@ -114,7 +114,7 @@ async def _graph(store: Store, home: Path, looked: Looked, command: Reload) -> G
 
 
 def _run_document(
-    looked: Looked, one: Submit, earlier: tuple[Submit, ...], *, triggered: bool
+    looked: RunSnapshot, one: Submit, earlier: tuple[Submit, ...], *, triggered: bool
 ) -> Document:
     near = set(neighbours(looked.pool, one.task))
     after = {looked.id_of(before.task) for before in earlier if before.task in near}

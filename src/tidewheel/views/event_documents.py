@@ -27,7 +27,7 @@ from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import restore
 from tidewheel.services.paths import run_directory
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import FUTURE, TaskWords, memory_words, row_words
+from tidewheel.views.status_text import FUTURE, TaskWords, memory_words, row_words
 from tidewheel.vocabulary import time_text
 
 TASKS_MAX = 2_000  # of one batch, told one by one

@@ -14,10 +14,10 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.ports.store import Store
-from tidewheel.views.event_documents import pooled_document
-from tidewheel.views.loading import Looked, gather
+from tidewheel.views.events import pooled_document
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import words_of
+from tidewheel.views.snapshot import RunSnapshot, gather
+from tidewheel.views.status_text import words_of
 
 TASKS_MAX = 10_000
 OPEN = tuple(status for status in Status if status not in FINAL)
@@ -71,7 +71,7 @@ def _task_document(task: Task) -> Document:
     }
 
 
-def _pool(looked: Looked) -> list[Document]:
+def _pool(looked: RunSnapshot) -> list[Document]:
     return [
         pooled_document(
             looked.pool.plan.text(task.point),

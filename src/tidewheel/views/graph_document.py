@@ -12,20 +12,20 @@ from itertools import islice
 from tidewheel.core.sched.dependency_index import IndexedArrow, IndexedAtom
 from tidewheel.core.sched.evaluation import member_value
 from tidewheel.core.sched.task_state import AtomValue, Flows, Key
-from tidewheel.views.conditions import VALUE_WORDS, flows_of, value_of
-from tidewheel.views.event_documents import pooled_document
-from tidewheel.views.loading import Looked
-from tidewheel.views.run_document import known_tasks
+from tidewheel.views.events import pooled_document
+from tidewheel.views.graph import VALUE_WORDS, flows_of, value_of
+from tidewheel.views.run import known_tasks
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import words_of
-from tidewheel.views.windows import TASKS_MAX, window
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import words_of
+from tidewheel.views.task_lookup import TASKS_MAX, window
 
 MEMBERS_MAX = 8  # of a family that is drawn member by member
 EDGES_MAX = 20_000
 POINTS_REMEMBERED = 3  # shown of a run whose pool is empty
 
 
-def graph_document(looked: Looked, keys: tuple[Key, ...], edges_max: int) -> Document:
+def graph_document(looked: RunSnapshot, keys: tuple[Key, ...], edges_max: int) -> Document:
     """Everything within so many edges of these tasks, or of the pool if none are named."""
     found = window(looked.pool, edges_max, keys or _middle(looked))
     drawn = _Drawing(looked, found)
@@ -44,7 +44,7 @@ def graph_document(looked: Looked, keys: tuple[Key, ...], edges_max: int) -> Doc
     }
 
 
-def _middle(looked: Looked) -> tuple[Key, ...]:
+def _middle(looked: RunSnapshot) -> tuple[Key, ...]:
     """The pool; of a run that has ended, the points at which it did."""
     if looked.pool.tasks:
         return tuple(looked.pool.tasks)
@@ -52,7 +52,7 @@ def _middle(looked: Looked) -> tuple[Key, ...]:
     return tuple(key for there in newest for key in there)
 
 
-def _families(looked: Looked, names: set[str]) -> dict[str, list[str]]:
+def _families(looked: RunSnapshot, names: set[str]) -> dict[str, list[str]]:
     """The families of each node, the nearest first."""
     nodes = looked.pool.plan.nodes
     return {
@@ -61,7 +61,7 @@ def _families(looked: Looked, names: set[str]) -> dict[str, list[str]]:
     }
 
 
-def _task(looked: Looked, key: Key, distance: int) -> Document:
+def _task(looked: RunSnapshot, key: Key, distance: int) -> Document:
     task, memory = looked.pool.tasks.get(key), looked.pool.recall(*key)
     remembered = 0 if memory is None else memory.submits
     submit = remembered if task is None else task.submit
@@ -73,7 +73,7 @@ def _task(looked: Looked, key: Key, distance: int) -> Document:
 class _Drawing:
     """Edges as they are found, and the groups that they need."""
 
-    def __init__(self, looked: Looked, found: Mapping[Key, int]) -> None:
+    def __init__(self, looked: RunSnapshot, found: Mapping[Key, int]) -> None:
         self._looked, self._found = looked, found
         self.groups: dict[str, Document] = {}
 

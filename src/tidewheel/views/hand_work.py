@@ -19,7 +19,7 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.set_outputs import completing
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
-from tidewheel.views.loading import Looked
+from tidewheel.views.snapshot import RunSnapshot
 
 
 class SetByHand(NamedTuple):
@@ -38,7 +38,9 @@ def command_of(view: CommandView) -> Command | None:
         return None
 
 
-def outputs_set(looked: Looked, key: Key, commands: Iterable[CommandView]) -> list[SetByHand]:
+def outputs_set(
+    looked: RunSnapshot, key: Key, commands: Iterable[CommandView]
+) -> list[SetByHand]:
     """The outputs of a task that were set by commands that were obeyed, the newest first.
 
     Whoever removes a task removes with it what was set before.
@@ -53,7 +55,7 @@ def outputs_set(looked: Looked, key: Key, commands: Iterable[CommandView]) -> li
 
 
 def let_go_at(
-    looked: Looked, key: Key, label: str, commands: Iterable[CommandView]
+    looked: RunSnapshot, key: Key, label: str, commands: Iterable[CommandView]
 ) -> Instant | None:
     """When somebody first let a task go on without an xtrigger; None: nobody did."""
     found = None
@@ -65,7 +67,7 @@ def let_go_at(
 
 
 def _obeyed(
-    looked: Looked, key: Key, commands: Iterable[CommandView]
+    looked: RunSnapshot, key: Key, commands: Iterable[CommandView]
 ) -> Iterator[tuple[CommandView, Set | Trigger]]:
     """Commands about a task that were obeyed, the newest first, back to its removal."""
     for view in commands:
@@ -81,7 +83,7 @@ def _obeyed(
         yield view, command
 
 
-def _concerns(looked: Looked, key: Key, view: CommandView, ids: Iterable[str]) -> bool:
+def _concerns(looked: RunSnapshot, key: Key, view: CommandView, ids: Iterable[str]) -> bool:
     answer = json.loads(view.answer or "{}")
     named = answer.get("tasks") if isinstance(answer, dict) else None
     if isinstance(named, dict | list):
@@ -89,7 +91,7 @@ def _concerns(looked: Looked, key: Key, view: CommandView, ids: Iterable[str]) -
     return any(_names(looked, key, text) for text in ids)
 
 
-def _names(looked: Looked, key: Key, text: str) -> bool:
+def _names(looked: RunSnapshot, key: Key, text: str) -> bool:
     try:
         written = read_id(text)
     except Refused:
@@ -98,7 +100,7 @@ def _names(looked: Looked, key: Key, text: str) -> bool:
     return written.name == key[1] and find_point(style, written.point) == key[0]
 
 
-def _outputs(looked: Looked, key: Key, command: Set) -> Iterator[str]:
+def _outputs(looked: RunSnapshot, key: Key, command: Set) -> Iterator[str]:
     named = [standard_name(one) for one in command.outputs]
     if not named:
         named = list(completing(looked.pool.plan.nodes[key[1]]))

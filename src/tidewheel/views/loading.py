@@ -22,9 +22,8 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.ports.store import Store
 from tidewheel.services.clock_triggers import ClockTriggers
-from tidewheel.services.state_documents import definitions_of
-from tidewheel.services.workflow_state import DefinitionOf
-from tidewheel.views.wait_chains import Chain, chains_of
+from tidewheel.services.workflow_state import DefinitionOf, definitions_of
+from tidewheel.views.snapshot import Chain, chains_of
 
 SUBMISSIONS_MAX = 10_000
 

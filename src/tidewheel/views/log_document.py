@@ -10,8 +10,7 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.paths import runs_directory, submission_directory
-from tidewheel.views.loading import Looked, submissions_by_task
-from tidewheel.views.log_files import (
+from tidewheel.views.log import (
     TEXT_BYTES_MAX,
     found_files,
     job_file,
@@ -19,6 +18,7 @@ from tidewheel.views.log_files import (
     run_log,
 )
 from tidewheel.views.run_facts import Document
+from tidewheel.views.snapshot import RunSnapshot, submissions_by_task
 
 
 class LogWish(NamedTuple):
@@ -40,7 +40,7 @@ def run_log_document(home: Path, run: str, wish: LogWish) -> Document:
 
 
 async def log_document(
-    store: Store, looked: Looked, key: Key, home: Path, wish: LogWish
+    store: Store, looked: RunSnapshot, key: Key, home: Path, wish: LogWish
 ) -> Document:
     """The log of a job."""
     folder, submit, attempt = await job_place(store, looked, key, home, wish)
@@ -52,7 +52,7 @@ async def log_document(
 
 
 async def job_place(
-    store: Store, looked: Looked, key: Key, home: Path, wish: LogWish
+    store: Store, looked: RunSnapshot, key: Key, home: Path, wish: LogWish
 ) -> tuple[Path, int, int]:
     """The folder of an attempt, with the submit and attempt numbers that were meant."""
     view, point = looked.view, looked.pool.plan.text(key[0])

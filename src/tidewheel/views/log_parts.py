@@ -13,9 +13,9 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.ports.runs import LogPart, LogPlace
 from tidewheel.ports.store import Store
 from tidewheel.services.paths import runs_directory, submission_directory
-from tidewheel.views.loading import submissions_by_task
-from tidewheel.views.log_files import job_file, part_of_file
-from tidewheel.views.looks import Ground, look
+from tidewheel.views.catalogue import Ground, look
+from tidewheel.views.log import job_file, part_of_file
+from tidewheel.views.snapshot import submissions_by_task
 
 LOOK_SECONDS = 0.2  # between two looks at a file that may grow
 LOOKS_PER_QUESTION = 5  # whether more can come is asked of the store

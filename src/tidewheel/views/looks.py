@@ -17,46 +17,42 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import STATE, VIEWS, Arguments, no_view
 from tidewheel.ports.store import Store
-from tidewheel.services.state_documents import state_document
-from tidewheel.services.workflow_state import DefinitionOf
-from tidewheel.views.attempts_document import attempts_document, repeated_attempts
+from tidewheel.services.workflow_state import DefinitionOf, state_document
 from tidewheel.views.critical_path import critical_path_document
 from tidewheel.views.dry_run import dry_run_document
-from tidewheel.views.graph_document import graph_document
-from tidewheel.views.history import history_document
-from tidewheel.views.loading import Looked, gather, submissions_by_task
-from tidewheel.views.log_document import (
+from tidewheel.views.graph import graph_document
+from tidewheel.views.log import (
+    TEXT_BYTES_MAX,
     LogWish,
     log_document,
     run_log_document,
 )
-from tidewheel.views.log_files import TEXT_BYTES_MAX
-from tidewheel.views.naming import TASKS_MAX, find_task, find_tasks
 from tidewheel.views.past import (
     FORGOTTEN_MAX,
     ROWS_SHOWN,
-    Moment,
+    PastMoment,
     Pasts,
     Then,
+    changes_document,
+    history_document,
     past_document,
     read_moment,
+    submissions_document,
 )
-from tidewheel.views.past_changes import changes_document, submissions_document
-from tidewheel.views.pool_document import pool_document
-from tidewheel.views.reasons import why_document
-from tidewheel.views.run_document import known_tasks, run_document
+from tidewheel.views.rows import attempts_document, repeated_attempts, task_rows_document
+from tidewheel.views.run import known_tasks, pool_document, run_document, summary_document
 from tidewheel.views.run_facts import (
     Document,
     facts_document,
     kept_commands,
     runs_document,
 )
-from tidewheel.views.run_summary import summary_document
-from tidewheel.views.task_document import task_document
-from tidewheel.views.task_rows import task_rows_document
-from tidewheel.views.task_words import words_of
-from tidewheel.views.tree import Jobs, tree_document
-from tidewheel.views.windows import window
+from tidewheel.views.snapshot import RunSnapshot, gather, submissions_by_task
+from tidewheel.views.status_text import words_of
+from tidewheel.views.task import task_document
+from tidewheel.views.task_lookup import TASKS_MAX, find_task, find_tasks, window
+from tidewheel.views.tree import JobsOfRun, tree_document
+from tidewheel.views.why import why_document
 
 TREE_POINTS = 10  # the newest, unless more are asked for
 
@@ -68,14 +64,18 @@ class Ground(NamedTuple):
     definition_of: DefinitionOf
     pasts: Pasts
 
-    async def gather(self, store: Store, view: RunView, *, recall: bool = True) -> Looked:
+    async def gather(self, store: Store, view: RunView, *, recall: bool = True) -> RunSnapshot:
         """Everything about a run at one moment."""
         return await gather(
             store, view, self.home, recall=recall, definition_of=self.definition_of
         )
 
     async def then(
-        self, store: Store, view: RunView, moment: Moment, forgotten_max: int = FORGOTTEN_MAX
+        self,
+        store: Store,
+        view: RunView,
+        moment: PastMoment,
+        forgotten_max: int = FORGOTTEN_MAX,
     ) -> Then:
         """Everything about a run at an earlier moment."""
         restored = await self.definition_of(view)
@@ -136,7 +136,7 @@ async def _tree(store: Store, ground: Ground, view: RunView, arguments: Argument
     looked = await ground.gather(store, view)
     submissions = await submissions_by_task(store, view)
     attempts = await repeated_attempts(store, view, chain.from_iterable(submissions.values()))
-    jobs = Jobs(submissions, attempts)
+    jobs = JobsOfRun(submissions, attempts)
     edges = _number(arguments, "window")
     if edges is not None:
         near = window(looked.pool, edges)
@@ -167,11 +167,11 @@ async def _graph(store: Store, ground: Ground, view: RunView, arguments: Argumen
 async def _past_graph(
     store: Store, ground: Ground, view: RunView, arguments: Arguments
 ) -> Document:
-    then = await ground.then(store, view, Moment(_number(arguments, "batch")))
+    then = await ground.then(store, view, PastMoment(_number(arguments, "batch")))
     return _drawn(then.looked, arguments)
 
 
-def _drawn(looked: Looked, arguments: Arguments) -> Document:
+def _drawn(looked: RunSnapshot, arguments: Arguments) -> Document:
     ids, edges = _texts(arguments, "ids"), _number(arguments, "window")
     keys = find_tasks(looked, ids) if ids else ()
     return graph_document(looked, keys, 1 if edges is None else edges)
@@ -262,7 +262,7 @@ async def _changes(
 
 
 async def _past(store: Store, ground: Ground, view: RunView, arguments: Arguments) -> Document:
-    moment = Moment(_number(arguments, "batch"), read_moment(_text(arguments, "at")))
+    moment = PastMoment(_number(arguments, "batch"), read_moment(_text(arguments, "at")))
     rows_max = _number(arguments, "count") or ROWS_SHOWN
     then = await ground.then(store, view, moment, rows_max)
     return await past_document(store, then, await store.run(view.number), rows_max)

@@ -8,14 +8,14 @@ from fnmatch import fnmatchcase
 from tidewheel.core.operator.selection import read_id, select
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
-from tidewheel.views.loading import Looked
-from tidewheel.views.run_document import known_tasks
-from tidewheel.views.task_words import ACTIVE, words_of
+from tidewheel.views.run import known_tasks
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import ACTIVE, words_of
 
 TASKS_MAX = 100  # shown in full by one request
 
 
-def find_tasks(looked: Looked, texts: Iterable[str]) -> tuple[Key, ...]:
+def find_tasks(looked: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
     """Globs, families and whole points take every task that is known, in the pool or not.
 
     A bare name, or a glob that fits names only, is meant at whichever point. (R001-51)
@@ -40,7 +40,7 @@ def _selected(text: str) -> tuple[str, str]:
     return (text.rpartition(":")[0], status) if status else (text, "")
 
 
-def _fits(looked: Looked, key: Key, status: str) -> bool:
+def _fits(looked: RunSnapshot, key: Key, status: str) -> bool:
     words = words_of(looked.pool, key)
     fitting = [words.state, *words.remarks]
     fitting += ["active"] if words.state in ACTIVE else []
@@ -48,7 +48,7 @@ def _fits(looked: Looked, key: Key, status: str) -> bool:
     return any(fnmatchcase(word, status) for word in fitting)
 
 
-def _with_point(looked: Looked, text: str, known: Iterable[Key], points: set[str]) -> str:
+def _with_point(looked: RunSnapshot, text: str, known: Iterable[Key], points: set[str]) -> str:
     nodes = looked.pool.plan.nodes
     if text in nodes:
         return _first_of(looked, text, known)
@@ -58,7 +58,7 @@ def _with_point(looked: Looked, text: str, known: Iterable[Key], points: set[str
     return text if any(fnmatchcase(point, text) for point in points) else f"*/{text}"
 
 
-def _first_of(looked: Looked, name: str, known: Iterable[Key]) -> str:
+def _first_of(looked: RunSnapshot, name: str, known: Iterable[Key]) -> str:
     """Wherever it is known; if nowhere, its first point is what there is to be seen."""
     node = looked.graph.nodes.get(name)  # None: a reload removed it
     first = None if node is None else node.first_from(looked.pool.run.start)
@@ -67,7 +67,7 @@ def _first_of(looked: Looked, name: str, known: Iterable[Key]) -> str:
     return f"{looked.pool.plan.text(first)}/{name}"
 
 
-def find_task(looked: Looked, text: str) -> tuple[Key, int | None]:
+def find_task(looked: RunSnapshot, text: str) -> tuple[Key, int | None]:
     """One task, and its submit number if one was named."""
     found = find_tasks(looked, [text])
     submit = None if text in looked.pool.plan.nodes else read_id(text).submit

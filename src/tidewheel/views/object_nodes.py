@@ -6,12 +6,12 @@ import shlex
 
 from tidewheel.core.sched.task_state import Key
 from tidewheel.formats.sip.names import OBJECT_PREFIX
-from tidewheel.views.loading import Looked
+from tidewheel.views.snapshot import RunSnapshot
 
 OBJECT_TITLE = "buffer object "
 
 
-def object_name(looked: Looked, key: Key) -> str | None:
+def object_name(looked: RunSnapshot, key: Key) -> str | None:
     """The buffer object that a node stands for; None for any other task."""
     node = looked.pool.plan.nodes.get(key[1])
     if node is None or not key[1].startswith(OBJECT_PREFIX):
@@ -20,7 +20,7 @@ def object_name(looked: Looked, key: Key) -> str | None:
     return title.removeprefix(OBJECT_TITLE) if title.startswith(OBJECT_TITLE) else None
 
 
-def post_commands(looked: Looked, key: Key, text: str) -> list[str]:
+def post_commands(looked: RunSnapshot, key: Key, text: str) -> list[str]:
     """For the objects at a task's point of which a reason speaks."""
     if OBJECT_PREFIX not in text:
         return []

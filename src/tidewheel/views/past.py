@@ -25,11 +25,10 @@ from tidewheel.views.checkpoints import (
     Forgotten,
     Replay,
 )
-from tidewheel.views.history import command_document
-from tidewheel.views.loading import Looked, pool_of, recall_all
-from tidewheel.views.past_changes import batch_of, changed_document
+from tidewheel.views.past import batch_of, changed_document, command_document
+from tidewheel.views.rows import task_rows_document
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_rows import task_rows_document
+from tidewheel.views.snapshot import RunSnapshot, pool_of, recall_all
 from tidewheel.vocabulary import time_text
 
 PLANS_MAX = 8  # of the runs that were looked at last
@@ -40,7 +39,7 @@ ROWS_SHOWN = 2_000  # unless more are asked for
 FORGOTTEN_MAX = 10_000  # are remembered again, as in views of the present
 
 
-class Moment(NamedTuple):
+class PastMoment(NamedTuple):
     """A run as it was: behind this batch, or at this time; without either, as it is now."""
 
     batch: int | None
@@ -55,7 +54,7 @@ class Moment(NamedTuple):
 class Then(NamedTuple):
     """What is known of a run at an earlier moment."""
 
-    looked: Looked
+    looked: RunSnapshot
     at: Instant
     recent: tuple[int, ...]  # the newest batches of that time
     forgotten: Forgotten
@@ -74,7 +73,7 @@ class Pasts:
         store: Store,
         view: RunView,
         restored: RestoredDefinition,
-        moment: Moment,
+        moment: PastMoment,
         forgotten_max: int = FORGOTTEN_MAX,
     ) -> Then:
         """The run at that moment, with the newest of what its pool had forgotten."""
@@ -87,11 +86,11 @@ class Pasts:
         plan = self._plan(view.number, restored.graph)
         pool = pool_of(restored.graph, stored, replay.forgotten, was, plan)
         recall_all(pool, replay.forgotten.newest(forgotten_max))
-        looked = Looked(restored.graph, pool, was, stored, restored.reader, now)
+        looked = RunSnapshot(restored.graph, pool, was, stored, restored.reader, now)
         at = replay.at if replay.batch else view.created_at
         return Then(looked, at, replay.recent, replay.forgotten, replay.before)
 
-    async def _replayed(self, store: Store, run: int, moment: Moment) -> Replay:
+    async def _replayed(self, store: Store, run: int, moment: PastMoment) -> Replay:
         """From the nearest checkpoint on."""
         replay = Replay(self._checkpoints.nearest(run, moment.batch, moment.at))
         after = replay.batch

@@ -20,10 +20,10 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.ports.store import Store
 from tidewheel.store.change_rows import read_changes
 from tidewheel.views.checkpoints import Before
-from tidewheel.views.event_documents import last_rows
-from tidewheel.views.loading import Looked
+from tidewheel.views.events import last_rows
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import (
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import (
     FUTURE,
     TaskWords,
     memory_words,
@@ -62,7 +62,9 @@ def _submission(one: SubmissionView) -> Document:
     }
 
 
-async def changes_document(store: Store, looked: Looked, after: int, count: int) -> Document:
+async def changes_document(
+    store: Store, looked: RunSnapshot, after: int, count: int
+) -> Document:
     """What each batch left of the tasks that it touched, oldest first; `next` as `after`."""
     found = await store.run_changes(looked.view.number, after, min(count, BATCHES_MAX))
     return {
@@ -72,7 +74,7 @@ async def changes_document(store: Store, looked: Looked, after: int, count: int)
     }
 
 
-def batch_of(looked: Looked, one: ChangesView) -> Document:
+def batch_of(looked: RunSnapshot, one: ChangesView) -> Document:
     """What one batch left of the tasks that it touched."""
     changes = read_changes(one.changes)
     last = _last_of_each(looked, changes)
@@ -103,7 +105,7 @@ def batch_of(looked: Looked, one: ChangesView) -> Document:
     }
 
 
-def changed_document(looked: Looked, before: Before) -> list[Document]:
+def changed_document(looked: RunSnapshot, before: Before) -> list[Document]:
     """What a batch did to each task: where it was, where it is, and what it made meanwhile."""
     rows, memories = last_rows(before.changes)
     found: list[Document] = []
@@ -142,7 +144,7 @@ def _key(row: PutTask | PutMemory) -> Key:
     return (row.row.point, row.row.name)
 
 
-def _last_of_each(looked: Looked, changes: Iterable[Change]) -> list[Change]:
+def _last_of_each(looked: RunSnapshot, changes: Iterable[Change]) -> list[Change]:
     ledger = PoolLedger()
     ledger.write([PutRun(looked.pool.run), *changes])
     return list(ledger.rows.values())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tidewheel.core.sched.task_state import JobPhase, PoolState
-from tidewheel.views.loading import Looked
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import pooled_state
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import pooled_state
 
 
-def pool_document(looked: Looked) -> Document:
+def pool_document(looked: RunSnapshot) -> Document:
     """Every pooled task, in order of points and names."""
     tasks = sorted(looked.pool.tasks.values(), key=lambda task: task.key)
     return {

@@ -15,18 +15,17 @@ from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
-from tidewheel.views.loading import Looked, due_times
-from tidewheel.views.object_nodes import post_commands
 from tidewheel.views.run_facts import Document, kept_commands, kept_text
-from tidewheel.views.task_words import words_of
-from tidewheel.views.wait_chains import wait_document
+from tidewheel.views.snapshot import RunSnapshot, due_times, wait_document
+from tidewheel.views.status_text import words_of
+from tidewheel.views.why import post_commands
 from tidewheel.vocabulary import time_text
 
 PROGRAM = "tidewheel"
 WAITING = "waiting: "  # so begins what a runner says of a job that its engine does not begin
 
 
-async def why_document(store: Store, looked: Looked, key: Key) -> Document:
+async def why_document(store: Store, looked: RunSnapshot, key: Key) -> Document:
     """Every reason, those of the run as a whole first, those of the queue last."""
     words = words_of(looked.pool, key)
     kept = await kept_commands(store, looked.view, looked.now)
@@ -49,7 +48,7 @@ async def why_document(store: Store, looked: Looked, key: Key) -> Document:
     }
 
 
-def _with_objects(looked: Looked, key: Key, reason: Reason) -> Document:
+def _with_objects(looked: RunSnapshot, key: Key, reason: Reason) -> Document:
     """An object does not come by itself: somebody posts it."""
     document = reason_document(looked.view.name, reason)
     posting = post_commands(looked, key, reason.text)
@@ -81,7 +80,7 @@ def whole_second(instant: Instant) -> str:
     return show_instant(math.ceil(instant))
 
 
-def stall_document(looked: Looked) -> Document | None:
+def stall_document(looked: RunSnapshot) -> Document | None:
     """Since when the run is stalled, and when its stall timer ends it; None: it is not."""
     if looked.stalled_since is None:
         return None
@@ -94,7 +93,7 @@ def stall_document(looked: Looked) -> Document | None:
     }
 
 
-async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
+async def _of_the_queue(store: Store, looked: RunSnapshot, key: Key) -> list[str]:
     """What keeps the job of a task that was submitted from beginning."""
     task = looked.pool.tasks.get(key)
     if task is None or task.stage not in (JobPhase.PREPARING, JobPhase.SUBMITTED):
@@ -108,7 +107,7 @@ async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
         return []
 
 
-async def _said_by_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
+async def _said_by_the_job(store: Store, looked: RunSnapshot, key: Key) -> list[Document]:
     """What an engine has to say about a job that it has and does not begin."""
     task = looked.pool.tasks.get(key)
     if task is None or task.stage not in (JobPhase.SUBMITTED, JobPhase.RUNNING):
@@ -125,7 +124,7 @@ async def _said_by_the_job(store: Store, looked: Looked, key: Key) -> list[Docum
     return [reason_document(looked.view.name, reason)]
 
 
-async def _of_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
+async def _of_the_job(store: Store, looked: RunSnapshot, key: Key) -> list[Document]:
     """What the last job of a task that ended otherwise than asked for says about its end."""
     task = looked.pool.tasks.get(key)
     if task is None or task.stage is not JobPhase.INCOMPLETE:
@@ -196,12 +195,12 @@ def command_lines(run: str, command: str) -> list[str]:
     return lines
 
 
-def waits(looked: Looked) -> list[Document]:
+def waits(looked: RunSnapshot) -> list[Document]:
     """What keeps a run from beginning; nothing, once it has begun."""
     return [wait_document(looked.view.name, one) for one in looked.waits]
 
 
-def _how_to_do_again(looked: Looked) -> str:
+def _how_to_do_again(looked: RunSnapshot) -> str:
     """A completed run is reopened by hand, or goes further."""
     view, cycling = looked.view, looked.graph.cycling
     cycles = cycling.final is not None and cycling.final > cycling.initial
@@ -210,7 +209,7 @@ def _how_to_do_again(looked: Looked) -> str:
     return f"{view.name} has completed: trigger, set and release reopen it{further}"
 
 
-def _of_the_run(looked: Looked, kept: int) -> list[Reason]:
+def _of_the_run(looked: RunSnapshot, kept: int) -> list[Reason]:
     view, run = looked.view, looked.pool.run
     if looked.waits:
         return []  # told apart
@@ -223,7 +222,7 @@ def _of_the_run(looked: Looked, kept: int) -> list[Reason]:
     return []
 
 
-def _why_undriven(looked: Looked, kept: int) -> Reason:
+def _why_undriven(looked: RunSnapshot, kept: int) -> Reason:
     """Why nobody drives a run that was begun."""
     view = looked.view
     if view.is_aborted:

@@ -13,10 +13,10 @@ from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.runahead import next_point
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.task_state import AtomValue, Key, PooledTask, PoolState, VerdictKind
-from tidewheel.views.loading import Looked, due_times
-from tidewheel.views.reasons import reason_document, stall_document, waits
 from tidewheel.views.run_facts import Document, option_facts, run_facts
-from tidewheel.views.task_words import DONE, FUTURE, STATES, words_of
+from tidewheel.views.snapshot import RunSnapshot, due_times
+from tidewheel.views.status_text import DONE, FUTURE, STATES, words_of
+from tidewheel.views.why import reason_document, stall_document, waits
 from tidewheel.vocabulary import time_text
 
 POINTS_MAX = 1_000  # shown of a run that has more
@@ -26,7 +26,7 @@ POINTS_TO_GO_MAX = 1_000  # counted up to the stop point
 Submissions = Mapping[tuple[str, str], Sequence[SubmissionView]]
 
 
-def run_document(looked: Looked, submissions: Submissions) -> Document:
+def run_document(looked: RunSnapshot, submissions: Submissions) -> Document:
     """The run, its progress point by point, and what a person should know."""
     known = known_tasks(looked)
     points = [_point_document(looked, point, there) for point, there in known.items()]
@@ -46,7 +46,7 @@ def run_document(looked: Looked, submissions: Submissions) -> Document:
     }
 
 
-def _causes(looked: Looked) -> list[PooledTask]:
+def _causes(looked: RunSnapshot) -> list[PooledTask]:
     """What keeps the run from going on; while it does, those that never will by themselves."""
     if not looked.started:
         return []
@@ -56,14 +56,14 @@ def _causes(looked: Looked) -> list[PooledTask]:
     return [task for task in found if task.standing is PoolState.INCOMPLETE or task.blocked]
 
 
-def _held(looked: Looked) -> list[Key]:
+def _held(looked: RunSnapshot) -> list[Key]:
     """In the pool or yet to come."""
     pool = looked.pool
     pooled = {key for key, task in pool.tasks.items() if task.held}
     return sorted(pooled | pool.run.held_tasks.keys())
 
 
-def known_tasks(looked: Looked) -> dict[Point, list[Key]]:
+def known_tasks(looked: RunSnapshot) -> dict[Point, list[Key]]:
     """Every task that was spawned or judged, by point; the oldest point first."""
     pool = looked.pool
     keys = set(pool.tasks)
@@ -78,12 +78,12 @@ def known_tasks(looked: Looked) -> dict[Point, list[Key]]:
     return found
 
 
-def _counts(looked: Looked, keys: Sequence[Key]) -> dict[str, int]:
+def _counts(looked: RunSnapshot, keys: Sequence[Key]) -> dict[str, int]:
     counted = Counter(words_of(looked.pool, key).state for key in keys)
     return {state: counted[state] for state in STATES if counted[state]}
 
 
-def _point_document(looked: Looked, point: Point, keys: Sequence[Key]) -> Document:
+def _point_document(looked: RunSnapshot, point: Point, keys: Sequence[Key]) -> Document:
     pool = looked.pool
     states = [words_of(pool, key) for key in keys]
     done = sum(1 for words in states if not words.pooled and words.state in DONE)
@@ -96,7 +96,7 @@ def _point_document(looked: Looked, point: Point, keys: Sequence[Key]) -> Docume
     }
 
 
-def _bounds(looked: Looked) -> Document:
+def _bounds(looked: RunSnapshot) -> Document:
     """Where the run begins and ends, and how far it may go just now (R001-31)."""
     pool = looked.pool
     run, text = pool.run, pool.plan.text
@@ -117,7 +117,7 @@ def _bounds(looked: Looked) -> Document:
     }
 
 
-def _points_to_stop(looked: Looked) -> int | None:
+def _points_to_stop(looked: RunSnapshot) -> int | None:
     """How many points lie between the newest that was released and the stop point."""
     pool = looked.pool
     if pool.run.stop is None:
@@ -136,7 +136,7 @@ def _points_to_stop(looked: Looked) -> int | None:
     return POINTS_TO_GO_MAX
 
 
-def _flow_document(looked: Looked, flow: FlowState) -> Document:
+def _flow_document(looked: RunSnapshot, flow: FlowState) -> Document:
     text = looked.pool.plan.text
     return {
         "flow": flow.number,
@@ -148,7 +148,7 @@ def _flow_document(looked: Looked, flow: FlowState) -> Document:
     }
 
 
-def _active(looked: Looked, submissions: Submissions) -> Iterator[Document]:
+def _active(looked: RunSnapshot, submissions: Submissions) -> Iterator[Document]:
     pool = looked.pool
     active = sorted(
         (task for task in pool.tasks.values() if task.is_active),
@@ -172,7 +172,7 @@ def _active(looked: Looked, submissions: Submissions) -> Iterator[Document]:
         }
 
 
-def _cause_document(looked: Looked, task: PooledTask) -> Document:
+def _cause_document(looked: RunSnapshot, task: PooledTask) -> Document:
     words = words_of(looked.pool, task.key)
     reasons = why(looked.pool, task.key, due_times(looked))
     return {
@@ -183,7 +183,7 @@ def _cause_document(looked: Looked, task: PooledTask) -> Document:
     }
 
 
-def lost_chains(looked: Looked) -> Iterator[Document]:
+def lost_chains(looked: RunSnapshot) -> Iterator[Document]:
     """Every task that will not run because something it needs was lost, and why (§5)."""
     for there in known_tasks(looked).values():
         for key in there:

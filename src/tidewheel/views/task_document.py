@@ -17,15 +17,18 @@ from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.task_state import Flows, Key, PooledTask, VerdictKind
 from tidewheel.ports.store import Store
 from tidewheel.services.paths import submission_directory
-from tidewheel.views.conditions import prerequisites, suicides
-from tidewheel.views.environment import environment_document
-from tidewheel.views.hand_work import SetByHand, outputs_set
-from tidewheel.views.loading import Looked, submissions_by_task
-from tidewheel.views.log_files import found_files
-from tidewheel.views.reasons import why_document
+from tidewheel.views.graph import prerequisites, suicides
+from tidewheel.views.log import found_files
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import verdict_word, words_of
-from tidewheel.views.xtriggers_document import xtriggers_document
+from tidewheel.views.snapshot import RunSnapshot, submissions_by_task
+from tidewheel.views.status_text import verdict_word, words_of
+from tidewheel.views.task import (
+    SetByHand,
+    environment_document,
+    outputs_set,
+    xtriggers_document,
+)
+from tidewheel.views.why import why_document
 from tidewheel.vocabulary import time_text
 
 SUBMISSIONS_SHOWN_MAX = 100
@@ -43,7 +46,7 @@ class Submission(NamedTuple):
     values: str | None  # JSON, for those after it
 
 
-async def task_document(store: Store, looked: Looked, key: Key, home: Path) -> Document:
+async def task_document(store: Store, looked: RunSnapshot, key: Key, home: Path) -> Document:
     """The task; `why` is empty for one that runs."""
     submissions = await _submissions(store, looked, key)
     commands = await store.commands(looked.view.number, COMMANDS_MAX)
@@ -62,7 +65,7 @@ async def task_document(store: Store, looked: Looked, key: Key, home: Path) -> D
     return document
 
 
-def _facts(looked: Looked, key: Key, node: IndexedNode) -> Document:
+def _facts(looked: RunSnapshot, key: Key, node: IndexedNode) -> Document:
     words = words_of(looked.pool, key)
     task = looked.pool.tasks.get(key)
     memory = looked.pool.recall(*key)
@@ -88,7 +91,7 @@ def _facts(looked: Looked, key: Key, node: IndexedNode) -> Document:
     }
 
 
-def _children(looked: Looked, key: Key, node: IndexedNode) -> list[str]:
+def _children(looked: RunSnapshot, key: Key, node: IndexedNode) -> list[str]:
     """Who hears of one of its outputs."""
     plan = looked.pool.plan
     links = [link for found in node.links.values() for link in found]
@@ -104,7 +107,7 @@ def _children(looked: Looked, key: Key, node: IndexedNode) -> list[str]:
     return [looked.id_of(one) for one in sorted(keys)][:CHILDREN_MAX]
 
 
-async def _submissions(store: Store, looked: Looked, key: Key) -> list[Submission]:
+async def _submissions(store: Store, looked: RunSnapshot, key: Key) -> list[Submission]:
     view, point = looked.view, looked.pool.plan.text(key[0])
     by_task = await submissions_by_task(store, view, point=point, name=key[1])
     shown = list(by_task.get((point, key[1]), ()))[-SUBMISSIONS_SHOWN_MAX:]
@@ -123,7 +126,10 @@ def _first_at(submissions: Sequence[Submission]) -> Instant | None:
 
 
 def _outputs(
-    looked: Looked, key: Key, submissions: Sequence[Submission], commands: Iterable[CommandView]
+    looked: RunSnapshot,
+    key: Key,
+    submissions: Sequence[Submission],
+    commands: Iterable[CommandView],
 ) -> Iterator[Document]:
     """Each output, whether it was made, in which flows and by whom."""
     node = looked.pool.plan.nodes[key[1]]
@@ -158,7 +164,7 @@ def _outputs(
 
 
 def _made(
-    looked: Looked, key: Key, task: PooledTask | None, submissions: Sequence[Submission]
+    looked: RunSnapshot, key: Key, task: PooledTask | None, submissions: Sequence[Submission]
 ) -> dict[str, Flows]:
     """Every output that was made by any submission or by hand."""
     memory = looked.pool.recall(*key)
@@ -204,7 +210,7 @@ def _by_hand_text(hand: SetByHand | None) -> str:
     return "by hand" if hand is None else f"by hand ({hand.who})"
 
 
-def _verdicts(looked: Looked, key: Key) -> Iterator[Document]:
+def _verdicts(looked: RunSnapshot, key: Key) -> Iterator[Document]:
     memory = looked.pool.recall(*key)
     for flow, verdict in sorted(memory.verdicts.items()) if memory is not None else ():
         text = chain_text(looked.pool, key, flow)

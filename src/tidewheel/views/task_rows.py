@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.sched.task_state import Key
-from tidewheel.views.event_documents import pooled_document
-from tidewheel.views.loading import Looked
-from tidewheel.views.run_document import Submissions, known_tasks
+from tidewheel.views.events import pooled_document
+from tidewheel.views.run import Submissions, known_tasks
 from tidewheel.views.run_facts import Document, run_facts
-from tidewheel.views.task_words import words_of
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import words_of
 from tidewheel.views.tree import ROOT
 from tidewheel.vocabulary import time_text
 
@@ -18,7 +18,7 @@ ROWS_MAX = 20_000  # the newest points, as many as fit
 
 
 def task_rows_document(
-    looked: Looked,
+    looked: RunSnapshot,
     submissions: Submissions,
     cursor: str,
     rows_max: int = ROWS_MAX,
@@ -48,7 +48,7 @@ def task_rows_document(
     }
 
 
-def _node(looked: Looked, name: str) -> Document:
+def _node(looked: RunSnapshot, name: str) -> Document:
     definition = looked.pool.plan.nodes[name].definition
     families = [one for one in definition.lineage if one != name]
     return {
@@ -59,7 +59,7 @@ def _node(looked: Looked, name: str) -> Document:
     }
 
 
-def _branch(looked: Looked, first: Sequence[str]) -> list[str]:
+def _branch(looked: RunSnapshot, first: Sequence[str]) -> list[str]:
     """The families in which it is drawn, the outermost first; the root is none."""
     found: list[str] = []
     family = first[0] if first else ""
@@ -70,7 +70,7 @@ def _branch(looked: Looked, first: Sequence[str]) -> list[str]:
     return found
 
 
-def _row(looked: Looked, key: Key, submissions: Submissions) -> Document:
+def _row(looked: RunSnapshot, key: Key, submissions: Submissions) -> Document:
     pool, point = looked.pool, looked.pool.plan.text(key[0])
     task, memory = pool.tasks.get(key), pool.recall(*key)
     remembered = 0 if memory is None else memory.submits

@@ -13,17 +13,17 @@ from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import TaskId
 from tidewheel.core.sched.task_state import Key
-from tidewheel.views.loading import Looked
-from tidewheel.views.reasons import stall_document
-from tidewheel.views.run_document import Submissions
+from tidewheel.views.run import Submissions
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import STATES, words_of
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import STATES, words_of
+from tidewheel.views.why import stall_document
 from tidewheel.vocabulary import time_text
 
 ROOT = "root"
 
 
-class Jobs(NamedTuple):
+class JobsOfRun(NamedTuple):
     """What is known of the jobs of a run: attempts only at submissions that had several."""
 
     submissions: Submissions
@@ -31,9 +31,9 @@ class Jobs(NamedTuple):
 
 
 def tree_document(
-    looked: Looked,
+    looked: RunSnapshot,
     keys: Iterable[Key],
-    jobs: Jobs,
+    jobs: JobsOfRun,
     *,
     distances: Mapping[Key, int] | None = None,
     points_max: int | None = None,
@@ -58,10 +58,10 @@ def tree_document(
 
 
 def _point_document(
-    looked: Looked,
+    looked: RunSnapshot,
     point: Point,
     keys: Sequence[Key],
-    jobs: Jobs,
+    jobs: JobsOfRun,
     distances: Mapping[Key, int],
 ) -> Document:
     nodes = looked.pool.plan.nodes
@@ -78,7 +78,7 @@ def _point_document(
     }
 
 
-def _grow(looked: Looked, branches: dict[str, list[Document]], family: str) -> None:
+def _grow(looked: RunSnapshot, branches: dict[str, list[Document]], family: str) -> None:
     """The families down to this one, each hung into the one that it is drawn in."""
     while family not in branches:
         definition = looked.graph.families.get(family)
@@ -93,7 +93,7 @@ def _grow(looked: Looked, branches: dict[str, list[Document]], family: str) -> N
 
 
 def _task_document(
-    looked: Looked, key: Key, jobs: Jobs, distances: Mapping[Key, int]
+    looked: RunSnapshot, key: Key, jobs: JobsOfRun, distances: Mapping[Key, int]
 ) -> Document:
     words = words_of(looked.pool, key)
     found = jobs.submissions.get((looked.pool.plan.text(key[0]), key[1]), ())
@@ -123,6 +123,6 @@ def _submission_document(
     }
 
 
-def _counts(looked: Looked, keys: Iterable[Key]) -> dict[str, int]:
+def _counts(looked: RunSnapshot, keys: Iterable[Key]) -> dict[str, int]:
     counted = Counter(words_of(looked.pool, key).state for key in keys)
     return {state: counted[state] for state in STATES if counted[state]}

@@ -9,16 +9,16 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.spawn import CLOCK, EXPIRY, RETRY
 from tidewheel.core.sched.task_state import Key
 from tidewheel.services.clock_triggers import ClockTriggers
-from tidewheel.views.hand_work import let_go_at
-from tidewheel.views.loading import Looked, due_times
 from tidewheel.views.run_facts import Document
+from tidewheel.views.snapshot import RunSnapshot, due_times
+from tidewheel.views.task import let_go_at
 from tidewheel.vocabulary import time_text
 
 TIMERS = ((CLOCK, "clock-trigger"), (RETRY, "retry delay"), (EXPIRY, "expiry"))
 
 
 def xtriggers_document(
-    looked: Looked, key: Key, commands: Sequence[CommandView], submitted_at: Instant | None
+    looked: RunSnapshot, key: Key, commands: Sequence[CommandView], submitted_at: Instant | None
 ) -> list[Document]:
     """Each with whether the task still waits for it; `submitted_at` is when it first ran."""
     task = looked.pool.tasks.get(key)
@@ -58,7 +58,7 @@ def _others(
 
 
 def _did_without(
-    looked: Looked,
+    looked: RunSnapshot,
     key: Key,
     label: str,
     commands: Sequence[CommandView],

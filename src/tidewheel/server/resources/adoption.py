@@ -19,7 +19,7 @@ from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, Refused
 from tidewheel.server.call import Call
-from tidewheel.server.refusals import NotAllowed
+from tidewheel.server.errors import NotAllowed
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
 from tidewheel.server.wire.validation import In
 from tidewheel.server.wire.workers import LostAttempt

@@ -9,11 +9,11 @@ from tidewheel.core.operator.stream import EventFilter, EventKind, read_cursor
 from tidewheel.core.queue.access import Scope
 from tidewheel.errors import BadSetting
 from tidewheel.server.call import Call
-from tidewheel.server.event_stream import EventStream
-from tidewheel.server.refusals import BadRequest, Overloaded
+from tidewheel.server.errors import BadRequest, Overloaded
+from tidewheel.server.event_broadcaster import EventStream
 from tidewheel.server.routes import API, Needs, Route
 from tidewheel.server.wire.validation import In
-from tidewheel.views.event_snapshot import queue_snapshot, run_snapshot
+from tidewheel.views.events import queue_snapshot, run_snapshot
 
 
 class WhereQuery(In):

@@ -20,14 +20,14 @@ from tidewheel.core.operator.verbs import (
 )
 from tidewheel.core.queue.access import Scope
 from tidewheel.errors import NoAnswer, Refused
-from tidewheel.server.admission import Urgency
-from tidewheel.server.apart import Result
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.errors import BadBody, BadRequest
 from tidewheel.server.job_rules import operating_own_run
-from tidewheel.server.patience import unless_stopping
-from tidewheel.server.refusals import BadBody, BadRequest
+from tidewheel.server.load_shedding import Urgency
+from tidewheel.server.long_poll import unless_stopping
 from tidewheel.server.resources.runs import READS, RUN, run_door
 from tidewheel.server.routes import Needs, Route, no_queue, workflow_of_run
+from tidewheel.server.run_services import Result
 from tidewheel.server.wire.validation import In, Out, check_body, read
 
 WAIT_SECONDS_DEFAULT = 25.0  # for a scheduler to obey

@@ -30,7 +30,7 @@ from tidewheel.core.queue.access import RUN_QUEUE, Scope, workflow_of_queue
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.resources.run_commands import OPERATES
 from tidewheel.server.resources.runs import RUN, run_door
 from tidewheel.server.resources.workflows import registry_door

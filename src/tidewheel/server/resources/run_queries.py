@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from tidewheel.server.log_parts import PartQuery
+from tidewheel.server.resources.logs import PartQuery
 from tidewheel.server.wire.validation import In
 
 WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take

@@ -14,18 +14,18 @@ from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import VIEWS, LogPart, RunDoor
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.job_rules import own_run
-from tidewheel.server.patience import unless_stopping
-from tidewheel.server.refusals import BadRequest
-from tidewheel.server.resources.run_queries import (
+from tidewheel.server.long_poll import unless_stopping
+from tidewheel.server.resources.runs import (
     AttemptsQuery,
     ChangesQuery,
     DefinitionQuery,
     HistoryQuery,
-    LogQuery,
     PastGraphQuery,
     PastQuery,
     PathQuery,
+    RunLogQuery,
     RunsQuery,
     SelectQuery,
     StateQuery,
@@ -128,7 +128,7 @@ def _nothing(call: Call) -> Document:
 
 async def log(call: Call) -> object:
     """Only files of the run's own folder are opened."""
-    query, run = call.query_as(LogQuery), await call.found_run()
+    query, run = call.query_as(RunLogQuery), await call.found_run()
     what = " ".join(filter(None, (run.name, query.id, query.file)))
     part = await _log_part(call, query, run.name, what)
     # A job's log that is not there yet may come; whoever waits for it is told so.
@@ -157,7 +157,7 @@ def _log_headers(part: LogPart, home: Path) -> dict[str, str]:
     return {f"x-log-{name}": value for name, value in facts.items() if value}
 
 
-async def _log_part(call: Call, query: LogQuery, run: str, what: str) -> LogPart:
+async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogPart:
     door, wait = run_door(call), query.wait_s
     wish = {
         "id": query.id,
@@ -303,7 +303,7 @@ ROUTES = (
         handler=log,
         media_type="text/plain",
         says="The log of a run or of a job: its end, or a part by offset and limit.",
-        query=LogQuery,
+        query=RunLogQuery,
         answers=str,
     ),
     Route(

@@ -24,9 +24,9 @@ from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.job_rules import own_task
-from tidewheel.server.log_parts import PartQuery, log_answer
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.resources.logs import PartQuery, log_answer
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
 from tidewheel.server.wire.tasks import (
     TaskListQuery,

@@ -11,7 +11,7 @@ from tidewheel.client.tokens import make_token
 from tidewheel.core.queue.access import NewToken, Scope, TokenView, grant_of
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue
 from tidewheel.server.wire.tokens import AuditPage, TokenIn, audit_out
 from tidewheel.server.wire.validation import In

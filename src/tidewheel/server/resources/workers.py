@@ -11,7 +11,7 @@ from tidewheel.core.queue.requests import Abilities, HostProcess, NewWorker
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue
 from tidewheel.server.wire.validation import In
 from tidewheel.server.wire.workers import (

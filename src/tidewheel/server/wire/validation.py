@@ -12,7 +12,7 @@ import msgspec
 
 from tidewheel.api import wire
 from tidewheel.exact_json import check_numbers
-from tidewheel.server.refusals import BadBody, BadRequest
+from tidewheel.server.errors import BadBody, BadRequest
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Duration = int | float | str  # seconds, or a text such as "10m"

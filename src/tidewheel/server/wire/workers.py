@@ -16,7 +16,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.exact_json import decode
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.wire.validation import In, Problem
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
