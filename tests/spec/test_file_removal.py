@@ -21,7 +21,7 @@ from tidewheel.services.file_removal import (
     remove_run_files,
 )
 from tidewheel.services.home_folders import log_generations, run_directory
-from tidewheel.views.log_files import last_text, part_of_file, run_log
+from tidewheel.views.log import last_text, part_of_file, run_log
 
 FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
 

@@ -49,7 +49,7 @@ from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_doors import RunDoors
 from tidewheel.server.status_page import LOGIN_NEEDED
 from tidewheel.server.wire.forms import read, read_query
-from tidewheel.views.event_documents import EventDocuments
+from tidewheel.views.events import EventDocuments
 
 KEY_LENGTH_MAX = 256
 KEPT_BYTES_MAX = 256 * 1024

@@ -50,7 +50,7 @@ from tidewheel.server.follower import (
 from tidewheel.server.metrics import Metrics
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
-from tidewheel.views.event_documents import EventDocuments
+from tidewheel.views.events import EventDocuments
 
 LOOK_SECONDS = 0.2  # not every change of the store wakes those who listen
 REST_SECONDS = 0.02  # between two looks, however much news there is

@@ -18,7 +18,7 @@ from tidewheel.server.known_summaries import KnownSummaries
 from tidewheel.wiring.doors import run_door
 
 if TYPE_CHECKING:
-    from tidewheel.views.graph_changes import ToldGraphs
+    from tidewheel.views.graph import ToldGraphs
 
 DEFINITIONS_MAX = 32
 BEGINNING_MAX = 2  # runs whose definitions are read at once
@@ -50,7 +50,7 @@ class RunDoors:
     def graphs(self) -> ToldGraphs:
         """Those that pages were told; used apart only, so by one thread."""
         if self._graphs is None:
-            from tidewheel.views.graph_changes import ToldGraphs
+            from tidewheel.views.graph import ToldGraphs
 
             self._graphs = ToldGraphs()
         return self._graphs

@@ -12,7 +12,7 @@ from tidewheel.errors import Unavailable
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.services.alarm import Alarm
-from tidewheel.views.event_documents import EventDocuments
+from tidewheel.views.events import EventDocuments
 
 LOOK_SECONDS = 0.2  # not every change wakes those who listen
 TROUBLE_SECONDS = 1.0

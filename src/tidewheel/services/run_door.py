@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.core.graph.graph import Graph
     from tidewheel.services.workflow_state import DefinitionOf
-    from tidewheel.views.looks import Ground
+    from tidewheel.views.context import ViewContext
 
 NOTHING_GIVEN = RunOptions(mode="")
 
@@ -49,7 +49,7 @@ class StoreRunDoor:
     ) -> None:
         self._store, self._home = store, home
         self._definition_of = definition_of
-        self._made_ground: Ground | None = None
+        self._made_context: ViewContext | None = None
 
     # ---- looking ----
 
@@ -61,21 +61,21 @@ class StoreRunDoor:
     async def look(self, name: str, arguments: Arguments) -> Document:
         from tidewheel.views import look
 
-        return await look(self._store, self._ground(), name, arguments)
+        return await look(self._store, self._context(), name, arguments)
 
-    def _ground(self) -> Ground:
+    def _context(self) -> ViewContext:
         """Remembered: a job that waits asks about the same run again and again."""
         from tidewheel.services.state_documents import definitions_of
         from tidewheel.services.workflow_state import remembering
-        from tidewheel.views.looks import Ground
+        from tidewheel.views.context import ViewContext
         from tidewheel.views.past import Pasts
 
-        if self._made_ground is None:
+        if self._made_context is None:
             read = self._definition_of
             if read is None:
                 read = remembering(definitions_of(self._store, self._home))
-            self._made_ground = Ground(self._home, read, Pasts())
-        return self._made_ground
+            self._made_context = ViewContext(self._home, read, Pasts())
+        return self._made_context
 
     async def log_part(
         self,
@@ -86,11 +86,11 @@ class StoreRunDoor:
         bytes_max: int = LOG_BYTES_MAX,
         wait_seconds: float = 0.0,
     ) -> LogPart:
-        from tidewheel.views.log_parts import Span, log_part
+        from tidewheel.views.log import Span, log_part
 
         view = await self._store.find_run(run)
         span = Span(offset, bytes_max, wait_seconds)
-        return await log_part(self._store, self._ground(), view, wish, span)
+        return await log_part(self._store, self._context(), view, wish, span)
 
     async def definition(self, run: str) -> StoredDefinition:
         view = await self._store.find_run(run)

@@ -18,22 +18,22 @@ from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.kept import reread, restore
 from tidewheel.services.home_folders import run_directory
-from tidewheel.views.loading import Looked
-from tidewheel.views.reasons import reason_document
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import words_of
-from tidewheel.views.windows import neighbours
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import words_of
+from tidewheel.views.task_lookup import neighbours
+from tidewheel.views.why import reason_document
 
 
 async def dry_run_document(
-    store: Store, home: Path, looked: Looked, command: Command
+    store: Store, home: Path, snapshot: RunSnapshot, command: Command
 ) -> Document:
     """What would change at once; what would then run if every job succeeded, in order."""
-    applied = events_of(looked.pool, command, looked.now)
+    applied = events_of(snapshot.pool, command, snapshot.now)
     notices: list[str] = []
     match command:
         case Reload():
-            event = events.Reload(await _graph(store, home, looked, command), looked.now)
+            event = events.Reload(await _graph(store, home, snapshot, command), snapshot.now)
             applied = Applied(events=(event,))
         case Stop(at_time=text) if applied.by_scheduler:
             notices = [f"it would stop at this time: {text}"]
@@ -41,11 +41,11 @@ async def dry_run_document(
             raise Refused(f"{command.verb} cannot be tried without doing it")
         case _:
             pass
-    start = tried(looked.pool, applied.events)
-    document = _at_once(looked, command, applied, start)
-    seen = look_ahead(looked.pool, start, looked.now)
+    start = tried(snapshot.pool, applied.events)
+    document = _at_once(snapshot, command, applied, start)
+    seen = look_ahead(snapshot.pool, start, snapshot.now)
     named = set(applied.tasks)
-    then = looked._replace(pool=start.pool)  # a reload may bring tasks that were not there
+    then = snapshot._replace(pool=start.pool)  # a reload may bring tasks that were not there
     return document | {
         "runs": [
             _run_document(then, one, seen.runs[:number], triggered=one.task in named)
@@ -53,8 +53,8 @@ async def dry_run_document(
         ],
         "waits": [
             {
-                "id": looked.id_of(key),
-                "reasons": [reason_document(looked.view.name, one) for one in reasons],
+                "id": snapshot.id_of(key),
+                "reasons": [reason_document(snapshot.view.name, one) for one in reasons],
             }
             for key, reasons in seen.waits.items()
         ],
@@ -63,33 +63,35 @@ async def dry_run_document(
     }
 
 
-def _at_once(looked: Looked, command: Command, applied: Applied, start: Tried) -> Document:
-    pool, keys = looked.pool, dict.fromkeys((*applied.tasks, *start.touched))
+def _at_once(
+    snapshot: RunSnapshot, command: Command, applied: Applied, start: Tried
+) -> Document:
+    pool, keys = snapshot.pool, dict.fromkeys((*applied.tasks, *start.touched))
     killed = [one.task for one in start.effects if isinstance(one, KillJob)]
     polled = [one.task for one in start.effects if isinstance(one, PollJob)]
     return {
-        "run": looked.view.name,
+        "run": snapshot.view.name,
         "verb": command.verb,
         "tasks": [
-            {"id": looked.id_of(key), "state": words_of(pool, key).text}
+            {"id": snapshot.id_of(key), "state": words_of(pool, key).text}
             for key in applied.tasks
         ],
         "status": {"before": str(pool.run.status), "after": str(start.pool.run.status)},
-        "changes": _changes(looked, start.pool, list(keys)),
-        "killed": [looked.id_of(key) for key in killed],
-        "polled": [looked.id_of(key) for key in polled],
-        "comes_back": [looked.id_of(key) for key in applied.back],
+        "changes": _changes(snapshot, start.pool, list(keys)),
+        "killed": [snapshot.id_of(key) for key in killed],
+        "polled": [snapshot.id_of(key) for key in polled],
+        "comes_back": [snapshot.id_of(key) for key in applied.back],
     }
 
 
-def _changes(looked: Looked, after: Pool, keys: Sequence[Key]) -> list[Document]:
+def _changes(snapshot: RunSnapshot, after: Pool, keys: Sequence[Key]) -> list[Document]:
     found = []
     for key in keys:
-        old, new = words_of(looked.pool, key), words_of(after, key)
-        made = sorted(_outputs(after, key) - _outputs(looked.pool, key))
+        old, new = words_of(snapshot.pool, key), words_of(after, key)
+        made = sorted(_outputs(after, key) - _outputs(snapshot.pool, key))
         if old != new or made:
             said = {"before": old.text, "after": new.text, "in_pool": new.pooled, "made": made}
-            found.append({"id": looked.id_of(key), "flows": sorted(new.flows)} | said)
+            found.append({"id": snapshot.id_of(key), "flows": sorted(new.flows)} | said)
     return found
 
 
@@ -98,9 +100,9 @@ def _outputs(pool: Pool, key: Key) -> set[str]:
     return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
 
 
-async def _graph(store: Store, home: Path, looked: Looked, command: Reload) -> Graph:
+async def _graph(store: Store, home: Path, snapshot: RunSnapshot, command: Reload) -> Graph:
     """Of the definition that the run would go on with."""
-    view = looked.view
+    view = snapshot.view
     directory = run_directory(home, view.name)
     if command.definition:
         new = await store.definition(command.definition)
@@ -112,14 +114,14 @@ async def _graph(store: Store, home: Path, looked: Looked, command: Reload) -> G
 
 
 def _run_document(
-    looked: Looked, one: Submit, earlier: tuple[Submit, ...], *, triggered: bool
+    snapshot: RunSnapshot, one: Submit, earlier: tuple[Submit, ...], *, triggered: bool
 ) -> Document:
-    near = set(neighbours(looked.pool, one.task))
-    after = {looked.id_of(before.task) for before in earlier if before.task in near}
+    near = set(neighbours(snapshot.pool, one.task))
+    after = {snapshot.id_of(before.task) for before in earlier if before.task in near}
     return {
-        "id": looked.id_of(one.task),
+        "id": snapshot.id_of(one.task),
         "submit": one.submit,
         "flows": sorted(one.flows),
         "triggered": triggered,
-        "after": [] if triggered else sorted(after - {looked.id_of(one.task)}),
+        "after": [] if triggered else sorted(after - {snapshot.id_of(one.task)}),
     }

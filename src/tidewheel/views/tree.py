@@ -13,11 +13,11 @@ from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import TaskId
 from tidewheel.core.sched.states import Key
-from tidewheel.views.loading import Looked
-from tidewheel.views.reasons import stall_document
-from tidewheel.views.run_document import Submissions
+from tidewheel.views.run import Submissions
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import STATES, words_of
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import STATES, words_of
+from tidewheel.views.why import stall_document
 from tidewheel.vocabulary import time_text
 
 ROOT = "root"
@@ -31,7 +31,7 @@ class Jobs(NamedTuple):
 
 
 def tree_document(
-    looked: Looked,
+    snapshot: RunSnapshot,
     keys: Iterable[Key],
     jobs: Jobs,
     *,
@@ -45,62 +45,62 @@ def tree_document(
     points = sorted(by_point)
     shown = points if points_max is None else points[-points_max:]
     return {
-        "run": looked.view.name,
-        "status": looked.view.status,
-        "undone": asdict(undone_in(looked.view.reason)),
-        "stall": stall_document(looked),
+        "run": snapshot.view.name,
+        "status": snapshot.view.status,
+        "undone": asdict(undone_in(snapshot.view.reason)),
+        "stall": stall_document(snapshot),
         "left_out": len(points) - len(shown),
         "points": [
-            _point_document(looked, point, by_point[point], jobs, distances or {})
+            _point_document(snapshot, point, by_point[point], jobs, distances or {})
             for point in shown
         ],
     }
 
 
 def _point_document(
-    looked: Looked,
+    snapshot: RunSnapshot,
     point: Point,
     keys: Sequence[Key],
     jobs: Jobs,
     distances: Mapping[Key, int],
 ) -> Document:
-    nodes = looked.pool.plan.nodes
+    nodes = snapshot.pool.plan.nodes
     branches: dict[str, list[Document]] = {ROOT: []}
     for key in sorted(keys, key=lambda one: nodes[one[1]].rank):
         lineage = nodes[key[1]].definition.lineage
         family = next((one for one in lineage if one != key[1]), ROOT)
-        _grow(looked, branches, family)
-        branches[family].append(_task_document(looked, key, jobs, distances))
+        _grow(snapshot, branches, family)
+        branches[family].append(_task_document(snapshot, key, jobs, distances))
     return {
-        "point": looked.pool.plan.text(point),
-        "counts": _counts(looked, keys),
+        "point": snapshot.pool.plan.text(point),
+        "counts": _counts(snapshot, keys),
         "children": branches[ROOT],
     }
 
 
-def _grow(looked: Looked, branches: dict[str, list[Document]], family: str) -> None:
+def _grow(snapshot: RunSnapshot, branches: dict[str, list[Document]], family: str) -> None:
     """The families down to this one, each hung into the one that it is drawn in."""
     while family not in branches:
-        definition = looked.graph.families.get(family)
+        definition = snapshot.graph.families.get(family)
         parent = ROOT if definition is None else definition.parent or ROOT
         branches[family] = []
         branch: Document = {"name": family, "family": True, "children": branches[family]}
         if parent in branches:
             branches[parent].append(branch)
             return
-        _grow(looked, branches, parent)
+        _grow(snapshot, branches, parent)
         branches[parent].append(branch)
 
 
 def _task_document(
-    looked: Looked, key: Key, jobs: Jobs, distances: Mapping[Key, int]
+    snapshot: RunSnapshot, key: Key, jobs: Jobs, distances: Mapping[Key, int]
 ) -> Document:
-    words = words_of(looked.pool, key)
-    found = jobs.submissions.get((looked.pool.plan.text(key[0]), key[1]), ())
+    words = words_of(snapshot.pool, key)
+    found = jobs.submissions.get((snapshot.pool.plan.text(key[0]), key[1]), ())
     return {
         "name": key[1],
         "family": False,
-        "id": looked.id_of(key),
+        "id": snapshot.id_of(key),
         "state": words.state,
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
@@ -123,6 +123,6 @@ def _submission_document(
     }
 
 
-def _counts(looked: Looked, keys: Iterable[Key]) -> dict[str, int]:
-    counted = Counter(words_of(looked.pool, key).state for key in keys)
+def _counts(snapshot: RunSnapshot, keys: Iterable[Key]) -> dict[str, int]:
+    counted = Counter(words_of(snapshot.pool, key).state for key in keys)
     return {state: counted[state] for state in STATES if counted[state]}

@@ -359,7 +359,7 @@ def causes(stage: Stage) -> list[str]:
     # Most runs go on by themselves.
     from tidewheel.core.sched.explain import why
     from tidewheel.core.sched.stall import root_causes
-    from tidewheel.views.reasons import command_lines
+    from tidewheel.views.why import command_lines
 
     pool = stage.drive.pool
     found = root_causes(pool)

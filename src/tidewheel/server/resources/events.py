@@ -13,7 +13,7 @@ from tidewheel.server.event_stream import EventStream
 from tidewheel.server.refusals import BadRequest, Overloaded
 from tidewheel.server.routes import API, Needs, Route
 from tidewheel.server.wire.forms import In
-from tidewheel.views.event_snapshot import queue_snapshot, run_snapshot
+from tidewheel.views.events import queue_snapshot, run_snapshot
 
 
 class WhereQuery(In):

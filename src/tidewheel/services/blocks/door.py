@@ -129,7 +129,7 @@ class StoreBlockDoor:
         return await blocks_document(self._store, found)
 
     async def block(self, block_id: str) -> Document:
-        from tidewheel.views.loading import gather
+        from tidewheel.views.snapshot import gather
 
         view = await self._store.block(block_id)
         looked = await gather(

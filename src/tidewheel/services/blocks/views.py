@@ -17,12 +17,11 @@ from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
-from tidewheel.views.loading import Looked, due_times, submissions_by_task
-from tidewheel.views.object_nodes import object_name, post_command
-from tidewheel.views.reasons import reason_text
-from tidewheel.views.run_document import known_tasks
+from tidewheel.views.run import known_tasks
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import ACTIVE, DONE, FUTURE, WAITING, words_of
+from tidewheel.views.snapshot import RunSnapshot, due_times, submissions_by_task
+from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, WAITING, words_of
+from tidewheel.views.why import object_name, post_command, reason_text
 from tidewheel.vocabulary import time_text
 
 CREATED = "created"
@@ -107,26 +106,26 @@ def block_facts(view: BlockView, now: Instant, *, never: bool) -> Document:
     }
 
 
-async def block_document(store: Store, view: BlockView, looked: Looked) -> Document:
+async def block_document(store: Store, view: BlockView, snapshot: RunSnapshot) -> Document:
     """The block with each of its stages."""
     never = await never_begin(store, [view])
-    facts = block_facts(view, looked.now, never=view.id in never)
+    facts = block_facts(view, snapshot.now, never=view.id in never)
     definition = await store.definition(view.run.definition)
-    keys = _stages(looked, is_sip=definition.kind == SIP)
-    submissions = await submissions_by_task(store, looked.view)
+    keys = _stages(snapshot, is_sip=definition.kind == SIP)
+    submissions = await submissions_by_task(store, snapshot.view)
     last = [
         there[-1].task_id
         for key in keys
-        if (there := submissions.get((looked.pool.plan.text(key[0]), key[1])))
+        if (there := submissions.get((snapshot.pool.plan.text(key[0]), key[1])))
     ]
     values = await store.values_of(last) if last else {}
     return {
         **facts,
         "stages": [
             _stage_document(
-                looked,
+                snapshot,
                 key,
-                list(submissions.get((looked.pool.plan.text(key[0]), key[1]), ())),
+                list(submissions.get((snapshot.pool.plan.text(key[0]), key[1]), ())),
                 values,
             )
             for key in keys
@@ -134,28 +133,28 @@ async def block_document(store: Store, view: BlockView, looked: Looked) -> Docum
     }
 
 
-def _stages(looked: Looked, *, is_sip: bool) -> list[Key]:
+def _stages(snapshot: RunSnapshot, *, is_sip: bool) -> list[Key]:
     """All of a SIP workflow, whether they have come to be or not; of others what there is."""
     if is_sip:
-        point = looked.pool.plan.initial
-        found = [(point, name) for name in looked.pool.plan.nodes]
+        point = snapshot.pool.plan.initial
+        found = [(point, name) for name in snapshot.pool.plan.nodes]
     else:
-        found = [key for there in known_tasks(looked).values() for key in there]
+        found = [key for there in known_tasks(snapshot).values() for key in there]
     return found[:STAGES_MAX]
 
 
 def _stage_document(
-    looked: Looked,
+    snapshot: RunSnapshot,
     key: Key,
     submissions: Sequence[SubmissionView],
     values: Mapping[TaskId, str],
 ) -> Document:
-    words = words_of(looked.pool, key)
+    words = words_of(snapshot.pool, key)
     last = submissions[-1] if submissions else None
     handed_on = None if last is None else values.get(last.task_id)
-    name = object_name(looked, key)
+    name = object_name(snapshot, key)
     return {
-        "id": looked.id_of(key),
+        "id": snapshot.id_of(key),
         "stage": key[1] if name is None else None,
         "object": name,
         # Nothing spawns what is yet to come, to a person who asked for all of it.
@@ -169,22 +168,22 @@ def _stage_document(
         "error": None if last is None else last.error,
         "worker": None if last is None else last.worker,
         "values": None if handed_on is None else json.loads(handed_on),
-        "why": _why(looked, key, words.state),
+        "why": _why(snapshot, key, words.state),
         "events": [one for submission in submissions for one in _events(submission)],
     }
 
 
-def _why(looked: Looked, key: Key, state: str) -> list[str]:
+def _why(snapshot: RunSnapshot, key: Key, state: str) -> list[str]:
     """Why it waits; of what is active or done, nothing."""
-    if not looked.started or state in ACTIVE or state in DONE:
+    if not snapshot.started or state in ACTIVE or state in DONE:
         return []
-    name = object_name(looked, key)
+    name = object_name(snapshot, key)
     if name is not None:
         return [f"it was not posted yet: {post_command(name)}"]
-    found = [reason_text(one) for one in why(looked.pool, key, due_times(looked))]
-    for other in looked.pool.plan.nodes:
-        if (name := object_name(looked, (key[0], other))) is not None:
-            node = f"{looked.id_of((key[0], other))}:{SUCCEEDED}"
+    found = [reason_text(one) for one in why(snapshot.pool, key, due_times(snapshot))]
+    for other in snapshot.pool.plan.nodes:
+        if (name := object_name(snapshot, (key[0], other))) is not None:
+            node = f"{snapshot.id_of((key[0], other))}:{SUCCEEDED}"
             found = [text.replace(node, f"the object {name}") for text in found]
     return found
 

@@ -51,7 +51,7 @@ from tidewheel.services.notifications.watching import Noticed, message_for, noti
 from tidewheel.services.service import Backoff, Service, ServiceReport, Surroundings
 from tidewheel.services.state_documents import definitions_of
 from tidewheel.services.workflow_state import remembering
-from tidewheel.views.event_documents import EventDocuments
+from tidewheel.views.events import EventDocuments
 
 RUN_EVENTS = EventFilter(kind=EventKind.RUN)
 PAGES_PER_PASS_MAX = 20

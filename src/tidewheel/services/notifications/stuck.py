@@ -12,7 +12,7 @@ from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.notifications.messages import REASON_MAX, TASKS_NAMED_MAX, Message
 from tidewheel.services.workflow_state import DefinitionOf
-from tidewheel.views.loading import gather
+from tidewheel.views.snapshot import gather
 
 REASONS_MAX = 5
 

@@ -28,7 +28,7 @@ from tidewheel.services.notifications.rules import (
     STOPPED,
     Rule,
 )
-from tidewheel.views.event_documents import changed_tasks
+from tidewheel.views.events import changed_tasks
 
 _OF_RUNS = {"stalled": STALL, "completed": COMPLETED, "stopped": STOPPED, "error": ERROR}
 _FAILED_STATES = ("failed", "submit-failed")

@@ -12,36 +12,35 @@ from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.states import Key, Stage
 from tidewheel.errors import NotFound
+from tidewheel.formats.sip.names import OBJECT_PREFIX
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
-from tidewheel.views.loading import Looked, due_times
-from tidewheel.views.object_nodes import post_commands
 from tidewheel.views.run_facts import Document, kept_commands, kept_text
-from tidewheel.views.task_words import words_of
-from tidewheel.views.wait_chains import wait_document
+from tidewheel.views.snapshot import RunSnapshot, due_times, wait_document
+from tidewheel.views.status_text import words_of
 from tidewheel.vocabulary import time_text
 
 PROGRAM = "tidewheel"
 WAITING = "waiting: "  # so begins what a runner says of a job that its engine does not begin
 
 
-async def why_document(store: Store, looked: Looked, key: Key) -> Document:
+async def why_document(store: Store, snapshot: RunSnapshot, key: Key) -> Document:
     """Every reason, those of the run as a whole first, those of the queue last."""
-    words = words_of(looked.pool, key)
-    kept = await kept_commands(store, looked.view, looked.now)
-    known = [*_of_the_run(looked, kept), *why(looked.pool, key, due_times(looked))]
-    queued = [_queue_reason(one) for one in await _of_the_queue(store, looked, key)]
-    queued += await _said_by_the_job(store, looked, key)
-    queued += await _of_the_job(store, looked, key)
+    words = words_of(snapshot.pool, key)
+    kept = await kept_commands(store, snapshot.view, snapshot.now)
+    known = [*_of_the_run(snapshot, kept), *why(snapshot.pool, key, due_times(snapshot))]
+    queued = [_queue_reason(one) for one in await _of_the_queue(store, snapshot, key)]
+    queued += await _said_by_the_job(store, snapshot, key)
+    queued += await _of_the_job(store, snapshot, key)
     found = [
-        *waits(looked),
-        *(_with_objects(looked, key, one) for one in known),
+        *waits(snapshot),
+        *(_with_objects(snapshot, key, one) for one in known),
         *queued,
     ]
     return {
-        "run": looked.view.name,
-        "id": looked.id_of(key),
+        "run": snapshot.view.name,
+        "id": snapshot.id_of(key),
         "state": words.state,
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
@@ -49,13 +48,13 @@ async def why_document(store: Store, looked: Looked, key: Key) -> Document:
     }
 
 
-def _with_objects(looked: Looked, key: Key, reason: Reason) -> Document:
+def _with_objects(snapshot: RunSnapshot, key: Key, reason: Reason) -> Document:
     """An object does not come by itself: somebody posts it."""
-    document = reason_document(looked.view.name, reason)
-    posting = post_commands(looked, key, reason.text)
+    document = reason_document(snapshot.view.name, reason)
+    posting = post_commands(snapshot, key, reason.text)
     if not posting:
         return document
-    commands = [*posting, *command_lines(looked.view.name, reason.command)]
+    commands = [*posting, *command_lines(snapshot.view.name, reason.command)]
     return document | {"passes": False, "commands": commands}
 
 
@@ -81,39 +80,39 @@ def whole_second(instant: Instant) -> str:
     return show_instant(math.ceil(instant))
 
 
-def stall_document(looked: Looked) -> Document | None:
+def stall_document(snapshot: RunSnapshot) -> Document | None:
     """Since when the run is stalled, and when its stall timer ends it; None: it is not."""
-    if looked.stalled_since is None:
+    if snapshot.stalled_since is None:
         return None
-    timers = looked.stored.timers
+    timers = snapshot.stored.timers
     ends = (one.at for one in timers if one.point is None and one.timer == STALL)
     end = next(ends, None)
     return {
-        "since": time_text(looked.stalled_since),
+        "since": time_text(snapshot.stalled_since),
         "until": None if end is None else whole_second(end),
     }
 
 
-async def _of_the_queue(store: Store, looked: Looked, key: Key) -> list[str]:
+async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[str]:
     """What keeps the job of a task that was submitted from beginning."""
-    task = looked.pool.tasks.get(key)
+    task = snapshot.pool.tasks.get(key)
     if task is None or task.stage not in (Stage.PREPARING, Stage.SUBMITTED):
         return []
-    if looked.view.status in WITHDRAWN_STATUSES:  # nobody can claim it, which is told apart
+    if snapshot.view.status in WITHDRAWN_STATUSES:  # nobody can claim it, which is told apart
         return []
-    task_id = TaskId(f"{looked.view.name}/{looked.id_of(key)}/{task.submit}")
+    task_id = TaskId(f"{snapshot.view.name}/{snapshot.id_of(key)}/{task.submit}")
     try:
         return await reasons(store, task_id)
     except NotFound:  # it is played, or was removed since
         return []
 
 
-async def _said_by_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
+async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[Document]:
     """What an engine has to say about a job that it has and does not begin."""
-    task = looked.pool.tasks.get(key)
+    task = snapshot.pool.tasks.get(key)
     if task is None or task.stage not in (Stage.SUBMITTED, Stage.RUNNING):
         return []
-    task_id = TaskId(f"{looked.view.name}/{looked.id_of(key)}/{task.submit}")
+    task_id = TaskId(f"{snapshot.view.name}/{snapshot.id_of(key)}/{task.submit}")
     try:
         said = await store.outputs(task_id)
     except NotFound:
@@ -121,16 +120,16 @@ async def _said_by_the_job(store: Store, looked: Looked, key: Key) -> list[Docum
     if not said or not said[-1].text.startswith(WAITING):
         return []
     text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
-    reason = Reason(text, passes=False, command=f"kill {looked.id_of(key)}")
-    return [reason_document(looked.view.name, reason)]
+    reason = Reason(text, passes=False, command=f"kill {snapshot.id_of(key)}")
+    return [reason_document(snapshot.view.name, reason)]
 
 
-async def _of_the_job(store: Store, looked: Looked, key: Key) -> list[Document]:
+async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[Document]:
     """What the last job of a task that ended otherwise than asked for says about its end."""
-    task = looked.pool.tasks.get(key)
+    task = snapshot.pool.tasks.get(key)
     if task is None or task.stage is not Stage.INCOMPLETE:
         return []
-    name, ran = looked.view.name, looked.id_of(key)
+    name, ran = snapshot.view.name, snapshot.id_of(key)
     try:
         job = await store.get(TaskId(f"{name}/{ran}/{task.submit}"))
     except NotFound:  # it was never handed over, is played, or was removed since
@@ -196,45 +195,45 @@ def command_lines(run: str, command: str) -> list[str]:
     return lines
 
 
-def waits(looked: Looked) -> list[Document]:
+def waits(snapshot: RunSnapshot) -> list[Document]:
     """What keeps a run from beginning; nothing, once it has begun."""
-    return [wait_document(looked.view.name, one) for one in looked.waits]
+    return [wait_document(snapshot.view.name, one) for one in snapshot.waits]
 
 
-def _how_to_do_again(looked: Looked) -> str:
+def _how_to_do_again(snapshot: RunSnapshot) -> str:
     """A completed run is reopened by hand, or goes further."""
-    view, cycling = looked.view, looked.graph.cycling
+    view, cycling = snapshot.view, snapshot.graph.cycling
     cycles = cycling.final is not None and cycling.final > cycling.initial
     command = f"{PROGRAM} run {shlex.quote(view.name)} --fcp POINT"
     further = f"; it goes further with a later final point ({command})" if cycles else ""
     return f"{view.name} has completed: trigger, set and release reopen it{further}"
 
 
-def _of_the_run(looked: Looked, kept: int) -> list[Reason]:
-    view, run = looked.view, looked.pool.run
-    if looked.waits:
+def _of_the_run(snapshot: RunSnapshot, kept: int) -> list[Reason]:
+    view, run = snapshot.view, snapshot.pool.run
+    if snapshot.waits:
         return []  # told apart
-    if not looked.started:
+    if not snapshot.started:
         return [Reason(f"{view.name} has not been started", passes=False, command="run")]
-    if not view.is_driven(looked.now):
-        return [_why_undriven(looked, kept)]
+    if not view.is_driven(snapshot.now):
+        return [_why_undriven(snapshot, kept)]
     if run.paused:
         return [Reason(f"{view.name} is paused", passes=False, command="resume")]
     return []
 
 
-def _why_undriven(looked: Looked, kept: int) -> Reason:
+def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
     """Why nobody drives a run that was begun."""
-    view = looked.view
+    view = snapshot.view
     if view.is_aborted:
         return Reason(f"{view.name} was {view.reason}, which is final", passes=False)
-    if view.given is not None and view.can_be_reopened(looked.now):
+    if view.given is not None and view.can_be_reopened(snapshot.now):
         how = kept_text(kept) or "it is to go on"
         text = f"{view.name} is {view.status}, and no scheduler has taken it yet; {how}"
         return Reason(text, passes=False, command="run")
     over = {
         "error": Reason(f"{view.name} is in quarantine: {view.reason}", False, "run"),
-        "completed": Reason(_how_to_do_again(looked), False, ""),
+        "completed": Reason(_how_to_do_again(snapshot), False, ""),
         "stopped": Reason(f"{view.name} is stopped", False, "run"),
     }
     if view.status in over:
@@ -244,3 +243,33 @@ def _why_undriven(looked: Looked, kept: int) -> Reason:
     # What has stalled would do so again at once; this leaves time to mend it.
     command = "run --stall-timeout 1h" if view.status == "stalled" else "run"
     return Reason(f"no scheduler drives {view.name}: {seen}", passes=False, command=command)
+
+
+# Which nodes of a run stand for buffer objects, and how somebody posts one.
+
+
+OBJECT_TITLE = "buffer object "
+
+
+def object_name(snapshot: RunSnapshot, key: Key) -> str | None:
+    """The buffer object that a node stands for; None for any other task."""
+    node = snapshot.pool.plan.nodes.get(key[1])
+    if node is None or not key[1].startswith(OBJECT_PREFIX):
+        return None
+    title = dict(node.definition.meta).get("title", "")
+    return title.removeprefix(OBJECT_TITLE) if title.startswith(OBJECT_TITLE) else None
+
+
+def post_commands(snapshot: RunSnapshot, key: Key, text: str) -> list[str]:
+    """For the objects at a task's point of which a reason speaks."""
+    if OBJECT_PREFIX not in text:
+        return []
+    others = (
+        (key[0], name) for name in snapshot.pool.plan.nodes if name.startswith(OBJECT_PREFIX)
+    )
+    spoken = (object_name(snapshot, one) for one in others if snapshot.id_of(one) in text)
+    return [post_command(name) for name in spoken if name is not None]
+
+
+def post_command(name: str) -> str:
+    return f"tidewheel objects post {shlex.quote(name)}"

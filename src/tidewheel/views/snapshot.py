@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.blocks import NeedState, NeedView
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import RunView, SubmissionView
@@ -19,17 +25,18 @@ from tidewheel.core.sched.records import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.runahead import limit_from
 from tidewheel.core.sched.states import Key
 from tidewheel.core.sched.step import new_pool
+from tidewheel.errors import NotFound
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.ports.store import Store
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.state_documents import definitions_of
 from tidewheel.services.workflow_state import DefinitionOf
-from tidewheel.views.wait_chains import Chain, chains_of
+from tidewheel.views.run_facts import Document
 
 SUBMISSIONS_MAX = 10_000
 
 
-class Looked(NamedTuple):
+class RunSnapshot(NamedTuple):
     """All that is known of a run at one moment."""
 
     graph: Graph
@@ -52,8 +59,8 @@ class Looked(NamedTuple):
 
 async def load_for_looking(store: Store, run: str, home: Path) -> tuple[Graph, Pool, RunView]:
     """The graph and the pool of a run, named as people name it."""
-    looked = await gather(store, await store.find_run(run), home)
-    return looked.graph, looked.pool, looked.view
+    snapshot = await gather(store, await store.find_run(run), home)
+    return snapshot.graph, snapshot.pool, snapshot.view
 
 
 async def gather(
@@ -63,7 +70,7 @@ async def gather(
     *,
     recall: bool = True,
     definition_of: DefinitionOf | None = None,
-) -> Looked:
+) -> RunSnapshot:
     """Everything at once: rows first, so that they are never older than the status shown.
 
     With `recall` the pool also remembers what its scheduler has forgotten, for people to see.
@@ -78,13 +85,13 @@ async def gather(
     is_stalled = view.status == RunStatus.STALLED
     since = await store.status_since(view.number) if is_stalled else None
     now = await store.now()
-    return Looked(restored.graph, pool, view, stored, restored.reader, now, waits, since)
+    return RunSnapshot(restored.graph, pool, view, stored, restored.reader, now, waits, since)
 
 
-def due_times(looked: Looked) -> DueAt:
+def due_times(snapshot: RunSnapshot) -> DueAt:
     """Until when tasks wait for clocks and for the delays of retries."""
-    set_for = {((one.point, one.name), one.timer): one.at for one in looked.stored.timers}
-    clocks = ClockTriggers(looked.graph.xtriggers, looked.graph.cycling)
+    set_for = {((one.point, one.name), one.timer): one.at for one in snapshot.stored.timers}
+    clocks = ClockTriggers(snapshot.graph.xtriggers, snapshot.graph.cycling)
 
     def due_at(key: Key, wait: str) -> Instant | None:
         at = set_for.get((key, wait))
@@ -125,3 +132,84 @@ async def submissions_by_task(
         where = read_job_name(one.task_id)
         tasks.setdefault((where.point, where.node), []).append(one)
     return tasks
+
+
+# What a block waits for, and what that waits for: down to the one that can be acted on.
+
+
+BLOCKS_MAX = 1_000  # looked at to find the root of one wait
+CREATED = "created"
+# Nothing goes on there by itself; the same words would carry it on.
+_LEFT = ("stalled", "stopped", "error")
+
+Chain = tuple[NeedView, ...]  # the first is the block's own need, the last is the root
+
+
+async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
+    """For each need of a run that is not met, the way to what has to happen first."""
+    needs = await store.needs_of([run])
+    open_ones = [one for one in needs if one.state is not NeedState.MET]
+    return tuple([await _with_abort(store, await _chain(store, one)) for one in open_ones])
+
+
+async def _with_abort(store: Store, chain: Chain) -> Chain:
+    """Whether the root was aborted: nobody could carry it on then."""
+    *before, root = chain
+    if root.status != "stopped":
+        return chain
+    run = await store.find_run(root.parent)
+    return (*before, replace(root, aborted=run.is_aborted))
+
+
+async def _chain(store: Store, need: NeedView) -> Chain:
+    """Of several ways one that ends where somebody is needed; of those the shortest."""
+    todo: deque[Chain] = deque([(need,)])
+    seen = {need.parent}
+    ends: list[Chain] = []
+    while todo and len(seen) < BLOCKS_MAX:
+        chain = todo.popleft()
+        last = chain[-1]
+        further: Chain = ()
+        if last.state is NeedState.OPEN and last.status == CREATED:
+            with suppress(NotFound):  # it was deleted meanwhile
+                further = (await store.block(last.parent)).waits
+        if not further:
+            ends.append(chain)
+        for one in further:
+            if one.parent not in seen:
+                seen.add(one.parent)
+                todo.append((*chain, one))
+    return min(ends, key=lambda one: (not _is_stuck(one[-1]), len(one)), default=(need,))
+
+
+def _is_stuck(need: NeedView) -> bool:
+    return need.state is NeedState.NEVER or (need.status in _LEFT and not need.going)
+
+
+def wait_document(name: str, chain: Chain) -> Document:
+    """A reason of the run as a whole; its commands concern the root, and so no verb of it."""
+    root = chain[-1]
+    verb = "needs" if root.state is NeedState.NEVER else "waits for"
+    links = [f"it {verb} {chain[0]}"]
+    links += [f"{before.parent} {verb} {need}" for before, need in pairwise(chain)]
+    text = f"{name} {'; '.join(links).removeprefix('it ')}"
+    if root.state is NeedState.NEVER:
+        text = f"{name} can never begin: {'; '.join(links)}, which is over"
+    return {
+        "text": text,
+        "passes": not _is_stuck(root),
+        "until": None,
+        "commands": _commands(name, root),
+        "actions": [],
+    }
+
+
+def _commands(name: str, root: NeedView) -> list[str]:
+    if not _is_stuck(root):
+        return []
+    # What has stalled would do so again at once; this leaves time to mend it.
+    option = " --stall-timeout 1h" if root.status == "stalled" else ""
+    lines = [f"tidewheel run {shlex.quote(root.parent)}{option}"]
+    abort = [f"tidewheel blocks abort {shlex.quote(name)}"]
+    can_go_on = root.status in _LEFT and not root.aborted
+    return [*(lines if can_go_on else ()), *abort]

@@ -7,12 +7,16 @@ is newer already and followed by what comes after, it leads to the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.stream import Event, RunEvent, TaskEvent
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.status import FINAL, Status
+from tidewheel.core.queue.views import TaskView
 from tidewheel.core.sched.records import (
     Change,
     DropTask,
@@ -27,7 +31,8 @@ from tidewheel.ports.store import Store
 from tidewheel.services.definitions.kept import restore
 from tidewheel.services.home_folders import run_directory
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import FUTURE, TaskWords, memory_words, row_words
+from tidewheel.views.snapshot import RunSnapshot, gather
+from tidewheel.views.status_text import FUTURE, TaskWords, memory_words, row_words, words_of
 from tidewheel.vocabulary import time_text
 
 TASKS_MAX = 2_000  # of one batch, told one by one
@@ -162,3 +167,74 @@ def pooled_document(point: str, name: str, words: TaskWords, submit: int) -> Doc
         "submit": submit,
         "in_pool": words.pooled,
     }
+
+
+# The state from which a follower of events begins, with the cursor from which to go on.
+#
+# The cursor is read first: the state is at least as new as it. What is told after the cursor
+# may be in the state already; since an event holds the state after it, applying one again is
+# no harm.
+
+
+OPEN_TASKS_MAX = 10_000
+OPEN = tuple(status for status in Status if status not in FINAL)
+
+
+async def queue_snapshot(store: Store, queue: str) -> Document:
+    """The tasks of a queue that have not ended."""
+    cursor = await store.events_head()
+    found = await _open_tasks(store, queue)
+    return {"id": str(cursor), "run": None, "pool": []} | _told(found)
+
+
+async def run_snapshot(store: Store, view: RunView, home: Path) -> Document:
+    """A run, its pool, and those of its submissions that have not ended."""
+    cursor = await store.events_head()
+    snapshot = await gather(store, view, home, recall=False)
+    found = await _open_tasks(store, snapshot.view.queue)
+    own = [one for one in found if one.id.startswith(f"{snapshot.view.name}/")]
+    run = {
+        "run": snapshot.view.name,
+        "number": snapshot.view.number,
+        "workflow": snapshot.view.workflow,
+        "status": snapshot.view.status,
+        "reason": snapshot.view.reason,
+        "batch": snapshot.view.batch,
+    }
+    return {"id": str(cursor), "run": run, "pool": _pool(snapshot)} | _told(own)
+
+
+async def _open_tasks(store: Store, queue: str) -> list[TaskView]:
+    which = TaskFilter(statuses=OPEN, queue=queue)
+    return await store.list_tasks(which, Page(count=OPEN_TASKS_MAX))
+
+
+def _told(found: Sequence[TaskView]) -> Document:
+    return {
+        "tasks": [_task_document(one) for one in found],
+        "cut": len(found) == OPEN_TASKS_MAX,  # there may be older ones
+    }
+
+
+def _task_document(task: TaskView) -> Document:
+    return {
+        "id": task.id,
+        "queue": task.queue,
+        "name": task.name,
+        "status": task.status.value,
+        "attempt": task.attempt,
+        "worker": task.owner,
+        "progress": task.progress,
+    }
+
+
+def _pool(snapshot: RunSnapshot) -> list[Document]:
+    return [
+        pooled_document(
+            snapshot.pool.plan.text(task.point),
+            task.plan.name,
+            words_of(snapshot.pool, key),
+            task.submit,
+        )
+        for key, task in sorted(snapshot.pool.tasks.items())
+    ]
