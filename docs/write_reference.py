@@ -18,7 +18,7 @@ from tidewheel.formats.flow_cylc.items import FLOW
 from tidewheel.formats.flow_cylc.values import Kind
 from tidewheel.formats.sip import keys
 from tidewheel.server.openapi import document
-from tidewheel.server.table import ROUTES
+from tidewheel.server.route_table import ROUTES
 
 FOLDER = Path(__file__).with_name("reference")
 MADE = "Made from the program by `python docs/write_reference.py`; do not edit by hand.\n"

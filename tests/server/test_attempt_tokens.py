@@ -9,8 +9,8 @@ from tests.server.conftest import register
 from tests.support.http_server import Caller, in_path
 from tests.support.patience import eventually
 from tidewheel.core.queue.attempt_tokens import attempt_token
+from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Needs
-from tidewheel.server.table import ROUTES
 
 _numbers = count(1)
 

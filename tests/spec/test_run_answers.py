@@ -11,7 +11,7 @@ from tidewheel.core.operator.commands import Pause, Trigger
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import Batch, CommandAnswer, RunClaim
 from tidewheel.errors import Aborted, NotRunning
-from tidewheel.services.run_answers import (
+from tidewheel.services.run_service import (
     HANDOVER_SECONDS,
     REOPENING_SECONDS,
     awaited_answer,

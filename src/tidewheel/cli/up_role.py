@@ -32,8 +32,7 @@ RUN_QUEUES = "run:*"
 def run_up(session: Session, settings: ServerSettings, options: Options) -> int:
     """Until a signal."""
     from tidewheel.server.metrics import Metrics
-    from tidewheel.server.role import Server
-    from tidewheel.server.up import Up
+    from tidewheel.server.role import Server, Up
 
     journal = open_journal(session)
     wait = patience(options["wait_for_store"])
@@ -108,7 +107,7 @@ def _watchers(
 
 
 def _welcome(welcome: Welcome, session: Session) -> None:
-    from tidewheel.server.site import index_page
+    from tidewheel.server.static_page import index_page
 
     store = without_password(store_settings(session.store).url)
     token_file = None if welcome.token_file is None else str(welcome.token_file)

@@ -12,7 +12,7 @@ from tidewheel.ports.runs import BringsEvents
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.clock import SystemClock
-from tidewheel.services.following import follow_store
+from tidewheel.views.events import follow_store
 
 
 def follow(

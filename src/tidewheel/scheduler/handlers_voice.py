@@ -14,8 +14,8 @@ from tidewheel.runners.handler_environment import Unheard, handler_environment, 
 from tidewheel.runners.messages import MessageServer
 from tidewheel.runners.own_programs import write_programs
 from tidewheel.services.home_folders import run_directory
-from tidewheel.services.job_calls import JobCalls, handler_caller
-from tidewheel.services.run_door import StoreRunDoor
+from tidewheel.services.job_api import JobApi, handler_caller
+from tidewheel.services.run_service import RunService
 
 
 @asynccontextmanager
@@ -26,7 +26,7 @@ async def handlers_voice(
     directory = run_directory(home, run.name)
     folder = handler_folder(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    server = MessageServer(home, message_bytes_max, JobCalls(StoreRunDoor(store, home), home))
+    server = MessageServer(home, message_bytes_max, JobApi(RunService(store, home), home))
     secret = secrets.token_urlsafe()
     await server.start()
     try:

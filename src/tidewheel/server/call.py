@@ -22,18 +22,16 @@ from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.core.queue.views import TaskView, WorkerView
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
-from tidewheel.server.refusals import NotAllowed
+from tidewheel.server.errors import NotAllowed
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
-    from tidewheel.server.admission import Place
-    from tidewheel.server.auth import Authenticator
-    from tidewheel.server.hub import Hub
-    from tidewheel.server.job_tokens import JobIdentity
+    from tidewheel.server.auth import Authenticator, JobIdentity
+    from tidewheel.server.event_broadcaster import EventBroadcaster
+    from tidewheel.server.load_shedding import RateLimit, RequestSlot
     from tidewheel.server.metrics import Metrics
-    from tidewheel.server.quota import SubmitQuota
     from tidewheel.server.routes import Route
-    from tidewheel.server.run_doors import RunDoors
+    from tidewheel.server.run_services import RunServices
 
 Kind = TypeVar("Kind")
 
@@ -56,10 +54,10 @@ class Call:
     asking: Store  # for looking up what a request concerns: nobody keeps it busy
     settings: ServerSettings
     metrics: Metrics
-    place: Place
-    hub: Hub
-    doors: RunDoors
-    quota: SubmitQuota
+    place: RequestSlot
+    hub: EventBroadcaster
+    doors: RunServices
+    quota: RateLimit
     authenticator: Authenticator
     is_gone: Callable[[], Awaitable[bool]]  # whether the caller hung up
     stopping: asyncio.Event  # the server wants to end: whoever waits shall not

@@ -9,8 +9,8 @@ from __future__ import annotations
 from tidewheel.client.log_places import is_submission
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.server.call import Call
-from tidewheel.server.refusals import NotAllowed
-from tidewheel.services.job_calls import JobCalls
+from tidewheel.server.errors import NotAllowed
+from tidewheel.services.job_api import JobApi
 from tidewheel.wiring.doors import run_door
 
 
@@ -40,7 +40,7 @@ async def operating_own_run(call: Call) -> None:
     await own_run(call)
     run = await call.found_run()
     home = call.settings.state_directory
-    if not await JobCalls(run_door(call.store, home), home).allows_commands(run):
+    if not await JobApi(run_door(call.store, home), home).allows_commands(run):
         raise NotAllowed(
             f"jobs of {run.name} may send messages and look; "
             "allow more with [scheduler] job commands = True"

@@ -23,7 +23,7 @@ from tidewheel.errors import (
     UnknownDependency,
     WrongStatus,
 )
-from tidewheel.server import refusals
+from tidewheel.server import errors
 from tidewheel.server.wire.problem import FindingOut, Problem
 
 MEDIA_TYPE = "application/problem+json"
@@ -43,15 +43,15 @@ STATUSES: tuple[tuple[type[TidewheelError], int], ...] = (
     (BadSetting, 422),
     (BadValues, 422),
     (UnknownDependency, 422),
-    (refusals.BadRequest, 422),
-    (refusals.BadBody, 400),
-    (refusals.WrongMediaType, 415),
-    (refusals.BodyTooLarge, 413),
-    (refusals.TooSlow, 408),
-    (refusals.NotAuthenticated, 401),
-    (refusals.NotAllowed, 403),
-    (refusals.TooManyFailures, 429),
-    (refusals.QuotaSpent, 429),
+    (errors.BadRequest, 422),
+    (errors.BadBody, 400),
+    (errors.WrongMediaType, 415),
+    (errors.BodyTooLarge, 413),
+    (errors.TooSlow, 408),
+    (errors.NotAuthenticated, 401),
+    (errors.NotAllowed, 403),
+    (errors.TooManyFailures, 429),
+    (errors.QuotaSpent, 429),
     (Refused, 409),
     (Unavailable, 503),
     (StoreUnusable, 503),
@@ -112,11 +112,11 @@ def error_response(error: TidewheelError, correlation: str) -> Response:
 
 def _headers(error: TidewheelError) -> dict[str, str]:
     match error:
-        case refusals.NotAuthenticated():
+        case errors.NotAuthenticated():
             return {"www-authenticate": 'Bearer realm="tidewheel"'}
-        case refusals.TooManyFailures():
+        case errors.TooManyFailures():
             return {"retry-after": str(int(error.seconds) + 1)}
-        case refusals.QuotaSpent():
+        case errors.QuotaSpent():
             jitter = random.randint(1, RETRY_SECONDS_MAX)
             return {"retry-after": str(int(error.seconds) + jitter)}
         case Unavailable() | StoreUnusable():

@@ -10,13 +10,14 @@ from collections.abc import Awaitable, Callable
 from itertools import chain
 from typing import cast
 
+from tidewheel.api.views import STATE, VIEWS, no_view
 from tidewheel.core.operator.commands import read_command
 from tidewheel.core.operator.selecting import select
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
-from tidewheel.ports.runs import STATE, VIEWS, Arguments, no_view
+from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
-from tidewheel.services.state_documents import state_document
+from tidewheel.services.workflow_state import state_document
 from tidewheel.views.context import ViewContext, read_number, read_text, read_texts
 from tidewheel.views.critical_path import critical_path_document
 from tidewheel.views.dry_run import dry_run_document
@@ -26,7 +27,7 @@ from tidewheel.views.log import (
 )
 from tidewheel.views.past import (
     ROWS_SHOWN,
-    Moment,
+    PastMoment,
     changes_document,
     history_document,
     past_document,
@@ -45,11 +46,11 @@ from tidewheel.views.snapshot import RunSnapshot, submissions_by_task
 from tidewheel.views.status_text import words_of
 from tidewheel.views.task import task_document
 from tidewheel.views.task_lookup import TASKS_MAX, find_task, find_tasks, window
-from tidewheel.views.tree import Jobs, tree_document
+from tidewheel.views.tree import JobsOfRun, tree_document
 from tidewheel.views.why import why_document
 
 TREE_POINTS = 10  # the newest, unless more are asked for
-Look = Callable[[Store, ViewContext, RunView, Arguments], Awaitable[Document]]
+LookFunction = Callable[[Store, ViewContext, RunView, Arguments], Awaitable[Document]]
 
 
 async def look(store: Store, context: ViewContext, name: str, arguments: Arguments) -> Document:
@@ -109,7 +110,7 @@ async def _tree(
     snapshot = await context.gather(store, view)
     submissions = await submissions_by_task(store, view)
     attempts = await repeated_attempts(store, view, chain.from_iterable(submissions.values()))
-    jobs = Jobs(submissions, attempts)
+    jobs = JobsOfRun(submissions, attempts)
     edges = read_number(arguments, "window")
     if edges is not None:
         near = window(snapshot.pool, edges)
@@ -142,7 +143,7 @@ async def _graph(
 async def _past_graph(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
 ) -> Document:
-    then = await context.then(store, view, Moment(read_number(arguments, "batch")))
+    then = await context.then(store, view, PastMoment(read_number(arguments, "batch")))
     return _drawn(then.snapshot, arguments)
 
 
@@ -225,13 +226,15 @@ async def _changes(
 async def _past(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
 ) -> Document:
-    moment = Moment(read_number(arguments, "batch"), read_moment(read_text(arguments, "at")))
+    moment = PastMoment(
+        read_number(arguments, "batch"), read_moment(read_text(arguments, "at"))
+    )
     rows_max = read_number(arguments, "count") or ROWS_SHOWN
     then = await context.then(store, view, moment, rows_max)
     return await past_document(store, then, await store.run(view.number), rows_max)
 
 
-LOOKS: dict[str, Look] = {
+LOOKS: dict[str, LookFunction] = {
     "show": _show,
     "facts": _facts,
     "why": _why,

@@ -11,7 +11,7 @@ from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.services.workflow_state import DefinitionOf
-from tidewheel.views.past import FORGOTTEN_MAX, Moment, Pasts, Then
+from tidewheel.views.past import FORGOTTEN_MAX, PastMoment, Pasts, Then
 from tidewheel.views.snapshot import RunSnapshot, gather
 
 
@@ -29,7 +29,11 @@ class ViewContext(NamedTuple):
         )
 
     async def then(
-        self, store: Store, view: RunView, moment: Moment, forgotten_max: int = FORGOTTEN_MAX
+        self,
+        store: Store,
+        view: RunView,
+        moment: PastMoment,
+        forgotten_max: int = FORGOTTEN_MAX,
     ) -> Then:
         """Everything about a run at an earlier moment."""
         restored = await self.definition_of(view)

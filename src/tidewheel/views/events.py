@@ -7,14 +7,23 @@ is newer already and followed by what comes after, it leads to the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.operator.job_names import read_job_name
-from tidewheel.core.operator.stream import Event, RunEvent, TaskEvent
+from tidewheel.core.operator.stream import (
+    Event,
+    EventCursor,
+    EventFilter,
+    FollowedEvent,
+    RunEvent,
+    TaskEvent,
+    read_cursor,
+)
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.requests import Page, TaskFilter
+from tidewheel.core.queue.requests import Page, TaskFilter, Wake
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.views import TaskView
 from tidewheel.core.sched.records import (
@@ -26,8 +35,10 @@ from tidewheel.core.sched.records import (
     TaskRow,
 )
 from tidewheel.core.sched.states import Key
-from tidewheel.errors import Refused
+from tidewheel.errors import Refused, Unavailable
+from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
+from tidewheel.services.alarm import Alarm
 from tidewheel.services.definitions.kept import restore
 from tidewheel.services.home_folders import run_directory
 from tidewheel.views.run_facts import Document
@@ -238,3 +249,44 @@ def _pool(snapshot: RunSnapshot) -> list[Document]:
         )
         for key, task in sorted(snapshot.pool.tasks.items())
     ]
+
+
+# Following the events of a store that is here: told by it, or asking where it cannot tell.
+
+
+LOOK_SECONDS = 0.2  # not every change wakes those who listen
+TROUBLE_SECONDS = 1.0
+PAGE_EVENTS = 500
+
+
+async def follow_store(
+    store: Store, home: Path, since: str | None, which: EventFilter, clock: Clock
+) -> AsyncIterator[FollowedEvent]:
+    """Until the caller ends it; Unavailable only at the beginning."""
+    if which.run is not None:
+        which = replace(which, run=(await store.find_run(which.run)).name)
+    cursor = read_cursor(since) if since is not None else await store.events_head()
+    documents, alarm = EventDocuments(store, home), Alarm(clock)
+
+    def ring(_: Wake) -> None:
+        alarm.ring()
+
+    stop_listening = store.listen(ring)
+    try:
+        yield FollowedEvent("start", str(cursor), {})
+        while True:
+            try:
+                page = await store.events_after(cursor, which, PAGE_EVENTS)
+            except Unavailable:
+                await alarm.wait(TROUBLE_SECONDS)
+                continue
+            if page.is_lost:
+                yield FollowedEvent("resync", str(page.next), {})
+            for event in page.events:
+                place = EventCursor(page.next.store, event.place)
+                yield FollowedEvent(event.kind, str(place), await documents.of(event))
+            cursor = page.next
+            if page.is_last:
+                await alarm.wait(LOOK_SECONDS)
+    finally:
+        stop_listening()

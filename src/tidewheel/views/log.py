@@ -249,12 +249,12 @@ async def log_view(
 LOOK_SECONDS = 0.2  # between two looks at a file that may grow
 LOOKS_PER_QUESTION = 5  # whether more can come is asked of the store
 TAKE_OVER_SECONDS = 60.0
-FINAL = ("succeeded", "failed", "cancelled")
+FINAL_WORDS = ("succeeded", "failed", "cancelled")
 
 Arguments = Mapping[str, object]
 
 
-class Span(NamedTuple):
+class LogSpan(NamedTuple):
     """Which bytes, and how long to wait for the first of them."""
 
     offset: int | None
@@ -263,7 +263,7 @@ class Span(NamedTuple):
 
 
 async def log_part(
-    store: Store, context: ViewContext, view: RunView, wish: Arguments, span: Span
+    store: Store, context: ViewContext, view: RunView, wish: Arguments, span: LogSpan
 ) -> LogPart:
     """Some bytes; only plain files below the folder of runs are opened."""
     home = context.home
@@ -285,7 +285,7 @@ async def log_part(
     raise AssertionError("counting ends never")
 
 
-def _read(home: Path, place: LogPlace, span: Span) -> LogPart:
+def _read(home: Path, place: LogPlace, span: LogSpan) -> LogPart:
     read = part_of_file(runs_directory(home), Path(place.path), span.offset, span.bytes_max)
     content, offset, size = (b"", span.offset or 0, 0) if read is None else read
     return LogPart(place, content, offset, size, found=read is not None, over=False)
@@ -333,4 +333,4 @@ async def _is_over(store: Store, view: RunView, place: LogPlace) -> bool:
         return left_at is None or left_at + TAKE_OVER_SECONDS < await store.now()
     point, node = place.id.split("/")
     job = JobName(view.name, point, node, place.submit)
-    return (await store.get(job.task_id)).status.value in FINAL
+    return (await store.get(job.task_id)).status.value in FINAL_WORDS

@@ -60,7 +60,7 @@ ROWS_SHOWN = 2_000  # unless more are asked for
 FORGOTTEN_MAX = 10_000  # are remembered again, as in views of the present
 
 
-class Moment(NamedTuple):
+class PastMoment(NamedTuple):
     """A run as it was: behind this batch, or at this time; without either, as it is now."""
 
     batch: int | None
@@ -94,7 +94,7 @@ class Pasts:
         store: Store,
         view: RunView,
         restored: RestoredDefinition,
-        moment: Moment,
+        moment: PastMoment,
         forgotten_max: int = FORGOTTEN_MAX,
     ) -> Then:
         """The run at that moment, with the newest of what its pool had forgotten."""
@@ -111,7 +111,7 @@ class Pasts:
         at = replay.at if replay.batch else view.created_at
         return Then(snapshot, at, replay.recent, replay.forgotten, replay.before)
 
-    async def _replayed(self, store: Store, run: int, moment: Moment) -> Replay:
+    async def _replayed(self, store: Store, run: int, moment: PastMoment) -> Replay:
         """From the nearest checkpoint on."""
         replay = Replay(self._checkpoints.nearest(run, moment.batch, moment.at))
         after = replay.batch

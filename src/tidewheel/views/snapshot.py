@@ -29,8 +29,7 @@ from tidewheel.errors import NotFound
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.ports.store import Store
 from tidewheel.services.clock_triggers import ClockTriggers
-from tidewheel.services.state_documents import definitions_of
-from tidewheel.services.workflow_state import DefinitionOf
+from tidewheel.services.workflow_state import DefinitionOf, definitions_of
 from tidewheel.views.run_facts import Document
 
 SUBMISSIONS_MAX = 10_000

@@ -46,7 +46,7 @@ COMMANDS_MAX = 1_000
 CHILDREN_MAX = 50
 
 
-class Submission(NamedTuple):
+class TaskSubmission(NamedTuple):
     """A submission with its attempts and what its jobs said."""
 
     number: int
@@ -117,7 +117,7 @@ def _children(snapshot: RunSnapshot, key: Key, node: NodePlan) -> list[str]:
     return [snapshot.id_of(one) for one in sorted(keys)][:CHILDREN_MAX]
 
 
-async def _submissions(store: Store, snapshot: RunSnapshot, key: Key) -> list[Submission]:
+async def _submissions(store: Store, snapshot: RunSnapshot, key: Key) -> list[TaskSubmission]:
     view, point = snapshot.view, snapshot.pool.plan.text(key[0])
     by_task = await submissions_by_task(store, view, point=point, name=key[1])
     shown = list(by_task.get((point, key[1]), ()))[-SUBMISSIONS_SHOWN_MAX:]
@@ -127,18 +127,18 @@ async def _submissions(store: Store, snapshot: RunSnapshot, key: Key) -> list[Su
         number, handed_on = read_job_name(one.task_id).submit, values.get(one.task_id)
         attempts = await store.attempts(one.task_id)
         said = await store.outputs(one.task_id)
-        found.append(Submission(number, one, attempts, said, handed_on))
+        found.append(TaskSubmission(number, one, attempts, said, handed_on))
     return found
 
 
-def _first_at(submissions: Sequence[Submission]) -> Instant | None:
+def _first_at(submissions: Sequence[TaskSubmission]) -> Instant | None:
     return submissions[0].view.submitted_at if submissions else None
 
 
 def _outputs(
     snapshot: RunSnapshot,
     key: Key,
-    submissions: Sequence[Submission],
+    submissions: Sequence[TaskSubmission],
     commands: Iterable[CommandView],
 ) -> Iterator[Document]:
     """Each output, whether it was made, in which flows and by whom."""
@@ -174,7 +174,7 @@ def _outputs(
 
 
 def _made(
-    snapshot: RunSnapshot, key: Key, task: Task | None, submissions: Sequence[Submission]
+    snapshot: RunSnapshot, key: Key, task: Task | None, submissions: Sequence[TaskSubmission]
 ) -> dict[str, Flows]:
     """Every output that was made by any submission or by hand."""
     memory = snapshot.pool.recall(*key)
@@ -193,7 +193,7 @@ def _made(
     return found
 
 
-def _maker(output: str, submissions: Sequence[Submission]) -> str:
+def _maker(output: str, submissions: Sequence[TaskSubmission]) -> str:
     """The last submission that made it."""
     for one in reversed(submissions):
         if _time_of(output, one) is not None:
@@ -201,12 +201,12 @@ def _maker(output: str, submissions: Sequence[Submission]) -> str:
     return ""
 
 
-def _made_at(output: str, submissions: Sequence[Submission]) -> Instant | None:
+def _made_at(output: str, submissions: Sequence[TaskSubmission]) -> Instant | None:
     found = (_time_of(output, one) for one in reversed(submissions))
     return next((at for at in found if at is not None), None)
 
 
-def _time_of(output: str, one: Submission) -> Instant | None:
+def _time_of(output: str, one: TaskSubmission) -> Instant | None:
     """When a submission made an output; None if it did not."""
     view = one.view
     if output in (SUBMITTED, STARTED):
@@ -229,7 +229,7 @@ def _verdicts(snapshot: RunSnapshot, key: Key) -> Iterator[Document]:
         yield {"flow": flow, "verdict": str(verdict.kind), "text": text}
 
 
-def _submission_document(one: Submission, home: Path) -> Document:
+def _submission_document(one: TaskSubmission, home: Path) -> Document:
     view = one.view
     job = read_job_name(view.task_id)
     return {

@@ -23,7 +23,7 @@ from tidewheel.vocabulary import time_text
 ROOT = "root"
 
 
-class Jobs(NamedTuple):
+class JobsOfRun(NamedTuple):
     """What is known of the jobs of a run: attempts only at submissions that had several."""
 
     submissions: Submissions
@@ -33,7 +33,7 @@ class Jobs(NamedTuple):
 def tree_document(
     snapshot: RunSnapshot,
     keys: Iterable[Key],
-    jobs: Jobs,
+    jobs: JobsOfRun,
     *,
     distances: Mapping[Key, int] | None = None,
     points_max: int | None = None,
@@ -61,7 +61,7 @@ def _point_document(
     snapshot: RunSnapshot,
     point: Point,
     keys: Sequence[Key],
-    jobs: Jobs,
+    jobs: JobsOfRun,
     distances: Mapping[Key, int],
 ) -> Document:
     nodes = snapshot.pool.plan.nodes
@@ -93,7 +93,7 @@ def _grow(snapshot: RunSnapshot, branches: dict[str, list[Document]], family: st
 
 
 def _task_document(
-    snapshot: RunSnapshot, key: Key, jobs: Jobs, distances: Mapping[Key, int]
+    snapshot: RunSnapshot, key: Key, jobs: JobsOfRun, distances: Mapping[Key, int]
 ) -> Document:
     words = words_of(snapshot.pool, key)
     found = jobs.submissions.get((snapshot.pool.plan.text(key[0]), key[1]), ())

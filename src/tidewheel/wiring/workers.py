@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tidewheel.runners.messages import MessageServer
     from tidewheel.runners.others import OtherRunner
     from tidewheel.runners.runner_parts import RunnerParts
-    from tidewheel.services.job_calls import SpeakingFor
+    from tidewheel.services.job_api import SpeakingFor
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
     from tidewheel.worker.room import Machine
@@ -141,9 +141,9 @@ async def _messages(
     afar: _Afar | None,
 ) -> MessageServer:
     from tidewheel.runners.messages import MessageServer
-    from tidewheel.services.job_calls import JobCalls
+    from tidewheel.services.job_api import JobApi
 
-    calls = JobCalls(
+    calls = JobApi(
         run_door(store, settings.home),
         settings.home,
         speaking_for=None if afar is None else afar.speaking_for,

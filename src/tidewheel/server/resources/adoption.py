@@ -18,7 +18,7 @@ from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, Refused
 from tidewheel.server.call import Call
-from tidewheel.server.refusals import NotAllowed
+from tidewheel.server.errors import NotAllowed
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
 from tidewheel.server.wire.forms import In, Out
 from tidewheel.server.wire.reports import LostAttempt

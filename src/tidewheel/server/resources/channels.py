@@ -18,8 +18,8 @@ from tidewheel.core.queue.serving import Served
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.server.call import Call
-from tidewheel.server.listening import Listening
-from tidewheel.server.refusals import Overloaded
+from tidewheel.server.errors import Overloaded
+from tidewheel.server.long_poll import NewsListener
 from tidewheel.server.routes import API, Needs, Route, no_queue
 
 LOOK_SECONDS = 0.5  # whether the token is still good
@@ -57,7 +57,7 @@ async def _events(call: Call, worker: WorkerId, served: Served) -> AsyncIterator
         return work or worker in wake.workers
 
     yield f"retry: {RETRY_MS}\n\n".encode()
-    with Listening(call, concerns) as ears:
+    with NewsListener(call, concerns) as ears:
         looks, heard = 0, True
         while not call.stopping.is_set() and await _may_listen(call):
             if heard or looks % SIGN_OF_LIFE_LOOKS == 0:  # news may be lost on their way

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from tidewheel.api.runs import EventSnapshot
 from tidewheel.core.operator.stream import EventFilter, EventKind, read_cursor
 from tidewheel.core.queue.access import Scope
 from tidewheel.errors import BadSetting
 from tidewheel.server.call import Call
-from tidewheel.server.event_stream import EventStream
-from tidewheel.server.refusals import BadRequest, Overloaded
+from tidewheel.server.errors import BadRequest, Overloaded
+from tidewheel.server.event_broadcaster import EventStream
 from tidewheel.server.routes import API, Needs, Route
 from tidewheel.server.wire.forms import In
 from tidewheel.views.events import queue_snapshot, run_snapshot
@@ -92,6 +92,6 @@ ROUTES = (
         handler=snapshot,
         says="The state of a run or a queue, and the id from which its events go on.",
         query=WhereQuery,
-        answers=dict[str, Any],
+        answers=EventSnapshot,
     ),
 )

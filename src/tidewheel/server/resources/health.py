@@ -9,10 +9,10 @@ from functools import partial
 from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
-from tidewheel.server import metrics_text
-from tidewheel.server.admission import Urgency
+from tidewheel.server import metrics
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.metrics import Seen
+from tidewheel.server.load_shedding import Urgency
+from tidewheel.server.metrics import StoreFigures
 from tidewheel.server.routes import Needs, Open, Route, no_queue
 from tidewheel.server.wire.forms import Out
 
@@ -41,11 +41,11 @@ async def ready(call: Call) -> object:
 
 
 async def figures(call: Call) -> object:
-    body = metrics_text.text(call.metrics, await seen_by(call))
-    return Answer(body=body, media_type=metrics_text.MEDIA_TYPE)
+    body = metrics.text(call.metrics, await seen_by(call))
+    return Answer(body=body, media_type=metrics.MEDIA_TYPE)
 
 
-async def seen_by(call: Call) -> Seen:
+async def seen_by(call: Call) -> StoreFigures:
     """What the store knew a moment ago, as far as this caller may see it."""
     seen = await call.metrics.seen(partial(_look, call.store))
     return replace(
@@ -56,8 +56,8 @@ async def seen_by(call: Call) -> Seen:
     )
 
 
-async def _look(store: Store) -> Seen:
-    return Seen(
+async def _look(store: Store) -> StoreFigures:
+    return StoreFigures(
         queues=await store.queues(),
         workers=await store.workers(),
         runs=await store.runs(count=RUNS_MAX),

@@ -18,7 +18,7 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Call
-from tidewheel.server.listening import Listening
+from tidewheel.server.long_poll import NewsListener
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
 from tidewheel.server.wire.queues import (
     QueueIn,
@@ -96,7 +96,9 @@ async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> C
     if found or not seconds:
         return found
     end = asyncio.get_running_loop().time() + seconds
-    with Listening(call, lambda wake: wake.everything or request.queue in wake.queues) as ears:
+    with NewsListener(
+        call, lambda wake: wake.everything or request.queue in wake.queues
+    ) as ears:
         found = await _claim_for_caller(call, request)  # for what came before we listened
         while not found and (left := end - asyncio.get_running_loop().time()) > 0:
             due = found.next_due_seconds

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from tidewheel.api.run_details import DryRun
+from tidewheel.api.views import VIEWS
 from tidewheel.core.operator.commands import (
     REOPENING,
     VERBS,
@@ -20,14 +22,14 @@ from tidewheel.core.operator.commands import (
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.queue.access import Scope
 from tidewheel.errors import NoAnswer, Refused
-from tidewheel.server.admission import Urgency
-from tidewheel.server.apart import Result
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.errors import BadBody, BadRequest
 from tidewheel.server.job_rules import operating_own_run
-from tidewheel.server.patience import unless_stopping
-from tidewheel.server.refusals import BadBody, BadRequest
+from tidewheel.server.load_shedding import Urgency
+from tidewheel.server.long_poll import unless_stopping
 from tidewheel.server.resources.runs import READS, RUN, run_door
 from tidewheel.server.routes import Needs, Route, no_queue, workflow_of_run
+from tidewheel.server.run_services import Result
 from tidewheel.server.wire.forms import In, Out, check_body, read
 
 WAIT_SECONDS_DEFAULT = 25.0  # for a scheduler to obey
@@ -144,13 +146,13 @@ def _job(call: Call) -> str:
 ROUTES = (
     Route(
         method="POST",
-        path=f"{RUN}/dry-run",
+        path=RUN + VIEWS["dry-run"].path,
         guard=READS,
         handler=_tried,
-        says="What a command would change, run and let wait; nothing is done.",
+        says=VIEWS["dry-run"].says,
         body=TriedIn,
         parse=_parse_tried,
-        answers=Document,
+        answers=DryRun,
         audited=False,
         urgency=Urgency.READ,
     ),
@@ -164,7 +166,7 @@ ROUTES = (
             query=CommandQuery,
             body=kind,
             parse=_parsing(verb),
-            answers=(ObeyedOut, Document),
+            answers=(ObeyedOut, DryRun),
             may_be_later=True,
             seconds_max=REQUEST_SECONDS_MAX,
         )

@@ -18,9 +18,9 @@ from tidewheel.core.queue.access import Scope, TokenKind, TokenView
 from tidewheel.ports.server import AccessStore
 from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.refusals import BadRequest, NotAllowed
+from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.routes import API, Needs, Open, Route, no_queue
-from tidewheel.server.site import PLAIN_HEAD
+from tidewheel.server.static_page import PLAIN_HEAD
 from tidewheel.server.wire.forms import In, Out
 
 LOGIN_SECONDS = 300.0

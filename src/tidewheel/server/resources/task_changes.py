@@ -19,7 +19,7 @@ from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import WrongStatus
 from tidewheel.server.call import Call
-from tidewheel.server.refusals import BadRequest, NotAllowed
+from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.resources.reports import tell
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
 from tidewheel.server.wire.changes import TaskPatch

@@ -10,7 +10,7 @@ import msgspec
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.task import TaskId
 from tidewheel.server.call import Call
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.routes import API, Needs, Route
 from tidewheel.server.wire.forms import In, Out, read, read_many
 

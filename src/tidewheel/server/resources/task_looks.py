@@ -17,9 +17,9 @@ from tidewheel.core.queue.views import HistoryEntry, TaskView
 from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.job_rules import own_task
-from tidewheel.server.log_parts import PartQuery, log_answer
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.resources.logs import PartQuery, log_answer
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
 from tidewheel.server.wire import tasks as wire
 from tidewheel.server.wire.forms import In, Out, field_names

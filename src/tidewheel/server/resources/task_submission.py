@@ -18,8 +18,8 @@ from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge, Refused
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.problems import problem
-from tidewheel.server.refusals import BadRequest, NotAllowed
 from tidewheel.server.routes import API, Needs, Route
 from tidewheel.server.wire.forms import FINDINGS_MAX, In, read, read_many
 from tidewheel.server.wire.seeds import banyan_fields, scylla_fields

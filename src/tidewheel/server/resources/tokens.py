@@ -10,7 +10,7 @@ from tidewheel.client.tokens import make_token
 from tidewheel.core.queue.access import NewToken, Scope, grant_of
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue
 from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.tokens import (

@@ -10,7 +10,7 @@ from tidewheel.core.queue.serving import is_pattern
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue
 from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.queues import (

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tidewheel.client.fields import RESOURCE_FIELDS
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.wire.forms import Duration, In, Size
 from tidewheel.server.wire.seeds import RequestedResources, resource_fields
 from tidewheel.server.wire.tasks import Text

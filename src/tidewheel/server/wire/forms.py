@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from tidewheel.exact_json import check_numbers
-from tidewheel.server.refusals import BadBody, BadRequest
+from tidewheel.server.errors import BadBody, BadRequest
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Duration = int | float | str  # seconds, or a text such as "10m"

@@ -14,7 +14,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.exact_json import decode
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.wire.forms import In, Out
 from tidewheel.server.wire.problem import Problem
 from tidewheel.server.wire.tasks import ClaimedOut

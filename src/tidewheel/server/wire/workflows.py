@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.runs import FILES_MAX, Path, Point, Text
 

@@ -22,7 +22,7 @@ from tidewheel.formats.sip.places import Json
 from tidewheel.formats.sip.sbi_reading import BlockRequest, SbiRequest, is_block_id, read_sbi
 from tidewheel.ports.store import Store
 from tidewheel.services.registry.making_runs import request_run
-from tidewheel.services.run_door import NOTHING_GIVEN
+from tidewheel.services.run_service import NOTHING_GIVEN
 
 Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
 

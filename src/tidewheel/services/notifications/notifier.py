@@ -49,8 +49,7 @@ from tidewheel.services.notifications.rules_file import RulesInForce
 from tidewheel.services.notifications.stuck import stuck_because
 from tidewheel.services.notifications.watching import Noticed, message_for, noticed
 from tidewheel.services.service import Backoff, Service, ServiceReport, Surroundings
-from tidewheel.services.state_documents import definitions_of
-from tidewheel.services.workflow_state import remembering
+from tidewheel.services.workflow_state import definitions_of, remembering
 from tidewheel.views.events import EventDocuments
 
 RUN_EVENTS = EventFilter(kind=EventKind.RUN)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tidewheel.api.views import STATE, VIEWS, no_view
 from tidewheel.core.graph.findings import InvalidDefinition, finding_of
 from tidewheel.core.operator.commands import Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
@@ -20,13 +21,10 @@ from tidewheel.errors import NotFound, PayloadTooLarge, Refused
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
-    STATE,
-    VIEWS,
     Answer,
     Arguments,
     Document,
     LogPart,
-    no_view,
 )
 from tidewheel.store.remote.address import Query, path_of
 from tidewheel.store.remote.portions import BODY_BYTES_MAX
@@ -75,7 +73,7 @@ class RemoteRunDoor:
         if name not in VIEWS:
             raise no_view(name)
         try:
-            found = await self._get(path_of("runs", run) + VIEWS[name], query_of(asked))
+            found = await self._get(path_of("runs", run) + VIEWS[name].path, query_of(asked))
             return {
                 key: value for key, value in found.items() if key not in told_to_pages(name)
             }

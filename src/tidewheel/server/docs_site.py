@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from tidewheel.server.static_page import SiteFile
 
 BUILT = Path(__file__).parent / "manual_pages"  # where `make docs` and the wheel put it
 INDEX = "index.html"
@@ -46,20 +47,12 @@ NO_SUCH_PAGE = """<!doctype html>
 """
 
 
-class Page(NamedTuple):
-    """A file as it is sent."""
-
-    content: bytes
-    media_type: str
-    headers: dict[str, str]
-
-
 def is_built(folder: Path | None) -> bool:
     """Whether there is anything to show."""
     return ((folder or BUILT) / INDEX).is_file()
 
 
-def page(folder: Path | None, names: Sequence[str]) -> Page | None:
+def page(folder: Path | None, names: Sequence[str]) -> SiteFile | None:
     """The file of these names, from the top down; None if there is none."""
     media_type = MEDIA_TYPES.get(Path(names[-1]).suffix)
     if media_type is None or not all(map(_is_plain, names)):
@@ -69,7 +62,7 @@ def page(folder: Path | None, names: Sequence[str]) -> Page | None:
     except OSError:
         return None
     kept = FOR_AN_HOUR if names[0] == ASSETS else "no-cache"
-    return Page(content, media_type, {"cache-control": kept})
+    return SiteFile(content, media_type, {"cache-control": kept})
 
 
 def _is_plain(name: str) -> bool:

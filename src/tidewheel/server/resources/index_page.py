@@ -8,11 +8,11 @@ from starlette.responses import RedirectResponse
 
 from tidewheel.core.queue.access import Scope
 from tidewheel.errors import NotFound
-from tidewheel.server import site
+from tidewheel.server import static_page
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.resources.health import seen_by
 from tidewheel.server.routes import Needs, Open, Route, no_queue
-from tidewheel.server.status_page import html
+from tidewheel.server.static_page import html
 
 STATUS_PAGE = "/status"
 HTML = "text/html; charset=utf-8"
@@ -38,7 +38,7 @@ PAGES = (
 
 async def page(call: Call) -> object:
     """The page holds nothing of anybody's: what it shows, it asks for."""
-    built = await asyncio.to_thread(site.index_page, call.settings.web)
+    built = await asyncio.to_thread(static_page.index_page, call.settings.web)
     if built is None:
         return RedirectResponse(STATUS_PAGE)
     return Answer(body=built, media_type=HTML)
@@ -51,7 +51,7 @@ async def status(call: Call) -> object:
 async def asset(call: Call) -> object:
     name = call.path["name"]
     found = await asyncio.to_thread(
-        site.asset, call.settings.web, name, compressed=call.takes_gzip
+        static_page.asset, call.settings.web, name, compressed=call.takes_gzip
     )
     if found is None:
         raise NotFound("file", name)

@@ -34,7 +34,7 @@ def handler_caller(run: str) -> TaskId:
     return TaskId(f"{run}//{HANDLER}")
 
 
-class JobCalls:
+class JobApi:
     """Answers the calls of all jobs of a worker."""
 
     def __init__(

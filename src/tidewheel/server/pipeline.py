@@ -13,7 +13,9 @@ import hmac
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from urllib.parse import unquote
 
 import msgspec
@@ -25,16 +27,9 @@ from tidewheel.core.queue.access import AuditEntry, KeptAnswer, Scope, TokenKind
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import problems
-from tidewheel.server.admission import Admission, Place, Urgency
-from tidewheel.server.auth import Authenticator, csrf_token, shown_by
+from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.hub import Hub
-from tidewheel.server.job_tokens import is_job_token
-from tidewheel.server.keys_under_way import KeysUnderWay
-from tidewheel.server.metrics import Metrics
-from tidewheel.server.protocol import KNOWN
-from tidewheel.server.quota import SubmitQuota
-from tidewheel.server.refusals import (
+from tidewheel.server.errors import (
     BadRequest,
     BodyTooLarge,
     KeyReused,
@@ -44,10 +39,19 @@ from tidewheel.server.refusals import (
     TooSlow,
     WrongMediaType,
 )
-from tidewheel.server.reserve import Reserve
+from tidewheel.server.event_broadcaster import EventBroadcaster
+from tidewheel.server.load_shedding import (
+    Admission,
+    RateLimit,
+    RequestSlot,
+    ReservedConnections,
+    Urgency,
+)
+from tidewheel.server.metrics import Metrics
+from tidewheel.server.protocol import KNOWN
 from tidewheel.server.routes import Needs, Route
-from tidewheel.server.run_doors import RunDoors
-from tidewheel.server.status_page import LOGIN_NEEDED
+from tidewheel.server.run_services import RunServices
+from tidewheel.server.static_page import LOGIN_NEEDED
 from tidewheel.server.wire.forms import read, read_query
 from tidewheel.views.events import EventDocuments
 
@@ -58,7 +62,7 @@ LONG_BYTES = 32 * 1024
 _log = logging.getLogger("tidewheel.server")
 
 
-class Gateway:
+class Pipeline:
     """Answers requests for the routes of one table."""
 
     def __init__(
@@ -67,22 +71,24 @@ class Gateway:
         settings: ServerSettings,
         routes: tuple[Route, ...],
         *,
-        reserve: Reserve | None = None,
+        reserve: ReservedConnections | None = None,
         metrics: Metrics | None = None,
         connections: Callable[[], int] = lambda: 0,
     ) -> None:
         self.stopping = asyncio.Event()
         self._store, self._settings, self.routes = store, settings, routes
-        self._reserve = reserve or Reserve(asking=store, reporting=store)
+        self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
         self._authenticator = Authenticator(self._reserve, settings.failures_max)
         self._admission = Admission(settings, connections)
-        self._quota = SubmitQuota(settings.submit_rate)
-        self._keys = KeysUnderWay()
+        self._quota = RateLimit(settings.submit_rate)
+        self._keys = IdempotencyLocks()
         self._metrics = metrics or Metrics()
         self._metrics.watch(self._admission, connections)
         documents = EventDocuments(store, settings.state_directory)
-        self._doors = RunDoors(settings.state_directory)
-        self._hub = Hub(store, documents, self._authenticator, self._metrics, self.stopping)
+        self._doors = RunServices(settings.state_directory)
+        self._hub = EventBroadcaster(
+            store, documents, self._authenticator, self._metrics, self.stopping
+        )
 
     def close(self) -> None:
         """Nothing is asked any more."""
@@ -119,7 +125,7 @@ class Gateway:
             return await self._answered(route, request, correlation, place)
 
     async def _answered(
-        self, route: Route, request: Request, correlation: str, place: Place
+        self, route: Route, request: Request, correlation: str, place: RequestSlot
     ) -> Response:
         call = self._call(route, request, correlation, place)
         if isinstance(route.guard, Needs):
@@ -148,7 +154,9 @@ class Gateway:
             _require_csrf(request, call.token)
         _require_scope(call, guard.scopes)
 
-    def _call(self, route: Route, request: Request, correlation: str, place: Place) -> Call:
+    def _call(
+        self, route: Route, request: Request, correlation: str, place: RequestSlot
+    ) -> Call:
         reports = route.rank is Urgency.REPORT
         return Call(
             store=self._reserve.reporting if reports else self._store,
@@ -356,3 +364,35 @@ def _response(route: Route, outcome: object) -> Response:
     if not isinstance(body, str | bytes):
         body = msgspec.json.encode(body)
     return Response(body, answer.status, dict(answer.headers), media_type=answer.media_type)
+
+
+# Requests with the same idempotency key come one after the other.
+#
+# Whoever got no answer in time sends the same again while the first is still at work. It waits,
+# and gets the answer of the first, instead of being done beside it.
+
+
+class IdempotencyLocks:
+    """Of one server; what another one does at the same moment it does not know."""
+
+    def __init__(self) -> None:
+        self._locks: dict[tuple[int, str], asyncio.Lock] = {}
+        self._users: Counter[tuple[int, str]] = Counter()
+
+    @asynccontextmanager
+    async def alone(self, token: int, key: str, place: RequestSlot) -> AsyncIterator[None]:
+        """Until nobody else is at work with this key; waiting takes nobody's place."""
+        name = (token, key)
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        self._users[name] += 1
+        try:
+            with place.resting():
+                await lock.acquire()
+            try:
+                yield
+            finally:
+                lock.release()
+        finally:
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name], self._locks[name]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from tidewheel.core.queue.requests import Wake
 from tidewheel.server.call import Call
 
 
-class Listening:
-    """``with Listening(call, concerns) as ears: await ears.heard(seconds)``."""
+class NewsListener:
+    """``with NewsListener(call, concerns) as ears: await ears.heard(seconds)``."""
 
     def __init__(self, call: Call, concerns: Callable[[Wake], bool]) -> None:
         self._call, self._concerns = call, concerns
@@ -51,3 +51,24 @@ class Listening:
         was_heard = self._woken.is_set()
         self._woken.clear()
         return was_heard
+
+
+# Waiting for others in a request, and not longer than the server means to live.
+
+
+Result = TypeVar("Result")
+
+
+async def unless_stopping(call: Call, work: Coroutine[Any, Any, Result]) -> Result | None:
+    """What comes of it; None if the server was told to stop before. It takes nobody's place."""
+    doing = asyncio.ensure_future(work)
+    stopping = asyncio.ensure_future(call.stopping.wait())
+    try:
+        with call.place.resting():
+            await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+        return doing.result() if doing.done() else None
+    finally:
+        for one in (doing, stopping):
+            one.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await one

@@ -14,16 +14,20 @@ clients need: what anybody may ask for has places of its own.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from ipaddress import ip_address, ip_network
 from typing import NoReturn, Protocol
 
-from tidewheel.config import ServerSettings
+from tidewheel.config import ServerSettings, StoreSettings
 from tidewheel.core.queue.access import Scope
-from tidewheel.server.refusals import Overloaded
+from tidewheel.ports.store import Store
+from tidewheel.server.errors import Overloaded, QuotaSpent
+from tidewheel.wiring.stores import is_embedded, opened_store, store_settings, with_readers_of
 
 STREAM_MEDIA_TYPE = "text/event-stream"
 
@@ -54,7 +58,7 @@ def urgency_of(
     return Urgency.SUBMIT
 
 
-class Place:
+class RequestSlot:
     """One request, from the door on: a place is taken when there is something to do for it."""
 
     __slots__ = ("_admission", "_client", "_is_taken", "_urgency")
@@ -127,7 +131,9 @@ class Admission:
         }
 
     @contextmanager
-    def admitted(self, urgency: Urgency, client: str, *, is_open: bool) -> Iterator[Place]:
+    def admitted(
+        self, urgency: Urgency, client: str, *, is_open: bool
+    ) -> Iterator[RequestSlot]:
         """One request; Overloaded if there is no place for its kind, before anything is done.
 
         ``is_open``: anybody may send it, so nobody is asked for a token.
@@ -136,7 +142,7 @@ class Admission:
         if urgency is not Urgency.REPORT and self._at_door[client] >= self._per_address_max:
             self._turn_away(urgency)
         self._at_door[client] += 1
-        place = Place(self, urgency, client)
+        place = RequestSlot(self, urgency, client)
         try:
             yield place
         finally:
@@ -166,13 +172,13 @@ class Admission:
         return self.under_way >= self._shares[urgency]
 
 
-class Connection(Protocol):
+class OpenConnection(Protocol):
     """Something that somebody opened, and that can be cut."""
 
     def cut(self) -> None: ...
 
 
-class Crowd:
+class ConnectionLimit:
     """The connections that are open: how many, from where, and which of them are strangers'.
 
     A stranger's is one on which no valid token was shown yet. Where there are too many, in all
@@ -183,16 +189,16 @@ class Crowd:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._addresses: dict[Connection, str] = {}
+        self._addresses: dict[OpenConnection, str] = {}
         self._counts: Counter[str] = Counter()
-        self._strangers: dict[Connection, None] = {}  # the first has been there longest
-        self._strangers_from: dict[str, dict[Connection, None]] = {}
+        self._strangers: dict[OpenConnection, None] = {}  # the first has been there longest
+        self._strangers_from: dict[str, dict[OpenConnection, None]] = {}
 
     @property
     def count(self) -> int:
         return len(self._addresses)
 
-    def came(self, one: Connection, address: str) -> bool:
+    def came(self, one: OpenConnection, address: str) -> bool:
         """Whether there is room for it; if not, it is not counted."""
         is_proxy = _is_among(address, self._settings.proxies)
         mates = self._strangers_from.get(address, {})
@@ -208,7 +214,7 @@ class Crowd:
             self._strangers_from.setdefault(address, {})[one] = None
         return True
 
-    def is_known(self, one: Connection) -> None:
+    def is_known(self, one: OpenConnection) -> None:
         """A valid token was shown on it."""
         if one in self._strangers:
             del self._strangers[one]
@@ -217,7 +223,7 @@ class Crowd:
             if not mates:
                 del self._strangers_from[self._addresses[one]]
 
-    def left(self, one: Connection) -> None:
+    def left(self, one: OpenConnection) -> None:
         """It is closed, or about to be."""
         if one in self._addresses:
             self.is_known(one)
@@ -226,7 +232,7 @@ class Crowd:
             if not self._counts[address]:
                 del self._counts[address]
 
-    def _drop_first(self, strangers: dict[Connection, None]) -> bool:
+    def _drop_first(self, strangers: dict[OpenConnection, None]) -> bool:
         """Whether there was one."""
         for one in strangers:
             self.left(one)
@@ -244,3 +250,76 @@ def _is_among(address: str, proxies: Sequence[str]) -> bool:
     except ValueError:
         return False
     return any(found in ip_network(one) for one in proxies if "/" in one)
+
+
+# How fast tasks may be submitted: a bucket for each queue that fills at a steady rate.
+
+
+BURST_SECONDS = 10.0  # what was not used for so long can be used at once
+QUEUES_MAX = 10_000
+
+
+class RateLimit:
+    """Tasks per second and queue, by this server; None: as many as come.
+
+    A request is taken whole if there is anything in the bucket of each of its queues, and what
+    it takes too much has to flow in before the next: so no list is too long for ever.
+    """
+
+    def __init__(
+        self, per_second: float | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._clock = per_second, clock
+        self._levels: dict[str, tuple[float, float]] = {}  # when, and how much there was
+
+    def take(self, counts: Mapping[str, int]) -> None:
+        """So many tasks for each queue; QuotaSpent if one has to wait, and nothing is taken."""
+        if self._rate is None:
+            return
+        now, rate = self._clock(), self._rate
+        levels = {queue: self._level(queue, now, rate) for queue in counts}
+        for queue, level in levels.items():
+            if level < min(1.0, self._full(rate)):
+                raise QuotaSpent(queue, rate, (1.0 - level) / rate)
+        for queue, level in levels.items():
+            self._levels.pop(queue, None)
+            self._levels[queue] = (now, level - counts[queue])
+        while len(self._levels) > QUEUES_MAX:  # the one that was used longest ago
+            del self._levels[next(iter(self._levels))]
+
+    def _level(self, queue: str, now: float, rate: float) -> float:
+        at, level = self._levels.get(queue, (now, self._full(rate)))
+        return min(self._full(rate), level + (now - at) * rate)
+
+    @staticmethod
+    def _full(rate: float) -> float:
+        return max(1.0, rate * BURST_SECONDS)
+
+
+# Connections that are kept free, so that workers are heard whoever else is served.
+
+
+CONNECTIONS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedConnections:
+    """Where callers are looked up, and where workers report.
+
+    A database server takes reports on connections that nobody else uses. A file has one writer,
+    which takes all changes in the order in which they come; only its readers can be others.
+    """
+
+    asking: Store
+    reporting: Store
+
+
+@asynccontextmanager
+async def kept_reserve(
+    where: str | StoreSettings | None, store: Store
+) -> AsyncIterator[ReservedConnections]:
+    """Connections beside those of a store that is open already."""
+    few = replace(store_settings(where), connections_max=CONNECTIONS)
+    async with opened_store(few) as second:
+        own = with_readers_of(store, second) if is_embedded(where) else second
+        yield ReservedConnections(asking=second, reporting=own)

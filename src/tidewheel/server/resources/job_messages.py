@@ -12,8 +12,8 @@ from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import LeaseLost
 from tidewheel.server.call import Call
+from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.job_rules import any_job, own_task
-from tidewheel.server.refusals import BadRequest, NotAllowed
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
 from tidewheel.server.wire.forms import In, Out
 from tidewheel.server.wire.reports import Fraction, HolderIn

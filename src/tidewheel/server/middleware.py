@@ -53,7 +53,7 @@ def _origin(scheme: str, host: str) -> tuple[str, str, str]:
     return scheme, host_name(host), port or _PORTS.get(scheme, "")
 
 
-class Doorman:
+class Middleware:
     """Stands before the application."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:

@@ -20,10 +20,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, suppress
+from typing import NamedTuple
 
 import msgspec
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from tidewheel.core.operator.stream import (
     EVERY_EVENT,
@@ -31,23 +36,23 @@ from tidewheel.core.operator.stream import (
     EventCursor,
     EventFilter,
     EventPage,
+    Place,
     RunEvent,
+    TaskEvent,
 )
-from tidewheel.core.queue.access import TokenView
+from tidewheel.core.queue.access import (
+    EVERYTHING,
+    Grant,
+    TokenView,
+    covers_queue,
+    covers_workflow,
+)
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.server.auth import Authenticator
-from tidewheel.server.follower import (
-    Follower,
-    Told,
-    block,
-    farewell,
-    greeting,
-    resync,
-    sign_of_life,
-)
 from tidewheel.server.metrics import Metrics
+from tidewheel.server.protocol import ABORT
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.clock import SystemClock
 from tidewheel.views.events import EventDocuments
@@ -65,7 +70,7 @@ PAGE_EVENTS = 200
 _log = logging.getLogger("tidewheel.server")
 
 
-class Hub:
+class EventBroadcaster:
     """One for each server."""
 
     def __init__(
@@ -78,7 +83,7 @@ class Hub:
     ) -> None:
         self._store, self._documents = store, documents
         self._authenticator, self._metrics, self._stopping = authenticator, metrics, stopping
-        self._followers: dict[Follower, None] = {}
+        self._followers: dict[Subscriber, None] = {}
         self._reading: asyncio.Task[None] | None = None
         self._cursor: EventCursor | None = None  # while it reads
         self._alarm = Alarm(SystemClock())
@@ -91,7 +96,7 @@ class Hub:
         self, which: EventFilter, token: TokenView, since: EventCursor | None
     ) -> AsyncIterator[bytes]:
         """What to send to one reader, until it is over."""
-        follower = Follower(which, token, since or await self._now())
+        follower = Subscriber(which, token, since or await self._now())
         try:
             yield greeting(follower.cursor)
             async for text in self._catching_up(follower, is_checked=since is None):
@@ -105,7 +110,7 @@ class Hub:
         return self._cursor or await self._store.events_head()
 
     async def _catching_up(
-        self, follower: Follower, *, is_checked: bool
+        self, follower: Subscriber, *, is_checked: bool
     ) -> AsyncIterator[bytes]:
         """A cursor that somebody brings may be too old, or of another store."""
         is_at_end = is_checked
@@ -127,7 +132,7 @@ class Hub:
                 yield b"".join(one.text for one in told)
             follower.cursor, is_at_end, is_checked = page.next, page.is_last, True
 
-    def _joins(self, follower: Follower, *, is_at_end: bool) -> bool:
+    def _joins(self, follower: Subscriber, *, is_at_end: bool) -> bool:
         """Whether it has read as far as the hub; without a pause, so nothing comes between."""
         if self._stopping.is_set():
             return False
@@ -251,3 +256,174 @@ class Hub:
         for follower in self._followers:
             if follower.is_idle and not follower.cursor.place > self._cursor.place:
                 follower.put(sign_of_life(self._cursor), self._cursor)
+
+
+# One reader of the event stream: what it may see, and a buffer of what it has not read yet.
+#
+# A buffer takes 256 events or 1 MiB. Whoever reads too slowly for that is told to look at the
+# state anew, and closed; memory never grows with the patience of readers.
+
+
+EVENTS_MAX = 256
+BYTES_MAX = 1024 * 1024
+RETRY_MS = (500, 3_000)  # not all at once
+
+
+class Told(NamedTuple):
+    """An event, encoded once for everybody."""
+
+    event: Event
+    text: bytes
+
+
+def block(kind: str, cursor: EventCursor, data: bytes) -> bytes:
+    """An event of a stream; JSON has no line ends of its own."""
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (str(cursor).encode(), kind.encode(), data)
+
+
+def resync(cursor: EventCursor) -> bytes:
+    """Something was missed: read the state anew, then go on from here."""
+    return block("resync", cursor, b"{}")
+
+
+def greeting(cursor: EventCursor) -> bytes:
+    """Before anything happens a reader already knows from where it reads."""
+    return b"retry: %d\n%s" % (random.randint(*RETRY_MS), block("start", cursor, b"{}"))
+
+
+def sign_of_life(cursor: EventCursor) -> bytes:
+    """Nothing that concerns the reader happened up to here."""
+    return b": here\nid: %s\n\n" % str(cursor).encode()
+
+
+def may_see(grant: Grant, event: Event) -> bool:
+    """As for every other look at tasks and runs."""
+    if isinstance(event, TaskEvent):
+        return covers_queue(grant, event.queue)
+    return covers_workflow(grant, event.workflow)
+
+
+class Subscriber:
+    """Somebody at the other end of a stream."""
+
+    __slots__ = (
+        *("_bytes", "_news", "_parts", "_sees_all"),
+        *("cursor", "is_over", "is_slow", "token", "which"),
+    )
+
+    def __init__(self, which: EventFilter, token: TokenView, cursor: EventCursor) -> None:
+        self.which, self.token = which, token
+        self._sees_all = token.grant.queues == token.grant.workflows == EVERYTHING
+        self.cursor = cursor  # up to here it has read, or will from its buffer
+        self.is_over = self.is_slow = False
+        self._parts: list[bytes] = []
+        self._bytes = 0
+        self._news = asyncio.Event()
+
+    def wants(self, event: Event) -> bool:
+        """Whether it asked for this, and may see it."""
+        return self.which.wants(event) and (self._sees_all or may_see(self.token.grant, event))
+
+    def is_behind(self, place: Place) -> bool:
+        return self.cursor.place < place
+
+    @property
+    def is_crowded(self) -> bool:
+        """There may be no room for what comes next."""
+        return len(self._parts) > EVENTS_MAX // 2 or self._bytes > BYTES_MAX // 2
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._parts
+
+    def put(self, text: bytes, cursor: EventCursor) -> None:
+        """One more; where there is no room, all that is left to say is that there was none."""
+        if self.is_over:
+            return
+        self.cursor = cursor
+        if len(self._parts) >= EVENTS_MAX or self._bytes + len(text) > BYTES_MAX:
+            self.is_slow = True
+            self._parts.clear()
+            self.end(resync(cursor))
+            return
+        self._parts.append(text)
+        self._bytes += len(text)
+        self._news.set()
+
+    def end(self, last: bytes = b"") -> None:
+        """Nothing comes behind this."""
+        if not self.is_over:
+            self.is_over = True
+            self._parts.append(last)
+            self._news.set()
+
+    async def take(self) -> bytes:
+        """All that there is, as soon as there is something; nothing: it is over."""
+        while not self._parts and not self.is_over:
+            await self._news.wait()
+            self._news.clear()
+        text = b"".join(self._parts)
+        self._parts.clear()
+        self._bytes = 0
+        return text
+
+
+def farewell() -> bytes:
+    """The server stops; another, or the same again, goes on from where it ended."""
+    return b"retry: %d\n: the server stops\n\n" % random.randint(*RETRY_MS)
+
+
+# An answer that stays open: sent as it comes, ended when nobody reads any more.
+
+
+SEND_SECONDS_MAX = 30.0  # then nobody reads at the other end
+HEADERS = {"x-accel-buffering": "no"}  # a proxy shall pass on each event at once
+
+
+class EventStream(Response):
+    """Server-sent events from an iterator, which is closed with the connection."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[bytes], metrics: Metrics) -> None:
+        super().__init__(headers=HEADERS)
+        del self.headers["content-length"]
+        self._events, self._metrics = events, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        abort: Callable[[], None] = scope["extensions"][ABORT]["call"]
+        sending = asyncio.ensure_future(self._send_all(send))
+        gone = asyncio.ensure_future(_gone(receive))
+        self._metrics.streams += 1
+        try:
+            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+            if sending.done():
+                sending.result()
+        except TimeoutError:
+            abort()  # a close would wait for a reader that does not read
+            await gone
+        finally:
+            self._metrics.streams -= 1
+            gone.cancel()
+            sending.cancel()
+            with suppress(asyncio.CancelledError, TimeoutError):
+                await sending
+
+    async def _send_all(self, send: Send) -> None:
+        status, headers = self.status_code, self.raw_headers
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        # Where the store does not answer, whoever reads comes again and is told then.
+        with suppress(Unavailable):
+            async with aclosing(self._events) as events:  # type: ignore[type-var]
+                async for text in events:
+                    await self._send(send, text, more=True)
+        await self._send(send, b"", more=False)
+
+    async def _send(self, send: Send, text: bytes, *, more: bool) -> None:
+        async with asyncio.timeout(SEND_SECONDS_MAX):
+            await send({"type": "http.response.body", "body": text, "more_body": more})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -13,10 +13,11 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from tidewheel.api.runs import RunCreated, RunDeleted
 from tidewheel.core.operator.definition import (
     SIP,
     NewRun,
@@ -30,7 +31,7 @@ from tidewheel.core.queue.access import RUN_QUEUE, Scope, workflow_of_queue
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.resources.run_commands import OPERATES
 from tidewheel.server.resources.runs import RUN, run_door
 from tidewheel.server.resources.workflows import registry_door
@@ -48,7 +49,6 @@ from tidewheel.server.wire.runs import (
 
 CREATED = 201
 SECONDS_MAX = 60.0  # a long definition takes its time to be read
-Document = dict[str, Any]
 
 
 class Begin(NamedTuple):
@@ -249,7 +249,7 @@ ROUTES = (
         "captured definition.",
         body=RunIn,
         parse=parse,
-        answers=Document,
+        answers=RunCreated,
         status=CREATED,
         seconds_max=SECONDS_MAX,
     ),
@@ -264,7 +264,7 @@ ROUTES = (
         handler=carry_on,
         says="Ask any scheduler to go on with a run that nobody drives.",
         body=CarryOnIn,
-        answers=Document,
+        answers=RunCreated,
         seconds_max=SECONDS_MAX,
     ),
     Route(
@@ -283,6 +283,6 @@ ROUTES = (
         guard=OPERATES,
         handler=delete,
         says="Delete a run that nobody drives, with its logs and files.",
-        answers=Document,
+        answers=RunDeleted,
     ),
 )
