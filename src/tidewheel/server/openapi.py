@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Any, get_args, get_origin
+from typing import Any, TypedDict, get_args, get_origin
 
 import msgspec
 
@@ -17,6 +17,17 @@ from tidewheel.server.wire.forms import field_names
 from tidewheel.server.wire.problem import Problem
 
 Document = dict[str, Any]
+
+
+class OpenApiDocument(TypedDict):
+    """Describes this interface in the form of OpenAPI 3.1."""
+
+    openapi: str
+    info: Document
+    paths: dict[str, Document]
+    components: Document
+
+
 _REF = "#/components/schemas/{name}"
 _WORDS = {
     400: "The body cannot be read.",
@@ -39,7 +50,7 @@ _AT_THE_DOOR = {
 }
 
 
-def document(routes: Iterable[Route]) -> Document:
+def document(routes: Iterable[Route]) -> OpenApiDocument:
     """All routes but the addresses of the web page; what is not in the table is not here."""
     listed = tuple(route for route in routes if not route.page)
     types = [Problem, *(kind for route in listed for kind in _types(route))]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from starlette.responses import RedirectResponse
 
 from tidewheel.core.queue.access import Scope
 from tidewheel.server import docs_site
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.openapi import document, html
+from tidewheel.server.openapi import OpenApiDocument, document, html
 from tidewheel.server.routes import API, Needs, Open, Route, no_queue
 
 
@@ -84,7 +83,7 @@ ROUTES = (
         guard=_GUARD,
         handler=openapi,
         says="This interface as an OpenAPI 3.1 document.",
-        answers=dict[str, Any],
+        answers=OpenApiDocument,
     ),
     Route(
         method="GET",
