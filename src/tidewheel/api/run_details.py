@@ -33,17 +33,22 @@ class FamilyMember(TypedDict):
     state: str
 
 
-class PrerequisiteAtom(TypedDict):
-    """Describes one output that an arrow names, and where it stands."""
+class AtomFacts(TypedDict):
+    """Says where an output that an arrow names stands."""
+
+    output: str
+    state: EdgeState
+    by_hand: bool
+    before_start: bool
+
+
+class PrerequisiteAtom(AtomFacts):
+    """Describes one output that an arrow names, and whose it is."""
 
     id: str
     text: str
     parent: str
     members: list[FamilyMember]
-    output: str
-    state: EdgeState
-    by_hand: bool
-    before_start: bool
 
 
 class PrerequisiteArrow(TypedDict):
@@ -137,8 +142,8 @@ class SubmissionOfTask(TypedDict):
     values: Any
 
 
-TaskDocument = TypedDict(
-    "TaskDocument",
+TaskFacts = TypedDict(
+    "TaskFacts",
     {
         "run": str,
         "id": str,
@@ -155,16 +160,21 @@ TaskDocument = TypedDict(
         "try": int,
         "completion": str,
         "children": list[str],
-        "prerequisites": list[PrerequisiteArrow],
-        "suicide": list[PrerequisiteArrow],
-        "xtriggers": list[XtriggerFacts],
-        "outputs": list[OutputFacts],
-        "verdicts": list[VerdictFacts],
-        "environment": list[JobVariable],
-        "submissions": list[SubmissionOfTask],
-        "why": list[RunReason],
     },
 )
+
+
+class TaskDocument(TaskFacts):
+    """Shows one task of a run in full; `why` is empty for one that runs."""
+
+    prerequisites: list[PrerequisiteArrow]
+    suicide: list[PrerequisiteArrow]
+    xtriggers: list[XtriggerFacts]
+    outputs: list[OutputFacts]
+    verdicts: list[VerdictFacts]
+    environment: list[JobVariable]
+    submissions: list[SubmissionOfTask]
+    why: list[RunReason]
 
 
 class TaskDocuments(TypedDict):
@@ -258,19 +268,23 @@ class GraphTask(PooledTask):
     distance: int
 
 
-GraphEdge = TypedDict(
-    "GraphEdge",
-    {
-        "from": str,
-        "to": str,
-        "output": str,
-        "state": EdgeState,
-        "by_hand": bool,
-        "suicide": bool,
-        "arrow": int,
-        "alternative": bool,
-    },
-)
+class EdgeFacts(TypedDict):
+    """Describes an edge by its end, and whether it is met."""
+
+    to: str
+    output: str
+    state: EdgeState
+    by_hand: bool
+    suicide: bool
+    arrow: int
+    alternative: bool
+
+
+_EdgeStart = TypedDict("_EdgeStart", {"from": str})
+
+
+class GraphEdge(_EdgeStart, EdgeFacts):
+    """Describes an edge between two tasks, or between a task and a group."""
 
 
 class GraphGroup(TypedDict):
@@ -440,20 +454,22 @@ class RunPast(TypedDict):
     commands: list[CommandRecord]
 
 
-class LogDocument(TypedDict):
-    """Describes the end of a log.
+class LogContent(TypedDict):
+    """Holds the end of a log; `cut`: it has more before that."""
 
-    `id`, `submit` and `attempt` are null for the log of the run.
-    """
+    path: str
+    files: list[str]
+    text: str
+    cut: bool
+
+
+class LogDocument(LogContent):
+    """Shows the end of a log; `id`, `submit` and `attempt` are null for that of the run."""
 
     run: str
     id: str | None
     submit: int | None
     attempt: int | None
-    path: str
-    files: list[str]
-    text: str
-    cut: bool
 
 
 # ---- what a command would do ----
@@ -494,8 +510,8 @@ class TriedWait(TypedDict):
     reasons: list[RunReason]
 
 
-class DryRun(TypedDict):
-    """Says what a command would do if every job succeeded."""
+class DoneAtOnce(TypedDict):
+    """Says what a command would do at once."""
 
     run: str
     verb: str
@@ -505,6 +521,11 @@ class DryRun(TypedDict):
     killed: list[str]
     polled: list[str]
     comes_back: list[str]
+
+
+class DryRun(DoneAtOnce):
+    """Says what a command would do, and what would run then if every job succeeded."""
+
     runs: list[TriedRun]
     waits: list[TriedWait]
     notices: list[str]

@@ -6,10 +6,34 @@ The command line, jobs and REST ask here; the answer is a document for any of th
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import chain
 from typing import cast
 
+from tidewheel.api.run_details import (
+    CriticalPath,
+    DryRun,
+    RunChanges,
+    RunGraph,
+    RunHistory,
+    RunPast,
+    RunSubmissions,
+    RunTree,
+    TaskDocuments,
+    WhyDocument,
+)
+from tidewheel.api.runs import (
+    BroadcastSetting,
+    PoolDump,
+    RunAttempts,
+    RunBroadcasts,
+    RunCreated,
+    RunDocument,
+    RunSummary,
+    RunTasks,
+    SelectedTask,
+    SelectedTasks,
+)
 from tidewheel.api.views import STATE, VIEWS, no_view
 from tidewheel.core.operator.commands import read_command
 from tidewheel.core.operator.selecting import select
@@ -50,7 +74,9 @@ from tidewheel.views.tree import JobsOfRun, tree_document
 from tidewheel.views.why import why_document
 
 TREE_POINTS = 10  # the newest, unless more are asked for
-LookFunction = Callable[[Store, ViewContext, RunView, Arguments], Awaitable[Document]]
+LookFunction = Callable[
+    [Store, ViewContext, RunView, Arguments], Awaitable[Mapping[str, object]]
+]
 
 
 async def look(store: Store, context: ViewContext, name: str, arguments: Arguments) -> Document:
@@ -58,38 +84,37 @@ async def look(store: Store, context: ViewContext, name: str, arguments: Argumen
     if name == "runs":
         workflow = read_text(arguments, "workflow") or None
         count, before = read_number(arguments, "count") or 100, read_number(arguments, "before")
-        return await runs_document(store, workflow, count, before)
+        return cast("Document", await runs_document(store, workflow, count, before))
     if name == STATE:  # also of a run that is yet to come
         return await state_document(store, context.definition_of, arguments)
     if name not in LOOKS:
         raise no_view(name)
     view = await store.find_run(read_text(arguments, "run"))
-    return await LOOKS[name](store, context, view, arguments)
+    return cast("Document", await LOOKS[name](store, context, view, arguments))
 
 
 async def _show(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> RunDocument | TaskDocuments:
     snapshot = await context.gather(store, view)
     ids = read_texts(arguments, "ids")
     if not ids:
         document = run_document(snapshot, await submissions_by_task(store, view))
-        facts = cast("Document", document["run"])
-        facts["kept"] = await kept_commands(store, snapshot.view, snapshot.now)
+        document["run"]["kept"] = await kept_commands(store, snapshot.view, snapshot.now)
         return document
     keys = find_tasks(snapshot, ids)
     _refuse_too_many(len(keys))
     return {"tasks": [await task_document(store, snapshot, key, context.home) for key in keys]}
 
 
-async def _facts(store: Store, _: ViewContext, view: RunView, __: Arguments) -> Document:
+async def _facts(store: Store, _: ViewContext, view: RunView, __: Arguments) -> RunCreated:
     """The run itself, with nothing of its definition read."""
     return facts_document(view, await store.now())
 
 
 async def _why(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> WhyDocument:
     snapshot = await context.gather(store, view)
     keys = find_tasks(snapshot, read_texts(arguments, "ids"))
     _refuse_too_many(len(keys))
@@ -106,7 +131,7 @@ def _refuse_too_many(count: int) -> None:
 
 async def _tree(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> RunTree:
     snapshot = await context.gather(store, view)
     submissions = await submissions_by_task(store, view)
     attempts = await repeated_attempts(store, view, chain.from_iterable(submissions.values()))
@@ -123,11 +148,13 @@ async def _tree(
     return tree_document(snapshot, known, jobs, points_max=points)
 
 
-async def _summary(store: Store, context: ViewContext, view: RunView, _: Arguments) -> Document:
+async def _summary(
+    store: Store, context: ViewContext, view: RunView, _: Arguments
+) -> RunSummary:
     return summary_document(await context.gather(store, view))
 
 
-async def _tasks(store: Store, context: ViewContext, view: RunView, _: Arguments) -> Document:
+async def _tasks(store: Store, context: ViewContext, view: RunView, _: Arguments) -> RunTasks:
     """The cursor is read first: the rows are at least as new as it."""
     cursor = str(await store.events_head())
     snapshot = await context.gather(store, view)
@@ -136,42 +163,47 @@ async def _tasks(store: Store, context: ViewContext, view: RunView, _: Arguments
 
 async def _graph(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> RunGraph:
     return _drawn(await context.gather(store, view), arguments)
 
 
 async def _past_graph(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> RunGraph:
     then = await context.then(store, view, PastMoment(read_number(arguments, "batch")))
     return _drawn(then.snapshot, arguments)
 
 
-def _drawn(snapshot: RunSnapshot, arguments: Arguments) -> Document:
+def _drawn(snapshot: RunSnapshot, arguments: Arguments) -> RunGraph:
     ids, edges = read_texts(arguments, "ids"), read_number(arguments, "window")
     keys = find_tasks(snapshot, ids) if ids else ()
     return graph_document(snapshot, keys, 1 if edges is None else edges)
 
 
-async def _dump(store: Store, context: ViewContext, view: RunView, _: Arguments) -> Document:
+async def _dump(store: Store, context: ViewContext, view: RunView, _: Arguments) -> PoolDump:
     return pool_document(await context.gather(store, view))
 
 
 async def _history(
     store: Store, _: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> RunHistory:
     return await history_document(store, view, read_number(arguments, "count") or 100)
 
 
-async def _broadcasts(store: Store, _: ViewContext, view: RunView, __: Arguments) -> Document:
+async def _broadcasts(
+    store: Store, _: ViewContext, view: RunView, __: Arguments
+) -> RunBroadcasts:
     stored = await store.read_run(view.number)
     found = sorted(one for one in stored.broadcasts if one.value is not None)
-    return {"run": view.name, "broadcasts": [one._asdict() for one in found]}
+    return {
+        "run": view.name,
+        "broadcasts": [cast("BroadcastSetting", one._asdict()) for one in found],
+    }
 
 
 async def _dry_run(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> DryRun:
     command = read_command(json.dumps(arguments.get("command")))
     snapshot = await context.gather(store, view, recall=False)
     return await dry_run_document(store, context.home, snapshot, command)
@@ -179,13 +211,13 @@ async def _dry_run(
 
 async def _select(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> SelectedTasks:
     """What a command would be about, before it is given."""
     snapshot = await context.gather(store, view, recall=False)
     ids = read_texts(arguments, "ids")
     keys = select(snapshot.pool, ids, all_at_point=bool(arguments.get("all_at_point")))
     states = [words_of(snapshot.pool, key).text for key in keys]
-    found = [
+    found: list[SelectedTask] = [
         {"id": snapshot.id_of(key), "state": state}
         for key, state in zip(keys, states, strict=True)
     ]
@@ -194,7 +226,7 @@ async def _select(
 
 async def _submissions(
     store: Store, _: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> RunSubmissions:
     point, name = (read_text(arguments, one) or None for one in ("point", "name"))
     count = read_number(arguments, "count") or 1_000
     return await submissions_document(store, view, point, name, count)
@@ -202,13 +234,13 @@ async def _submissions(
 
 async def _attempts(
     store: Store, _: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> RunAttempts:
     return await attempts_document(store, view, read_number(arguments, "count") or 1_000)
 
 
 async def _critical_path(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> CriticalPath:
     snapshot = await context.gather(store, view)
     text = read_text(arguments, "id")
     last = find_task(snapshot, text)[0] if text else None
@@ -217,7 +249,7 @@ async def _critical_path(
 
 async def _changes(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> RunChanges:
     snapshot = await context.gather(store, view, recall=False)
     after, count = read_number(arguments, "after") or 0, read_number(arguments, "count") or 100
     return await changes_document(store, snapshot, after, count)
@@ -225,7 +257,7 @@ async def _changes(
 
 async def _past(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> RunPast:
     moment = PastMoment(
         read_number(arguments, "batch"), read_moment(read_text(arguments, "at"))
     )

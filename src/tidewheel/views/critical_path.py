@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidewheel.api.run_details import CriticalPath, CriticalStep
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.states import Key
+from tidewheel.quantities import show_instant
 from tidewheel.views.run import Submissions, known_tasks
-from tidewheel.views.run_facts import Document
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.task_lookup import parents
 from tidewheel.vocabulary import time_text
@@ -27,7 +28,7 @@ Step = tuple[Key, SubmissionView]
 
 def critical_path_document(
     snapshot: RunSnapshot, submissions: Submissions, last: Key | None = None
-) -> Document:
+) -> CriticalPath:
     """The way to one task, or to what ended last or runs; first step first."""
     steps = list(_back(snapshot, submissions, _end(snapshot, submissions, last)))[::-1]
     begun = steps[0][1].submitted_at if steps else None
@@ -107,14 +108,14 @@ def _of(snapshot: RunSnapshot, submissions: Submissions, key: Key) -> list[Submi
     return list(submissions.get((snapshot.pool.plan.text(key[0]), key[1]), ()))
 
 
-def _step(snapshot: RunSnapshot, step: Step) -> Document:
+def _step(snapshot: RunSnapshot, step: Step) -> CriticalStep:
     key, one = step
     return {
         "id": snapshot.id_of(key),
         "submit": read_job_name(one.task_id).submit,
         "task": one.task_id,
         "status": one.status,
-        "queued_at": time_text(one.submitted_at),
+        "queued_at": show_instant(one.submitted_at),
         "started_at": time_text(one.started_at),
         "ended_at": time_text(one.ended_at),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tidewheel.api.run_details import DoneAtOnce, DryRun, TriedChange, TriedRun
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.applying import Applied, events_of
 from tidewheel.core.operator.commands import Command, Reload, Stop
@@ -18,7 +19,6 @@ from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.kept import reread, restore
 from tidewheel.services.home_folders import run_directory
-from tidewheel.views.run_facts import Document
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import words_of
 from tidewheel.views.task_lookup import neighbours
@@ -27,7 +27,7 @@ from tidewheel.views.why import reason_document
 
 async def dry_run_document(
     store: Store, home: Path, snapshot: RunSnapshot, command: Command
-) -> Document:
+) -> DryRun:
     """What would change at once; what would then run if every job succeeded, in order."""
     applied = events_of(snapshot.pool, command, snapshot.now)
     notices: list[str] = []
@@ -42,11 +42,11 @@ async def dry_run_document(
         case _:
             pass
     start = tried(snapshot.pool, applied.events)
-    document = _at_once(snapshot, command, applied, start)
     seen = look_ahead(snapshot.pool, start, snapshot.now)
     named = set(applied.tasks)
     then = snapshot._replace(pool=start.pool)  # a reload may bring tasks that were not there
-    return document | {
+    return {
+        **_at_once(snapshot, command, applied, start),
         "runs": [
             _run_document(then, one, seen.runs[:number], triggered=one.task in named)
             for number, one in enumerate(seen.runs)
@@ -65,7 +65,7 @@ async def dry_run_document(
 
 def _at_once(
     snapshot: RunSnapshot, command: Command, applied: Applied, start: Tried
-) -> Document:
+) -> DoneAtOnce:
     pool, keys = snapshot.pool, dict.fromkeys((*applied.tasks, *start.touched))
     killed = [one.task for one in start.effects if isinstance(one, KillJob)]
     polled = [one.task for one in start.effects if isinstance(one, PollJob)]
@@ -84,14 +84,22 @@ def _at_once(
     }
 
 
-def _changes(snapshot: RunSnapshot, after: Pool, keys: Sequence[Key]) -> list[Document]:
-    found = []
+def _changes(snapshot: RunSnapshot, after: Pool, keys: Sequence[Key]) -> list[TriedChange]:
+    found: list[TriedChange] = []
     for key in keys:
         old, new = words_of(snapshot.pool, key), words_of(after, key)
         made = sorted(_outputs(after, key) - _outputs(snapshot.pool, key))
         if old != new or made:
-            said = {"before": old.text, "after": new.text, "in_pool": new.pooled, "made": made}
-            found.append({"id": snapshot.id_of(key), "flows": sorted(new.flows)} | said)
+            found.append(
+                {
+                    "id": snapshot.id_of(key),
+                    "flows": sorted(new.flows),
+                    "before": old.text,
+                    "after": new.text,
+                    "in_pool": new.pooled,
+                    "made": made,
+                }
+            )
     return found
 
 
@@ -115,7 +123,7 @@ async def _graph(store: Store, home: Path, snapshot: RunSnapshot, command: Reloa
 
 def _run_document(
     snapshot: RunSnapshot, one: Submit, earlier: tuple[Submit, ...], *, triggered: bool
-) -> Document:
+) -> TriedRun:
     near = set(neighbours(snapshot.pool, one.task))
     after = {snapshot.id_of(before.task) for before in earlier if before.task in near}
     return {

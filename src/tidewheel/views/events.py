@@ -10,7 +10,16 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
+from tidewheel.api.runs import (
+    BatchEvent,
+    EventSnapshot,
+    OpenTask,
+    PooledTask,
+    SnapshotRun,
+    TaskStepEvent,
+)
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.stream import (
@@ -38,13 +47,14 @@ from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused, Unavailable
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
 from tidewheel.services.alarm import Alarm
 from tidewheel.services.definitions.kept import restore
 from tidewheel.services.home_folders import run_directory
-from tidewheel.views.run_facts import Document
 from tidewheel.views.snapshot import RunSnapshot, gather
 from tidewheel.views.status_text import FUTURE, TaskWords, memory_words, row_words, words_of
-from tidewheel.vocabulary import time_text
+
+EventDocument = TaskStepEvent | BatchEvent
 
 TASKS_MAX = 2_000  # of one batch, told one by one
 STYLES_MAX = 100  # runs whose way to write points is remembered
@@ -58,14 +68,14 @@ class EventDocuments:
         self._store, self._home = store, home
         self._styles: dict[int, PointStyle | None] = {}
 
-    async def of(self, event: Event) -> Document:
+    async def of(self, event: Event) -> EventDocument:
         """One event in words."""
         if isinstance(event, TaskEvent):
             return step_document(event)
         changed = changed_tasks(event.changes)
         style = await self.style(event) if changed and len(changed) <= TASKS_MAX else None
         tasks = None if changed and style is None else _tasks(style, changed)
-        return batch_document(event) | {"changed": len(changed), "tasks": tasks}
+        return {**batch_document(event), "changed": len(changed), "tasks": tasks}
 
     async def style(self, event: RunEvent) -> PointStyle | None:
         """How this run writes its points; None if nobody can know that any more."""
@@ -87,7 +97,7 @@ class EventDocuments:
         return restored.graph.cycling.style
 
 
-def step_document(event: TaskEvent) -> Document:
+def step_document(event: TaskEvent) -> TaskStepEvent:
     """A step of a task."""
     job = None if event.run is None else read_job_name(event.task_id)
     return {
@@ -104,11 +114,11 @@ def step_document(event: TaskEvent) -> Document:
         "worker": event.worker,
         "progress": event.progress,
         "exit_status": event.exit_status,
-        "at": time_text(event.at),
+        "at": show_instant(event.at),
     }
 
 
-def batch_document(event: RunEvent) -> Document:
+def batch_document(event: RunEvent) -> BatchEvent:
     """A batch of a run, without its tasks."""
     return {
         "run": event.run,
@@ -117,7 +127,7 @@ def batch_document(event: RunEvent) -> Document:
         "status": event.status,
         "reason": event.reason,
         "batch": event.batch,
-        "at": time_text(event.at),
+        "at": show_instant(event.at),
     }
 
 
@@ -157,7 +167,7 @@ def _left(memory: PutMemory | None) -> tuple[TaskWords, int]:
 
 def _tasks(
     style: PointStyle | None, changed: Mapping[Key, tuple[TaskWords, int]]
-) -> list[Document]:
+) -> list[PooledTask]:
     if style is None:
         return []
     return [
@@ -166,7 +176,7 @@ def _tasks(
     ]
 
 
-def pooled_document(point: str, name: str, words: TaskWords, submit: int) -> Document:
+def pooled_document(point: str, name: str, words: TaskWords, submit: int) -> PooledTask:
     """A task of a run, in the pool or just out of it."""
     return {
         "id": f"{point}/{name}",
@@ -191,20 +201,20 @@ OPEN_TASKS_MAX = 10_000
 OPEN = tuple(status for status in Status if status not in FINAL)
 
 
-async def queue_snapshot(store: Store, queue: str) -> Document:
+async def queue_snapshot(store: Store, queue: str) -> EventSnapshot:
     """The tasks of a queue that have not ended."""
     cursor = await store.events_head()
     found = await _open_tasks(store, queue)
-    return {"id": str(cursor), "run": None, "pool": []} | _told(found)
+    return _told(str(cursor), None, [], found)
 
 
-async def run_snapshot(store: Store, view: RunView, home: Path) -> Document:
+async def run_snapshot(store: Store, view: RunView, home: Path) -> EventSnapshot:
     """A run, its pool, and those of its submissions that have not ended."""
     cursor = await store.events_head()
     snapshot = await gather(store, view, home, recall=False)
     found = await _open_tasks(store, snapshot.view.queue)
     own = [one for one in found if one.id.startswith(f"{snapshot.view.name}/")]
-    run = {
+    run: SnapshotRun = {
         "run": snapshot.view.name,
         "number": snapshot.view.number,
         "workflow": snapshot.view.workflow,
@@ -212,7 +222,7 @@ async def run_snapshot(store: Store, view: RunView, home: Path) -> Document:
         "reason": snapshot.view.reason,
         "batch": snapshot.view.batch,
     }
-    return {"id": str(cursor), "run": run, "pool": _pool(snapshot)} | _told(own)
+    return _told(str(cursor), run, _pool(snapshot), own)
 
 
 async def _open_tasks(store: Store, queue: str) -> list[TaskView]:
@@ -220,14 +230,22 @@ async def _open_tasks(store: Store, queue: str) -> list[TaskView]:
     return await store.list_tasks(which, Page(count=OPEN_TASKS_MAX))
 
 
-def _told(found: Sequence[TaskView]) -> Document:
+def _told(
+    cursor: str,
+    run: SnapshotRun | None,
+    pool: list[PooledTask],
+    found: Sequence[TaskView],
+) -> EventSnapshot:
     return {
+        "id": cursor,
+        "run": run,
+        "pool": pool,
         "tasks": [_task_document(one) for one in found],
         "cut": len(found) == OPEN_TASKS_MAX,  # there may be older ones
     }
 
 
-def _task_document(task: TaskView) -> Document:
+def _task_document(task: TaskView) -> OpenTask:
     return {
         "id": task.id,
         "queue": task.queue,
@@ -239,7 +257,7 @@ def _task_document(task: TaskView) -> Document:
     }
 
 
-def _pool(snapshot: RunSnapshot) -> list[Document]:
+def _pool(snapshot: RunSnapshot) -> list[PooledTask]:
     return [
         pooled_document(
             snapshot.pool.plan.text(task.point),
@@ -284,7 +302,8 @@ async def follow_store(
                 yield FollowedEvent("resync", str(page.next), {})
             for event in page.events:
                 place = EventCursor(page.next.store, event.place)
-                yield FollowedEvent(event.kind, str(place), await documents.of(event))
+                told = cast("dict[str, object]", await documents.of(event))
+                yield FollowedEvent(event.kind, str(place), told)
             cursor = page.next
             if page.is_last:
                 await alarm.wait(LOOK_SECONDS)

@@ -13,6 +13,18 @@ from typing import Any
 
 import msgspec
 
+from tidewheel.api.run_details import (
+    AtomFacts,
+    EdgeFacts,
+    EdgeState,
+    FamilyMember,
+    GraphEdge,
+    GraphGroup,
+    GraphTask,
+    PrerequisiteArrow,
+    PrerequisiteAtom,
+    RunGraph,
+)
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.conditions import holds, leaf_value, member_value
@@ -31,7 +43,7 @@ EDGES_MAX = 20_000
 POINTS_REMEMBERED = 3  # shown of a run whose pool is empty
 
 
-def graph_document(snapshot: RunSnapshot, keys: tuple[Key, ...], edges_max: int) -> Document:
+def graph_document(snapshot: RunSnapshot, keys: tuple[Key, ...], edges_max: int) -> RunGraph:
     """Everything within so many edges of these tasks, or of the pool if none are named."""
     found = window(snapshot.pool, edges_max, keys or _middle(snapshot))
     drawn = _Drawing(snapshot, found)
@@ -69,24 +81,24 @@ def _families(snapshot: RunSnapshot, names: set[str]) -> dict[str, list[str]]:
     }
 
 
-def _task(snapshot: RunSnapshot, key: Key, distance: int) -> Document:
+def _task(snapshot: RunSnapshot, key: Key, distance: int) -> GraphTask:
     task, memory = snapshot.pool.tasks.get(key), snapshot.pool.recall(*key)
     remembered = 0 if memory is None else memory.submits
     submit = remembered if task is None else task.submit
     point = snapshot.pool.plan.text(key[0])
     words = words_of(snapshot.pool, key)
-    return pooled_document(point, key[1], words, submit) | {"distance": distance}
+    return {**pooled_document(point, key[1], words, submit), "distance": distance}
 
 
 class _Drawing:
     """Edges as they are found, and the groups that they need."""
 
     def __init__(self, snapshot: RunSnapshot, found: Mapping[Key, int]) -> None:
-        self._looked, self._found = snapshot, found
-        self.groups: dict[str, Document] = {}
+        self._snapshot, self._found = snapshot, found
+        self.groups: dict[str, GraphGroup] = {}
 
-    def edges(self) -> Iterator[Document]:
-        nodes = self._looked.pool.plan.nodes
+    def edges(self) -> Iterator[GraphEdge]:
+        nodes = self._snapshot.pool.plan.nodes
         for key in self._found:
             for arrow, base in nodes[key[1]].arrows_at(key[0]):
                 for leaf in arrow.leaves:
@@ -98,15 +110,15 @@ class _Drawing:
 
     def _into(
         self, key: Key, arrow: ArrowPlan, leaf: Leaf, base: int | None
-    ) -> Iterator[Document]:
-        pool = self._looked.pool
-        flows = flows_of(self._looked, key)
+    ) -> Iterator[GraphEdge]:
+        pool = self._snapshot.pool
+        flows = flows_of(self._snapshot, key)
         task = pool.tasks.get(key)
         parent = leaf.parent_point(key[0], pool.plan.initial)
-        value = value_of(self._looked, key[0], leaf, flows)
+        value = value_of(self._snapshot, key[0], leaf, flows)
         met = task is not None and base is not None and task.true >> (base + leaf.number) & 1
-        facts: Document = {
-            "to": self._looked.id_of(key),
+        facts: EdgeFacts = {
+            "to": self._snapshot.id_of(key),
             "output": leaf.wanted,
             "state": VALUE_WORDS[Value.TRUE if met else value],
             "by_hand": bool(met) and value is not Value.TRUE,
@@ -116,20 +128,20 @@ class _Drawing:
         }
         if leaf.group is None:
             if (parent, leaf.node) in self._found:
-                yield {"from": self._looked.id_of((parent, leaf.node))} | facts
+                yield {"from": self._snapshot.id_of((parent, leaf.node)), **facts}
             return
         members = [(parent, one) for one in leaf.group.members if (parent, one) in self._found]
         if len(leaf.group.members) <= MEMBERS_MAX:
             for member in members:
                 state = VALUE_WORDS[member_value(pool.recall(*member), leaf.group, flows)]
-                yield {"from": self._looked.id_of(member)} | facts | {"state": state}
+                yield {"from": self._snapshot.id_of(member), **facts, "state": state}
         elif members:
             yield from self._through_group(leaf, members, flows, facts)
 
     def _through_group(
-        self, leaf: Leaf, members: list[Key], flows: Flows, facts: Document
-    ) -> Iterator[Document]:
-        group, snapshot = leaf.group, self._looked
+        self, leaf: Leaf, members: list[Key], flows: Flows, facts: EdgeFacts
+    ) -> Iterator[GraphEdge]:
+        group, snapshot = leaf.group, self._snapshot
         assert group is not None
         kind = "all" if group.every else "any"
         point = members[0][0]
@@ -156,7 +168,7 @@ class _Drawing:
                     "to": name,
                     "state": VALUE_WORDS[states[member[1]]],
                 }
-        yield {"from": name} | facts
+        yield {"from": name, **facts}
 
 
 # Of the graph of a run only what has changed since it was told before.
@@ -258,7 +270,7 @@ def _gone(lost: Iterable[_Identity]) -> Document:
 
 MEMBERS_NAMED_MAX = 50  # of a family, named one by one
 
-VALUE_WORDS = {
+VALUE_WORDS: dict[Value, EdgeState] = {
     Value.TRUE: "true",
     Value.OPEN: "open",
     Value.LOST: "lost",
@@ -266,14 +278,14 @@ VALUE_WORDS = {
 }
 
 
-def prerequisites(snapshot: RunSnapshot, key: Key) -> list[Document]:
+def prerequisites(snapshot: RunSnapshot, key: Key) -> list[PrerequisiteArrow]:
     """The arrows into a task; all of them must be true."""
     node = snapshot.pool.plan.nodes[key[1]]
     task = snapshot.pool.tasks.get(key)
     return [_arrow(snapshot, key, task, *pair) for pair in node.arrows_at(key[0])]
 
 
-def suicides(snapshot: RunSnapshot, node: NodePlan, point: Point) -> list[Document]:
+def suicides(snapshot: RunSnapshot, node: NodePlan, point: Point) -> list[PrerequisiteArrow]:
     """The arrows that would remove it; all of them together."""
     arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
     key = (point, node.name)
@@ -282,7 +294,7 @@ def suicides(snapshot: RunSnapshot, node: NodePlan, point: Point) -> list[Docume
 
 def _arrow(
     snapshot: RunSnapshot, key: Key, task: Task | None, arrow: ArrowPlan, base: int
-) -> Document:
+) -> PrerequisiteArrow:
     atoms = [_atom(snapshot, key, task, leaf, base) for leaf in arrow.leaves]
     mask = sum(1 << number for number, one in enumerate(atoms) if one["state"] == "true")
     by_hand = task is not None and task.satisfied_by_hand and not task.missing
@@ -310,14 +322,14 @@ def expression_text(expression: Expression, texts: list[str], *, inside: bool = 
 
 def _atom(
     snapshot: RunSnapshot, key: Key, task: Task | None, leaf: Leaf, base: int
-) -> Document:
+) -> PrerequisiteAtom:
     pool = snapshot.pool
     flows = flows_of(snapshot, key)
     value = value_of(snapshot, key[0], leaf, flows)
     satisfied = task is not None and bool(task.true >> (base + leaf.number) & 1)
     parent = leaf.parent_point(key[0], pool.plan.initial)
     state = Value.TRUE if satisfied else value
-    common: Document = {
+    common: AtomFacts = {
         "output": leaf.wanted,
         "state": VALUE_WORDS[state],
         "by_hand": satisfied and value is not Value.TRUE,
@@ -332,13 +344,14 @@ def _atom(
             "text": f"{family}:{leaf.wanted}-{kind}",
             "parent": f"{sum(1 for one in members if one['made'])} of {len(members)}",
             "members": members[:MEMBERS_NAMED_MAX],
-        } | common
+            **common,
+        }
     name = f"{pool.plan.text(parent)}/{leaf.node}"
     text = name if leaf.output == SUCCEEDED else f"{name}:{leaf.output}"
     words = words_of(pool, (parent, leaf.node))
     at = pool.plan.nodes[leaf.node].is_at(parent)
     there = words.text if at else "no such task"
-    return {"id": name, "text": text, "parent": there, "members": []} | common
+    return {"id": name, "text": text, "parent": there, "members": [], **common}
 
 
 def value_of(snapshot: RunSnapshot, point: Point, leaf: Leaf, flows: Flows) -> Value:
@@ -357,10 +370,10 @@ def value_of(snapshot: RunSnapshot, point: Point, leaf: Leaf, flows: Flows) -> V
 
 def _members(
     snapshot: RunSnapshot, leaf: Leaf, point: Point, flows: Flows
-) -> Iterator[Document]:
+) -> Iterator[FamilyMember]:
     """Those that have not made it first: they are what is waited for."""
     assert leaf.group is not None
-    found = []
+    found: list[FamilyMember] = []
     for member in leaf.group.members:
         memory = snapshot.pool.recall(*(point, member))
         made = member_value(memory, leaf.group, flows) is Value.TRUE

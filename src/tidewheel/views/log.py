@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from tidewheel.api.run_details import LogContent, LogDocument
 from tidewheel.core.operator.job_names import JobName, read_job_name
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.sched.states import Key
@@ -24,7 +25,6 @@ from tidewheel.services.home_folders import (
     submission_directory,
 )
 from tidewheel.views.context import ViewContext, read_number, read_text
-from tidewheel.views.run_facts import Document
 from tidewheel.views.snapshot import RunSnapshot, submissions_by_task
 from tidewheel.views.task_lookup import find_task
 
@@ -161,24 +161,23 @@ class LogWish(NamedTuple):
     awaited: bool = False  # it may not be there yet
 
 
-def run_log_document(home: Path, run: str, wish: LogWish) -> Document:
+def run_log_document(home: Path, run: str, wish: LogWish) -> LogDocument:
     """The log of the run itself."""
     path = run_log(home, run)
-    return {"run": run, "id": None, "submit": None, "attempt": None} | _content(
-        home, path, run, wish
-    )
+    content = _content(home, path, run, wish)
+    return {"run": run, "id": None, "submit": None, "attempt": None, **content}
 
 
 async def log_document(
     store: Store, snapshot: RunSnapshot, key: Key, home: Path, wish: LogWish
-) -> Document:
+) -> LogDocument:
     """The log of a job."""
     folder, submit, attempt = await job_place(store, snapshot, key, home, wish)
     path = folder / job_file(wish.file)
     run, task = snapshot.view.name, snapshot.id_of(key)
     never = f"if it never began, this says why: tidewheel show {run} {task}"
-    told = {"run": run, "id": task, "submit": submit, "attempt": attempt}
-    return told | _content(home, path, task, wish, never)
+    content = _content(home, path, task, wish, never)
+    return {"run": run, "id": task, "submit": submit, "attempt": attempt, **content}
 
 
 async def job_place(
@@ -209,7 +208,7 @@ async def job_place(
     return submission_directory(home, job, attempt), submit, attempt
 
 
-def _content(home: Path, path: Path, what: str, wish: LogWish, never: str = "") -> Document:
+def _content(home: Path, path: Path, what: str, wish: LogWish, never: str = "") -> LogContent:
     files = found_files(path.parent)
     try:
         text, cut = last_text(runs_directory(home), path, wish.bytes_max)
@@ -225,7 +224,7 @@ def _content(home: Path, path: Path, what: str, wish: LogWish, never: str = "") 
 
 async def log_view(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> Document:
+) -> LogDocument:
     wish = LogWish(
         file=read_text(arguments, "file") or "out",
         submit=read_number(arguments, "submit"),

@@ -10,6 +10,17 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from typing import NamedTuple
 
+from tidewheel.api.run_details import (
+    BatchFacts,
+    CommandRecord,
+    RunChanges,
+    RunHistory,
+    RunPast,
+    RunSubmissions,
+    SubmissionOfRun,
+    TaskChange,
+    TaskInBatch,
+)
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.requests import StoredRun
@@ -30,6 +41,7 @@ from tidewheel.core.sched.records import (
 from tidewheel.core.sched.states import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
 from tidewheel.services.definitions.kept import RestoredDefinition
 from tidewheel.store.change_rows import read_changes
 from tidewheel.views.checkpoints import (
@@ -41,7 +53,6 @@ from tidewheel.views.checkpoints import (
 )
 from tidewheel.views.events import last_rows
 from tidewheel.views.rows import task_rows_document
-from tidewheel.views.run_facts import Document
 from tidewheel.views.snapshot import RunSnapshot, pool_of, recall_all
 from tidewheel.views.status_text import (
     FUTURE,
@@ -135,7 +146,7 @@ class Pasts:
         return replace(plan, nodes=dict(plan.nodes))
 
 
-async def past_document(store: Store, then: Then, view: RunView, rows_max: int) -> Document:
+async def past_document(store: Store, then: Then, view: RunView, rows_max: int) -> RunPast:
     """The tasks of that moment.
 
     `around` are the batches before and behind it, `commands` what was asked meanwhile.
@@ -146,10 +157,15 @@ async def past_document(store: Store, then: Then, view: RunView, rows_max: int) 
     complete = len(around) == len(then.recent) + AROUND
     until = around[-1].at if complete else snapshot.now
     older = len(then.forgotten.points() - snapshot.pool.memory.keys())
-    document = task_rows_document(snapshot, {}, "", rows_max, older)
-    del document["cursor"]  # of events: it belongs to the present
-    return document | {
-        "at": time_text(then.at),
+    rows = task_rows_document(snapshot, {}, "", rows_max, older)
+    return {
+        "run": rows["run"],
+        "batch": rows["batch"],
+        "points": rows["points"],
+        "points_left_out": rows["points_left_out"],
+        "nodes": rows["nodes"],
+        "tasks": rows["tasks"],
+        "at": show_instant(then.at),
         "status": snapshot.view.status,
         "last_batch": view.batch,
         "changed": changed_document(snapshot, then.before),
@@ -171,7 +187,7 @@ def read_moment(text: str) -> Instant | None:
 
 async def _commands(
     store: Store, view: RunView, around: list[ChangesView], until: Instant
-) -> list[Document]:
+) -> list[CommandRecord]:
     """What operators asked while these batches were written, oldest first."""
     if not around:
         return []
@@ -189,14 +205,14 @@ SUBMISSIONS_MAX = 10_000
 
 async def submissions_document(
     store: Store, view: RunView, point: str | None, name: str | None, count: int
-) -> Document:
+) -> RunSubmissions:
     """Every submission, newest first."""
     limit = min(count, SUBMISSIONS_MAX)
     found = await store.submissions(view.number, point=point, name=name, count=limit)
     return {"run": view.name, "submissions": [_submission(one) for one in found]}
 
 
-def _submission(one: SubmissionView) -> Document:
+def _submission(one: SubmissionView) -> SubmissionOfRun:
     job = read_job_name(one.task_id)
     return {
         "id": f"{job.point}/{job.node}",
@@ -204,7 +220,7 @@ def _submission(one: SubmissionView) -> Document:
         "attempt": one.attempt,
         "task": one.task_id,
         "status": one.status,
-        "queued_at": time_text(one.submitted_at),
+        "queued_at": show_instant(one.submitted_at),
         "started_at": time_text(one.started_at),
         "ended_at": time_text(one.ended_at),
         "exit_status": one.exit_status,
@@ -215,7 +231,7 @@ def _submission(one: SubmissionView) -> Document:
 
 async def changes_document(
     store: Store, snapshot: RunSnapshot, after: int, count: int
-) -> Document:
+) -> RunChanges:
     """What each batch left of the tasks that it touched, oldest first; `next` as `after`."""
     found = await store.run_changes(snapshot.view.number, after, min(count, BATCHES_MAX))
     return {
@@ -225,13 +241,13 @@ async def changes_document(
     }
 
 
-def batch_of(snapshot: RunSnapshot, one: ChangesView) -> Document:
+def batch_of(snapshot: RunSnapshot, one: ChangesView) -> BatchFacts:
     """What one batch left of the tasks that it touched."""
     changes = read_changes(one.changes)
     last = _last_of_each(snapshot, changes)
     # The words for a task follow from a pool, so the rows are made into one.
     pool = rebuild(snapshot.pool.plan, last, snapshot.pool.past)
-    shown = []
+    shown: list[TaskInBatch] = []
     for key in sorted({_key(row) for row in last if isinstance(row, PutTask | PutMemory)}):
         words = words_of(pool, key)
         task = pool.tasks.get(key)
@@ -249,17 +265,17 @@ def batch_of(snapshot: RunSnapshot, one: ChangesView) -> Document:
     run = next((row.run for row in reversed(changes) if isinstance(row, PutRun)), None)
     return {
         "batch": one.batch,
-        "at": time_text(one.at),
+        "at": show_instant(one.at),
         "status": None if run is None else str(run.status),
         "tasks": shown,
         "left_pool": [snapshot.id_of(key) for key in gone],
     }
 
 
-def changed_document(snapshot: RunSnapshot, before: Before) -> list[Document]:
+def changed_document(snapshot: RunSnapshot, before: Before) -> list[TaskChange]:
     """What a batch did to each task: where it was, where it is, and what it made meanwhile."""
     rows, memories = last_rows(before.changes)
-    found: list[Document] = []
+    found: list[TaskChange] = []
     for key, row in rows.items():
         task, memory = before.task(key), before.memory(key)
         known = set() if task is None else set(task.row.outputs)
@@ -307,18 +323,18 @@ def _last_of_each(snapshot: RunSnapshot, changes: Iterable[Change]) -> list[Chan
 HISTORY_MAX = 10_000
 
 
-async def history_document(store: Store, view: RunView, count: int = 100) -> Document:
+async def history_document(store: Store, view: RunView, count: int = 100) -> RunHistory:
     """The commands, newest first."""
     found = await store.commands(view.number, min(count, HISTORY_MAX))
     return {"run": view.name, "commands": [command_document(one) for one in found]}
 
 
-def command_document(one: CommandView) -> Document:
+def command_document(one: CommandView) -> CommandRecord:
     said = json.loads(one.body)
     verb = said.pop("verb", "")
     return {
         "number": one.number,
-        "at": time_text(one.at),
+        "at": show_instant(one.at),
         "who": one.who,
         "verb": verb,
         "arguments": said,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from tidewheel.api.run_details import AttemptInTree
+from tidewheel.api.runs import AttemptOfRun, NodeFacts, RunAttempts, RunTasks, TaskOfRun
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.states import Key
 from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
 from tidewheel.views.events import pooled_document
 from tidewheel.views.run import Submissions, known_tasks
-from tidewheel.views.run_facts import Document, run_facts
+from tidewheel.views.run_facts import run_facts
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import words_of
 from tidewheel.views.tree import ROOT
@@ -26,7 +29,7 @@ def task_rows_document(
     cursor: str,
     rows_max: int = ROWS_MAX,
     older_points: int = 0,
-) -> Document:
+) -> RunTasks:
     """Those of the newest points first to be kept; `nodes` says what all points share.
 
     `older_points` are known to nobody but the store.
@@ -51,7 +54,7 @@ def task_rows_document(
     }
 
 
-def _node(snapshot: RunSnapshot, name: str) -> Document:
+def _node(snapshot: RunSnapshot, name: str) -> NodeFacts:
     definition = snapshot.pool.plan.nodes[name].definition
     families = [one for one in definition.lineage if one != name]
     return {
@@ -73,19 +76,15 @@ def _branch(snapshot: RunSnapshot, first: Sequence[str]) -> list[str]:
     return found
 
 
-def _row(snapshot: RunSnapshot, key: Key, submissions: Submissions) -> Document:
+def _row(snapshot: RunSnapshot, key: Key, submissions: Submissions) -> TaskOfRun:
     pool, point = snapshot.pool, snapshot.pool.plan.text(key[0])
     task, memory = pool.tasks.get(key), pool.recall(*key)
     remembered = 0 if memory is None else memory.submits
     submit = remembered if task is None else task.submit
     found = submissions.get((point, key[1]), ())
-    return pooled_document(point, key[1], words_of(pool, key), submit) | _times(found)
-
-
-def _times(found: Sequence[SubmissionView]) -> Document:
-    """Of the last submission."""
     last = found[-1] if found else None
     return {
+        **pooled_document(point, key[1], words_of(pool, key), submit),
         "queued_at": time_text(None if last is None else last.submitted_at),
         "started_at": time_text(None if last is None else last.started_at),
         "ended_at": time_text(None if last is None else last.ended_at),
@@ -100,13 +99,13 @@ def _times(found: Sequence[SubmissionView]) -> Document:
 SUBMISSIONS_MAX = 10_000
 
 
-async def attempts_document(store: Store, view: RunView, count: int) -> Document:
+async def attempts_document(store: Store, view: RunView, count: int) -> RunAttempts:
     """Oldest first; `left_out`: older submissions may have attempts that are not shown."""
     limit = min(count, SUBMISSIONS_MAX)
     found = await store.run_attempts(view.number, limit)
     return {
         "run": view.name,
-        "now": time_text(await store.now()),
+        "now": show_instant(await store.now()),
         "attempts": list(_in_order(found[::-1])),
         "left_out": len({one.task_id for one in found}) == limit,
     }
@@ -114,10 +113,10 @@ async def attempts_document(store: Store, view: RunView, count: int) -> Document
 
 async def repeated_attempts(
     store: Store, view: RunView, submissions: Iterable[SubmissionView]
-) -> dict[TaskId, list[Document]]:
+) -> dict[TaskId, list[AttemptInTree]]:
     """The attempts at submissions that had several; of one alone the submission says it all."""
     several = {one.task_id for one in submissions if one.attempt > 1}
-    found: dict[TaskId, list[Document]] = {}
+    found: dict[TaskId, list[AttemptInTree]] = {}
     if several:
         for one in (await store.run_attempts(view.number, SUBMISSIONS_MAX))[::-1]:
             if one.task_id in several and one.claimed_at is not None:
@@ -125,7 +124,7 @@ async def repeated_attempts(
     return found
 
 
-def _short(one: RunAttempt) -> Document:
+def _short(one: RunAttempt) -> AttemptInTree:
     return {
         "attempt": one.attempt,
         "worker": one.worker,
@@ -136,7 +135,7 @@ def _short(one: RunAttempt) -> Document:
     }
 
 
-def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[Document]:
+def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[AttemptOfRun]:
     """An attempt behind another waits since that one ended."""
     over: dict[TaskId, Instant | None] = {}
     for one in attempts:
@@ -145,7 +144,7 @@ def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[Document]:
         yield _attempt(one, waits_since)
 
 
-def _attempt(one: RunAttempt, queued_at: Instant) -> Document:
+def _attempt(one: RunAttempt, queued_at: Instant) -> AttemptOfRun:
     job = read_job_name(one.task_id)
     return {
         "id": f"{job.point}/{job.node}",
@@ -155,7 +154,7 @@ def _attempt(one: RunAttempt, queued_at: Instant) -> Document:
         "attempt": one.attempt,
         "task": one.task_id,
         "worker": one.worker,
-        "queued_at": time_text(queued_at),
+        "queued_at": show_instant(queued_at),
         "claimed_at": time_text(one.claimed_at),
         "started_at": time_text(one.started_at),
         "ended_at": time_text(one.ended_at),

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import cast
 
+from tidewheel.api.runs import (
+    ActiveTask,
+    FlowFacts,
+    LostTask,
+    PointProgress,
+    PoolDump,
+    RunBounds,
+    RunCause,
+    RunDocument,
+    RunSummary,
+    RunWithOptions,
+)
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.sched.explain import why
@@ -14,7 +27,7 @@ from tidewheel.core.sched.pool import FlowState, RunStatus
 from tidewheel.core.sched.runahead import next_point
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.states import Key, Stage, Standing, Task, Value, VerdictKind
-from tidewheel.views.run_facts import Document, option_facts, run_facts
+from tidewheel.views.run_facts import option_facts, run_facts
 from tidewheel.views.snapshot import RunSnapshot, due_times
 from tidewheel.views.status_text import DONE, FUTURE, STATES, pooled_state, words_of
 from tidewheel.views.why import reason_document, stall_document, waits
@@ -27,14 +40,15 @@ POINTS_TO_GO_MAX = 1_000  # counted up to the stop point
 Submissions = Mapping[tuple[str, str], Sequence[SubmissionView]]
 
 
-def run_document(snapshot: RunSnapshot, submissions: Submissions) -> Document:
+def run_document(snapshot: RunSnapshot, submissions: Submissions) -> RunDocument:
     """The run, its progress point by point, and what a person should know."""
     known = known_tasks(snapshot)
     points = [_point_document(snapshot, point, there) for point, there in known.items()]
     causes = _causes(snapshot)
+    options = option_facts(snapshot.view)
+    facts = {**run_facts(snapshot.view, snapshot.now), "options": options}
     return {
-        "run": run_facts(snapshot.view, snapshot.now)
-        | {"options": option_facts(snapshot.view)},
+        "run": cast("RunWithOptions", facts),
         "waits": waits(snapshot),
         "points": points[-POINTS_MAX:],
         "counts": _counts(snapshot, [key for there in known.values() for key in there]),
@@ -85,7 +99,7 @@ def _counts(snapshot: RunSnapshot, keys: Sequence[Key]) -> dict[str, int]:
     return {state: counted[state] for state in STATES if counted[state]}
 
 
-def _point_document(snapshot: RunSnapshot, point: Point, keys: Sequence[Key]) -> Document:
+def _point_document(snapshot: RunSnapshot, point: Point, keys: Sequence[Key]) -> PointProgress:
     pool = snapshot.pool
     states = [words_of(pool, key) for key in keys]
     done = sum(1 for words in states if not words.pooled and words.state in DONE)
@@ -98,7 +112,7 @@ def _point_document(snapshot: RunSnapshot, point: Point, keys: Sequence[Key]) ->
     }
 
 
-def _bounds(snapshot: RunSnapshot) -> Document:
+def _bounds(snapshot: RunSnapshot) -> RunBounds:
     """Where the run begins and ends, and how far it may go just now (R001-31)."""
     pool = snapshot.pool
     run, text = pool.run, pool.plan.text
@@ -138,7 +152,7 @@ def _points_to_stop(snapshot: RunSnapshot) -> int | None:
     return POINTS_TO_GO_MAX
 
 
-def _flow_document(snapshot: RunSnapshot, flow: FlowState) -> Document:
+def _flow_document(snapshot: RunSnapshot, flow: FlowState) -> FlowFacts:
     text = snapshot.pool.plan.text
     return {
         "flow": flow.number,
@@ -150,7 +164,7 @@ def _flow_document(snapshot: RunSnapshot, flow: FlowState) -> Document:
     }
 
 
-def _active(snapshot: RunSnapshot, submissions: Submissions) -> Iterator[Document]:
+def _active(snapshot: RunSnapshot, submissions: Submissions) -> Iterator[ActiveTask]:
     pool = snapshot.pool
     active = sorted(
         (task for task in pool.tasks.values() if task.is_active),
@@ -174,7 +188,7 @@ def _active(snapshot: RunSnapshot, submissions: Submissions) -> Iterator[Documen
         }
 
 
-def _cause_document(snapshot: RunSnapshot, task: Task) -> Document:
+def _cause_document(snapshot: RunSnapshot, task: Task) -> RunCause:
     words = words_of(snapshot.pool, task.key)
     reasons = why(snapshot.pool, task.key, due_times(snapshot))
     return {
@@ -185,7 +199,7 @@ def _cause_document(snapshot: RunSnapshot, task: Task) -> Document:
     }
 
 
-def lost_chains(snapshot: RunSnapshot) -> Iterator[Document]:
+def lost_chains(snapshot: RunSnapshot) -> Iterator[LostTask]:
     """Every task that will not run because something it needs was lost, and why (§5)."""
     for there in known_tasks(snapshot).values():
         for key in there:
@@ -204,13 +218,11 @@ CAUSES_MAX = 5
 POINTS_TO_COME_MAX = 1_000  # counted of a recurrence; of a run with more the total is not known
 
 
-def summary_document(snapshot: RunSnapshot) -> Document:
+def summary_document(snapshot: RunSnapshot) -> RunSummary:
     """Returns the run in short; `tasks` counts points that have begun, `total` all points."""
     whole = run_document(snapshot, {})
     points, causes = whole["points"], whole["causes"]
     lost, held, bounds = whole["lost"], whole["held"], whole["bounds"]
-    assert isinstance(points, list) and isinstance(causes, list) and isinstance(bounds, dict)
-    assert isinstance(lost, list) and isinstance(held, list)
     known = sum(one["tasks"] for one in points)
     to_come = _tasks_to_come(snapshot)
     return {
@@ -263,7 +275,7 @@ def _tasks_to_come(snapshot: RunSnapshot) -> int | None:
 # The pool of a run, task by task, as flat rows for scripts.
 
 
-def pool_document(snapshot: RunSnapshot) -> Document:
+def pool_document(snapshot: RunSnapshot) -> PoolDump:
     """Every pooled task, in order of points and names."""
     tasks = sorted(snapshot.pool.tasks.values(), key=lambda task: task.key)
     return {

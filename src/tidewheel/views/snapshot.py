@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from tidewheel.api.runs import RunReason
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.blocks import NeedState, NeedView
 from tidewheel.core.operator.job_names import read_job_name
@@ -30,7 +31,6 @@ from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.ports.store import Store
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.workflow_state import DefinitionOf, definitions_of
-from tidewheel.views.run_facts import Document
 
 SUBMISSIONS_MAX = 10_000
 
@@ -185,7 +185,7 @@ def _is_stuck(need: NeedView) -> bool:
     return need.state is NeedState.NEVER or (need.status in _LEFT and not need.going)
 
 
-def wait_document(name: str, chain: Chain) -> Document:
+def wait_document(name: str, chain: Chain) -> RunReason:
     """A reason of the run as a whole; its commands concern the root, and so no verb of it."""
     root = chain[-1]
     verb = "needs" if root.state is NeedState.NEVER else "waits for"

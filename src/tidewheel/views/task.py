@@ -7,6 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tidewheel.api.run_details import (
+    AttemptOfTask,
+    JobVariable,
+    OutputFacts,
+    SubmissionOfTask,
+    TaskDocument,
+    TaskFacts,
+    VerdictFacts,
+    XtriggerFacts,
+)
 from tidewheel.core.graph.outputs import (
     ENDS,
     IMPLIED,
@@ -30,12 +40,12 @@ from tidewheel.core.sched.spawning import CLOCK, EXPIRY, RETRY
 from tidewheel.core.sched.states import Flows, Key, Task, VerdictKind
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
 from tidewheel.scheduler.broadcasts import settings_for, with_settings
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.home_folders import submission_directory
 from tidewheel.views.graph import prerequisites, suicides
 from tidewheel.views.log import found_files
-from tidewheel.views.run_facts import Document
 from tidewheel.views.snapshot import RunSnapshot, due_times, submissions_by_task
 from tidewheel.views.status_text import verdict_word, words_of
 from tidewheel.views.why import why_document
@@ -56,13 +66,15 @@ class TaskSubmission(NamedTuple):
     values: str | None  # JSON, for those after it
 
 
-async def task_document(store: Store, snapshot: RunSnapshot, key: Key, home: Path) -> Document:
+async def task_document(
+    store: Store, snapshot: RunSnapshot, key: Key, home: Path
+) -> TaskDocument:
     """The task; `why` is empty for one that runs."""
     submissions = await _submissions(store, snapshot, key)
     commands = await store.commands(snapshot.view.number, COMMANDS_MAX)
     node = snapshot.pool.plan.nodes[key[1]]
-    document = _facts(snapshot, key, node)
-    document |= {
+    return {
+        **_facts(snapshot, key, node),
         "prerequisites": prerequisites(snapshot, key),
         "suicide": suicides(snapshot, node, key[0]),
         "xtriggers": xtriggers_document(snapshot, key, commands, _first_at(submissions)),
@@ -72,10 +84,9 @@ async def task_document(store: Store, snapshot: RunSnapshot, key: Key, home: Pat
         "submissions": [_submission_document(one, home) for one in submissions],
         "why": (await why_document(store, snapshot, key))["reasons"],
     }
-    return document
 
 
-def _facts(snapshot: RunSnapshot, key: Key, node: NodePlan) -> Document:
+def _facts(snapshot: RunSnapshot, key: Key, node: NodePlan) -> TaskFacts:
     words = words_of(snapshot.pool, key)
     task = snapshot.pool.tasks.get(key)
     memory = snapshot.pool.recall(*key)
@@ -140,7 +151,7 @@ def _outputs(
     key: Key,
     submissions: Sequence[TaskSubmission],
     commands: Iterable[CommandView],
-) -> Iterator[Document]:
+) -> Iterator[OutputFacts]:
     """Each output, whether it was made, in which flows and by whom."""
     node = snapshot.pool.plan.nodes[key[1]]
     task = snapshot.pool.tasks.get(key)
@@ -220,7 +231,7 @@ def _by_hand_text(hand: SetByHand | None) -> str:
     return "by hand" if hand is None else f"by hand ({hand.who})"
 
 
-def _verdicts(snapshot: RunSnapshot, key: Key) -> Iterator[Document]:
+def _verdicts(snapshot: RunSnapshot, key: Key) -> Iterator[VerdictFacts]:
     memory = snapshot.pool.recall(*key)
     for flow, verdict in sorted(memory.verdicts.items()) if memory is not None else ():
         text = chain_text(snapshot.pool, key, flow)
@@ -229,14 +240,14 @@ def _verdicts(snapshot: RunSnapshot, key: Key) -> Iterator[Document]:
         yield {"flow": flow, "verdict": str(verdict.kind), "text": text}
 
 
-def _submission_document(one: TaskSubmission, home: Path) -> Document:
+def _submission_document(one: TaskSubmission, home: Path) -> SubmissionOfTask:
     view = one.view
     job = read_job_name(view.task_id)
     return {
         "submit": one.number,
         "task": view.task_id,
         "status": view.status,
-        "submitted_at": time_text(view.submitted_at),
+        "submitted_at": show_instant(view.submitted_at),
         "started_at": time_text(view.started_at),
         "ended_at": time_text(view.ended_at),
         "exit_status": view.exit_status,
@@ -248,14 +259,14 @@ def _submission_document(one: TaskSubmission, home: Path) -> Document:
             for attempt in one.attempts
         ],
         "messages": [
-            {"at": time_text(said.at), "output": said.output, "text": said.text}
+            {"at": show_instant(said.at), "output": said.output, "text": said.text}
             for said in one.said
         ],
         "values": None if one.values is None else json.loads(one.values),
     }
 
 
-def _attempt_document(attempt: AttemptView, folder: Path) -> Document:
+def _attempt_document(attempt: AttemptView, folder: Path) -> AttemptOfTask:
     return {
         "attempt": attempt.attempt,
         "worker": attempt.worker,
@@ -275,7 +286,7 @@ def _attempt_document(attempt: AttemptView, folder: Path) -> Document:
 VARIABLES_MAX = 200
 
 
-def environment_document(snapshot: RunSnapshot, key: Key, node: NodePlan) -> list[Document]:
+def environment_document(snapshot: RunSnapshot, key: Key, node: NodePlan) -> list[JobVariable]:
     """In their order; `broadcast`: set by hand while the run was going."""
     point, definition = snapshot.pool.plan.text(key[0]), node.definition
     settings = settings_for(snapshot.stored.broadcasts, point, definition.lineage)
@@ -391,7 +402,7 @@ def xtriggers_document(
     key: Key,
     commands: Sequence[CommandView],
     submitted_at: Instant | None,
-) -> list[Document]:
+) -> list[XtriggerFacts]:
     """Each with whether the task still waits for it; `submitted_at` is when it first ran."""
     task = snapshot.pool.tasks.get(key)
     waits = {} if task is None else task.waits
@@ -446,7 +457,7 @@ def _did_without(
 
 def _xtrigger(
     label: str, call: str, satisfied: bool, by_hand: bool, at: Instant | None
-) -> Document:
+) -> XtriggerFacts:
     return {
         "label": label,
         "call": call,

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
+from tidewheel.api.run_details import (
+    AttemptInTree,
+    RunTree,
+    SubmissionInTree,
+    TreeBranch,
+    TreePoint,
+)
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator.end_reasons import undone_in
 from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import TaskId
 from tidewheel.core.sched.states import Key
+from tidewheel.quantities import show_instant
 from tidewheel.views.run import Submissions
-from tidewheel.views.run_facts import Document
+from tidewheel.views.run_facts import undone_facts
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import STATES, words_of
 from tidewheel.views.why import stall_document
@@ -27,7 +33,7 @@ class JobsOfRun(NamedTuple):
     """What is known of the jobs of a run: attempts only at submissions that had several."""
 
     submissions: Submissions
-    attempts: Mapping[TaskId, Sequence[Document]]
+    attempts: Mapping[TaskId, Sequence[AttemptInTree]]
 
 
 def tree_document(
@@ -37,7 +43,7 @@ def tree_document(
     *,
     distances: Mapping[Key, int] | None = None,
     points_max: int | None = None,
-) -> Document:
+) -> RunTree:
     """These tasks as a tree; `distances` are their numbers of edges from the pool."""
     by_point: dict[Point, list[Key]] = {}
     for key in keys:
@@ -47,7 +53,7 @@ def tree_document(
     return {
         "run": snapshot.view.name,
         "status": snapshot.view.status,
-        "undone": asdict(undone_in(snapshot.view.reason)),
+        "undone": undone_facts(snapshot.view.reason),
         "stall": stall_document(snapshot),
         "left_out": len(points) - len(shown),
         "points": [
@@ -63,9 +69,9 @@ def _point_document(
     keys: Sequence[Key],
     jobs: JobsOfRun,
     distances: Mapping[Key, int],
-) -> Document:
+) -> TreePoint:
     nodes = snapshot.pool.plan.nodes
-    branches: dict[str, list[Document]] = {ROOT: []}
+    branches: dict[str, list[TreeBranch]] = {ROOT: []}
     for key in sorted(keys, key=lambda one: nodes[one[1]].rank):
         lineage = nodes[key[1]].definition.lineage
         family = next((one for one in lineage if one != key[1]), ROOT)
@@ -78,13 +84,13 @@ def _point_document(
     }
 
 
-def _grow(snapshot: RunSnapshot, branches: dict[str, list[Document]], family: str) -> None:
+def _grow(snapshot: RunSnapshot, branches: dict[str, list[TreeBranch]], family: str) -> None:
     """The families down to this one, each hung into the one that it is drawn in."""
     while family not in branches:
         definition = snapshot.graph.families.get(family)
         parent = ROOT if definition is None else definition.parent or ROOT
         branches[family] = []
-        branch: Document = {"name": family, "family": True, "children": branches[family]}
+        branch: TreeBranch = {"name": family, "family": True, "children": branches[family]}
         if parent in branches:
             branches[parent].append(branch)
             return
@@ -94,7 +100,7 @@ def _grow(snapshot: RunSnapshot, branches: dict[str, list[Document]], family: st
 
 def _task_document(
     snapshot: RunSnapshot, key: Key, jobs: JobsOfRun, distances: Mapping[Key, int]
-) -> Document:
+) -> TreeBranch:
     words = words_of(snapshot.pool, key)
     found = jobs.submissions.get((snapshot.pool.plan.text(key[0]), key[1]), ())
     return {
@@ -110,12 +116,12 @@ def _task_document(
 
 
 def _submission_document(
-    view: SubmissionView, attempts: Mapping[TaskId, Sequence[Document]]
-) -> Document:
+    view: SubmissionView, attempts: Mapping[TaskId, Sequence[AttemptInTree]]
+) -> SubmissionInTree:
     return {
         "submit": read_job_name(view.task_id).submit,
         "status": view.status,
-        "submitted_at": time_text(view.submitted_at),
+        "submitted_at": show_instant(view.submitted_at),
         "started_at": time_text(view.started_at),
         "ended_at": time_text(view.ended_at),
         "exit_status": view.exit_status,

@@ -6,6 +6,8 @@ import math
 import shlex
 from collections.abc import Sequence
 
+from tidewheel.api.run_details import TaskReasons
+from tidewheel.api.runs import RunAction, RunReason, RunStall
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import Reason, why
@@ -16,7 +18,7 @@ from tidewheel.formats.sip.names import OBJECT_PREFIX
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
-from tidewheel.views.run_facts import Document, kept_commands, kept_text
+from tidewheel.views.run_facts import kept_commands, kept_text
 from tidewheel.views.snapshot import RunSnapshot, due_times, wait_document
 from tidewheel.views.status_text import words_of
 from tidewheel.vocabulary import time_text
@@ -25,7 +27,7 @@ PROGRAM = "tidewheel"
 WAITING = "waiting: "  # so begins what a runner says of a job that its engine does not begin
 
 
-async def why_document(store: Store, snapshot: RunSnapshot, key: Key) -> Document:
+async def why_document(store: Store, snapshot: RunSnapshot, key: Key) -> TaskReasons:
     """Every reason, those of the run as a whole first, those of the queue last."""
     words = words_of(snapshot.pool, key)
     kept = await kept_commands(store, snapshot.view, snapshot.now)
@@ -48,17 +50,17 @@ async def why_document(store: Store, snapshot: RunSnapshot, key: Key) -> Documen
     }
 
 
-def _with_objects(snapshot: RunSnapshot, key: Key, reason: Reason) -> Document:
+def _with_objects(snapshot: RunSnapshot, key: Key, reason: Reason) -> RunReason:
     """An object does not come by itself: somebody posts it."""
     document = reason_document(snapshot.view.name, reason)
     posting = post_commands(snapshot, key, reason.text)
     if not posting:
         return document
     commands = [*posting, *command_lines(snapshot.view.name, reason.command)]
-    return document | {"passes": False, "commands": commands}
+    return {**document, "passes": False, "commands": commands}
 
 
-def reason_document(run: str, reason: Reason) -> Document:
+def reason_document(run: str, reason: Reason) -> RunReason:
     return {
         "text": reason_text(reason),
         "passes": reason.passes,
@@ -80,7 +82,7 @@ def whole_second(instant: Instant) -> str:
     return show_instant(math.ceil(instant))
 
 
-def stall_document(snapshot: RunSnapshot) -> Document | None:
+def stall_document(snapshot: RunSnapshot) -> RunStall | None:
     """Since when the run is stalled, and when its stall timer ends it; None: it is not."""
     if snapshot.stalled_since is None:
         return None
@@ -88,7 +90,7 @@ def stall_document(snapshot: RunSnapshot) -> Document | None:
     ends = (one.at for one in timers if one.point is None and one.timer == STALL)
     end = next(ends, None)
     return {
-        "since": time_text(snapshot.stalled_since),
+        "since": show_instant(snapshot.stalled_since),
         "until": None if end is None else whole_second(end),
     }
 
@@ -107,7 +109,7 @@ async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[s
         return []
 
 
-async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[Document]:
+async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
     """What an engine has to say about a job that it has and does not begin."""
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage not in (Stage.SUBMITTED, Stage.RUNNING):
@@ -124,7 +126,7 @@ async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> lis
     return [reason_document(snapshot.view.name, reason)]
 
 
-async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[Document]:
+async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
     """What the last job of a task that ended otherwise than asked for says about its end."""
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage is not Stage.INCOMPLETE:
@@ -139,10 +141,10 @@ async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[Doc
     text = f"its last job: {job.errors[-1].description}"
     commands = [f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(ran)} --err"]
     said = Reason(text, passes=False)
-    return [reason_document(name, said) | {"commands": commands}]
+    return [{**reason_document(name, said), "commands": commands}]
 
 
-def _queue_reason(sentence: str) -> Document:
+def _queue_reason(sentence: str) -> RunReason:
     """One that ends with a command needs somebody to give it."""
     text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
     commands = [f"{PROGRAM} {command}"] if colon else []
@@ -164,13 +166,13 @@ _OPTIONS = {
 }
 
 
-def actions(command: str) -> list[Document]:
+def actions(command: str) -> list[RunAction]:
     """The same commands as values of REST: a verb and its fields; `run` carries a run on."""
     return [_action(one.split()) for one in command.split(", or ") if one]
 
 
-def _action(words: Sequence[str]) -> Document:
-    found: Document = {"verb": words[0]}
+def _action(words: Sequence[str]) -> RunAction:
+    found: RunAction = {"verb": words[0]}
     rest = iter(words[1:])
     for word in rest:
         match _OPTIONS.get(word):
@@ -195,7 +197,7 @@ def command_lines(run: str, command: str) -> list[str]:
     return lines
 
 
-def waits(snapshot: RunSnapshot) -> list[Document]:
+def waits(snapshot: RunSnapshot) -> list[RunReason]:
     """What keeps a run from beginning; nothing, once it has begun."""
     return [wait_document(snapshot.view.name, one) for one in snapshot.waits]
 
