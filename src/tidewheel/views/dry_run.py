@@ -42,11 +42,13 @@ async def dry_run_document(
         case _:
             pass
     start = tried(snapshot.pool, applied.events)
+    # Before it is looked ahead: that goes on with the same pool.
+    at_once = _at_once(snapshot, command, applied, start)
     seen = look_ahead(snapshot.pool, start, snapshot.now)
     named = set(applied.tasks)
     then = snapshot._replace(pool=start.pool)  # a reload may bring tasks that were not there
     return {
-        **_at_once(snapshot, command, applied, start),
+        **at_once,
         "runs": [
             _run_document(then, one, seen.runs[:number], triggered=one.task in named)
             for number, one in enumerate(seen.runs)
