@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from tests.support.answer_types import checked
 from tests.support.patience import allowed
 from tidewheel.client.tokens import make_token
 from tidewheel.config import ServerSettings
@@ -105,7 +106,7 @@ class RunningServer:
             self.store = store
             ready = lambda _: self._started.set()  # noqa: E731 - a name for one line
             self._serving = HttpServer(
-                store, self._settings, ready, self._routes, reserve=reserve
+                store, self._settings, ready, checked(self._routes), reserve=reserve
             )
             await self._serving.run()
 
