@@ -21,9 +21,9 @@ class BlockFacts(TypedDict):
 
     id: str
     sbi: str | None
-    type: Any  # as the instance says it
+    type: str | None
     workflow: str
-    version: Any  # as the instance says it
+    version: str | float | None
     parameters: dict[str, Any]
     priority: int
     run: int
@@ -118,7 +118,7 @@ class BufferObject(TypedDict):
     """Describes an object that stages may wait for."""
 
     name: str
-    facts: Any
+    facts: dict[str, Any]
     posted_at: str
     posted_by: str
 
