@@ -40,22 +40,22 @@ SESSION_COOKIE = "tidewheel_session"
 _NOBODYS = "0" * 64
 
 
-class Credentials(NamedTuple):
+class ShownCredentials(NamedTuple):
     """What a caller shows, and as what; no text if there is nothing."""
 
     kind: TokenKind
     text: str | None
 
 
-def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Credentials:
+def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> ShownCredentials:
     """A header counts before a cookie, which browsers send without being asked."""
     authorization = headers.get("authorization")
     if authorization is None and SESSION_COOKIE in cookies:
-        return Credentials(TokenKind.SESSION, cookies[SESSION_COOKIE])
+        return ShownCredentials(TokenKind.SESSION, cookies[SESSION_COOKIE])
     if authorization is None:
-        return Credentials(TokenKind.BEARER, None)
+        return ShownCredentials(TokenKind.BEARER, None)
     kind, _, text = authorization.partition(" ")
-    return Credentials(TokenKind.BEARER, text.strip() if kind.lower() == "bearer" else "")
+    return ShownCredentials(TokenKind.BEARER, text.strip() if kind.lower() == "bearer" else "")
 
 
 def csrf_token(session: TokenView) -> str:
@@ -108,7 +108,7 @@ class Authenticator:
         self._familiar: dict[str, None] = {}  # digests of tokens that were good when last shown
         self._noted: dict[int, float] = {}
 
-    async def token_of(self, shown: Credentials, client: str) -> TokenView:
+    async def token_of(self, shown: ShownCredentials, client: str) -> TokenView:
         """The caller's token; NotAuthenticated, or TooManyFailures."""
         if not self._is_familiar(shown.text):
             self._failed.check(client)
@@ -145,7 +145,7 @@ class Authenticator:
 
     async def spend(self, code: str, client: str) -> TokenView:
         """Use up a login; what it allows is what its session will."""
-        found = await self.token_of(Credentials(TokenKind.LOGIN, code), client)
+        found = await self.token_of(ShownCredentials(TokenKind.LOGIN, code), client)
         self._believed.pop(found.digest, None)
         if not await self._store.spend_token(found.number):
             raise NotAuthenticated()

@@ -1,4 +1,4 @@
-"""Every route of the server: what is not here cannot be called."""
+"""Every route of the server; it stands alone because documentation and tests read it, too."""
 
 from __future__ import annotations
 
