@@ -157,7 +157,7 @@ def _queue_reason(sentence: str) -> RunReason:
     }
 
 
-# How the core's words for a command are fields of one (core.runs.commands).
+# How the core's words for a command are fields of one (core.operator.commands).
 _OPTIONS = {
     "--pre": "prerequisites",
     "--out": "outputs",

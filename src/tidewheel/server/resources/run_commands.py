@@ -1,4 +1,4 @@
-"""Commands to whoever drives a run: the verbs of ``core.runs.commands``, done or tried."""
+"""Commands to whoever drives a run: the verbs of ``core.operator.commands``, done or tried."""
 
 from __future__ import annotations
 
