@@ -13,9 +13,8 @@ from typing import Any
 from item_words import KEPT, OF_TIDEWHEEL, OURS, WORDS
 
 from tidewheel import config
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import FLOW
-from tidewheel.formats.flow_cylc.values import Kind
+from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
+from tidewheel.formats.flow_cylc.values import ValueKind
 from tidewheel.formats.sip import keys
 from tidewheel.server.openapi import document
 from tidewheel.server.route_table import ROUTES
@@ -23,18 +22,18 @@ from tidewheel.server.route_table import ROUTES
 FOLDER = Path(__file__).with_name("reference")
 MADE = "Made from the program by `python docs/write_reference.py`; do not edit by hand.\n"
 KINDS = {
-    Kind.TEXT: "text",
-    Kind.TEXTS: "list",
-    Kind.NAMES: "names",
-    Kind.INTEGER: "number",
-    Kind.NUMBER: "number",
-    Kind.BOOLEAN: "True, False",
-    Kind.DURATION: "duration",
-    Kind.DURATIONS: "durations",
-    Kind.POINT: "point",
-    Kind.PARAMETER: "values",
-    Kind.XTRIGGER: "call",
-    Kind.GRAPH: "graph",
+    ValueKind.TEXT: "text",
+    ValueKind.TEXTS: "list",
+    ValueKind.NAMES: "names",
+    ValueKind.INTEGER: "number",
+    ValueKind.NUMBER: "number",
+    ValueKind.BOOLEAN: "True, False",
+    ValueKind.DURATION: "duration",
+    ValueKind.DURATIONS: "durations",
+    ValueKind.POINT: "point",
+    ValueKind.PARAMETER: "values",
+    ValueKind.XTRIGGER: "call",
+    ValueKind.GRAPH: "graph",
 }
 
 
@@ -93,7 +92,7 @@ def _items(spec: SectionSpec) -> Iterator[tuple[str, ItemSpec]]:
     if isinstance(spec.other, ItemSpec):
         yield "…", spec.other
     elif spec.idle_because:
-        yield "…", ItemSpec(Kind.TEXT)
+        yield "…", ItemSpec(ValueKind.TEXT)
 
 
 def _item(title: str, name: str, one: ItemSpec, spec: SectionSpec) -> tuple[str, ...]:
@@ -113,7 +112,7 @@ def _item(title: str, name: str, one: ItemSpec, spec: SectionSpec) -> tuple[str,
 def _default(one: ItemSpec) -> str:
     if one.default in (None, "", ()):
         return ""
-    if one.kind is Kind.DURATION and isinstance(one.default, float):
+    if one.kind is ValueKind.DURATION and isinstance(one.default, float):
         return f"{one.default:g} s"
     return f"`{one.default}`"
 

@@ -4,12 +4,12 @@ import json
 
 import msgspec
 import pytest
+from tidewheel.store.remote.errors import error_of
 
 from tidewheel import errors, registry_errors
 from tidewheel.errors import Refused, TidewheelError, Unavailable
 from tidewheel.server import errors as server_errors
 from tidewheel.server.problems import problem
-from tidewheel.store.remote.refusing import error_of
 
 # One of each, with parts that are easily lost on the way.
 EXAMPLES = {

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tidewheel.core.operator.verbs import Hold, Pause, Reload, Trigger
 
 from tests.support.http_server import running_server
 from tests.support.patience import eventually
@@ -14,7 +15,6 @@ from tidewheel.api.views import VIEWS
 from tidewheel.client import AsyncClient
 from tidewheel.client.runs import Runs
 from tidewheel.core.graph.findings import InvalidDefinition
-from tidewheel.core.operator.commands import Hold, Pause, Reload, Trigger
 from tidewheel.core.operator.definition import (
     NewRun,
     RunOptions,

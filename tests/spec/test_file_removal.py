@@ -6,21 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tidewheel.runners.process.processes import this_process
+from tidewheel.scheduler.run_folder_lock import note_store, take_folder
+from tidewheel.services.paths import log_generations, run_directory
 
 from tests.kit.driven_run import DrivenRun
 from tests.kit.memory import MemoryStore
-from tidewheel.core.operator.run_log import Line
+from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import Instant
-from tidewheel.runners.processes import this_process
 from tidewheel.scheduler.run_files import LOGS_KEPT, RunFiles
-from tidewheel.scheduler.run_owner import note_store, take_folder
 from tidewheel.services.file_removal import (
     find_orphans,
     remove_folder,
     remove_orphan,
     remove_run_files,
 )
-from tidewheel.services.home_folders import log_generations, run_directory
 from tidewheel.views.log import last_text, part_of_file, run_log
 
 FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
@@ -141,7 +141,7 @@ def test_the_log_of_a_run_is_bounded_and_read_across_its_parts(tmp_path):
     heard, offset = b"", 0
     for number in range(400):
         files = RunFiles(folder, log_bytes_max=bytes_max)  # as after a restart
-        files.write_log([Line("INFO", f"line {number}")], Instant(0.0))
+        files.write_log([RunLogLine("INFO", f"line {number}")], Instant(0.0))
         assert files.trouble == ""
         whole += f"1970-01-01T00:00:00Z INFO - line {number}\n"
         part = part_of_file(root, path, offset, 10_000)  # somebody follows it
@@ -161,7 +161,7 @@ def test_the_log_of_a_run_is_bounded_and_read_across_its_parts(tmp_path):
 def test_a_log_that_never_began_anew_is_one_file(tmp_path):
     folder = run_directory(tmp_path, "flow/run1")
     (folder / "log" / "scheduler").mkdir(parents=True)
-    RunFiles(folder).write_log([Line("INFO", "hello")], Instant(0.0))
+    RunFiles(folder).write_log([RunLogLine("INFO", "hello")], Instant(0.0))
     path = run_log(tmp_path, "flow/run1")
     assert last_text(tmp_path / "runs", path) == (path.read_text(), False)
     assert part_of_file(tmp_path / "runs", folder / "nothing", None, 10) is None

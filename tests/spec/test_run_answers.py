@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
+from tidewheel.core.operator.verbs import Pause, Trigger
 
 from tests.conformance.door import PROCESS
 from tests.kit.memory import MemoryStore
 from tests.kit.virtual_time import run_virtually
-from tidewheel.core.operator.commands import Pause, Trigger
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.requests import Batch, CommandAnswer, RunClaim
+from tidewheel.core.operator.requests import CommandAnswer, RunBatch, RunClaim
 from tidewheel.errors import Aborted, NotRunning
 from tidewheel.services.run_service import (
     HANDOVER_SECONDS,
@@ -42,7 +42,7 @@ async def claimed(store, run):
 
 
 async def written(store, lease, status, **rest):
-    batch = Batch(number=lease.batch + 1, at=0.0, status=status, **rest)
+    batch = RunBatch(number=lease.batch + 1, at=0.0, status=status, **rest)
     await store.write_batch(lease, batch)
 
 

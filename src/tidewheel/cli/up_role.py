@@ -7,15 +7,15 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tidewheel.cli.journal import Journal
-from tidewheel.cli.offering import offered
-from tidewheel.cli.printing import note, safe, say_json
+from tidewheel.cli.capacity_options import offered
+from tidewheel.cli.output import note, safe, say_json
 from tidewheel.cli.roles import attend_to_end, open_journal, patience
+from tidewheel.cli.service_log import ServiceLog
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
-from tidewheel.client.run_here import SLOTS_DEFAULT
+from tidewheel.client.local_run import SLOTS_DEFAULT
+from tidewheel.client.observed_runner import told
 from tidewheel.client.server_file import without_password
-from tidewheel.client.told_runner import told
 from tidewheel.config import OnStop, ServerSettings
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.stores import store_settings
@@ -69,7 +69,7 @@ def run_up(session: Session, settings: ServerSettings, options: Options) -> int:
     return 0
 
 
-def _workers(session: Session, options: Options, journal: Journal) -> list[Embedded]:
+def _workers(session: Session, options: Options, journal: ServiceLog) -> list[Embedded]:
     """One for each kind: a run has as many jobs at once as its graph allows, a queue as many as
     there are cores. They share what this machine has."""
     if options["no_worker"]:
@@ -95,7 +95,7 @@ def _workers(session: Session, options: Options, journal: Journal) -> list[Embed
 
 
 def _watchers(
-    session: Session, options: Options, journal: Journal, metrics: Metrics
+    session: Session, options: Options, journal: ServiceLog, metrics: Metrics
 ) -> list[Embedded]:
     found: list[Embedded] = []
     if not options["no_scheduler"]:

@@ -11,7 +11,7 @@ from tidewheel.errors import BadSetting
 from tidewheel.ports.runs import BringsEvents
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.clock import SystemClock
+from tidewheel.services.wakeup import SystemClock
 from tidewheel.views.events import follow_store
 
 

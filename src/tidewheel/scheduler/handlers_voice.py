@@ -10,11 +10,15 @@ from pathlib import Path
 
 from tidewheel.core.operator.views import RunView
 from tidewheel.ports.store import Store
-from tidewheel.runners.handler_environment import Unheard, handler_environment, handler_folder
 from tidewheel.runners.messages import MessageServer
-from tidewheel.runners.own_programs import write_programs
-from tidewheel.services.home_folders import run_directory
+from tidewheel.runners.process.event_handlers import (
+    Unheard,
+    handler_environment,
+    handler_folder,
+)
+from tidewheel.runners.worker_home import write_programs
 from tidewheel.services.job_api import JobApi, handler_caller
+from tidewheel.services.paths import run_directory
 from tidewheel.services.run_service import RunService
 
 

@@ -19,12 +19,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from tidewheel.api.tasks import Task
 from tidewheel.core.queue.access import Grant, TokenKind, TokenView
-from tidewheel.core.queue.attempt_tokens import PREFIX, AttemptToken, read_attempt_token
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.status import LEASED
-from tidewheel.core.queue.token_texts import secret_digest, split_token
-from tidewheel.core.queue.views import TaskView
+from tidewheel.core.queue.tokens import (
+    PREFIX,
+    AttemptToken,
+    read_attempt_token,
+    secret_digest,
+    split_token,
+)
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import AttemptOver, NotAuthenticated, TooManyFailures
@@ -205,7 +210,7 @@ NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())
 class JobIdentity:
     """An attempt that has its lease."""
 
-    task: TaskView
+    task: Task
     holder: Holder
     token: TokenView  # of its worker; what it allows is not the job's
 
@@ -244,7 +249,7 @@ async def job_behind(text: str, store: Store) -> JobIdentity:
     return JobIdentity(task=task, holder=holder, token=token)
 
 
-async def _holder(said: AttemptToken, task: TaskView, store: Store) -> Holder:
+async def _holder(said: AttemptToken, task: Task, store: Store) -> Holder:
     if task.status not in LEASED or task.attempt != said.attempt or task.owner is None:
         raise AttemptOver()
     if await store.worker_token(task.owner) != said.parent:  # another's by now

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import ServerSettings
 from tidewheel.core.queue.access import (
     EVERYTHING,
@@ -16,10 +17,9 @@ from tidewheel.core.queue.access import (
     covers_pattern,
     covers_queue,
     covers_workflow,
+    is_pattern,
 )
-from tidewheel.core.queue.serving import is_pattern
 from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.core.queue.views import TaskView, WorkerView
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import NotAllowed
@@ -75,7 +75,7 @@ class Call:
     fingerprint: str = ""  # of the whole request
     token: TokenView | None = None
     job: JobIdentity | None = None  # if a job calls with a token of its own
-    task: TaskView | None = None
+    task: Task | None = None
     run: RunView | None = None
     targets: list[str] = field(default_factory=list)  # for the audit
     only_tried: bool = False  # nothing was done: not for the audit
@@ -102,7 +102,7 @@ class Call:
         assert isinstance(self.body, kind), self.body
         return self.body
 
-    async def found_task(self) -> TaskView:
+    async def found_task(self) -> Task:
         """The task that the path names."""
         if self.task is None:
             self.task = await self.asking.get(TaskId(self.path["id"]))

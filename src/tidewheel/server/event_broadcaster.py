@@ -36,7 +36,7 @@ from tidewheel.core.operator.stream import (
     EventCursor,
     EventFilter,
     EventPage,
-    Place,
+    EventPlace,
     RunEvent,
     TaskEvent,
 )
@@ -53,8 +53,7 @@ from tidewheel.ports.store import Store
 from tidewheel.server.auth import Authenticator
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.protocol import ABORT
-from tidewheel.services.alarm import Alarm
-from tidewheel.services.clock import SystemClock
+from tidewheel.services.wakeup import SystemClock, Wakeup
 from tidewheel.views.events import EventDocuments
 
 LOOK_SECONDS = 0.2  # not every change of the store wakes those who listen
@@ -86,7 +85,7 @@ class EventBroadcaster:
         self._followers: dict[Subscriber, None] = {}
         self._reading: asyncio.Task[None] | None = None
         self._cursor: EventCursor | None = None  # while it reads
-        self._alarm = Alarm(SystemClock())
+        self._alarm = Wakeup(SystemClock())
         self._turns = asyncio.Semaphore(READING_MAX)
         self._tokens_at = self._life_at = 0.0
 
@@ -324,7 +323,7 @@ class Subscriber:
         """Whether it asked for this, and may see it."""
         return self.which.wants(event) and (self._sees_all or may_see(self.token.grant, event))
 
-    def is_behind(self, place: Place) -> bool:
+    def is_behind(self, place: EventPlace) -> bool:
         return self.cursor.place < place
 
     @property

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidewheel.api.tasks import Figure, QueueView, WorkerView
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.views import Figure, QueueView, WorkerView
 from tidewheel.server.load_shedding import Urgency
 
 if TYPE_CHECKING:
-    from tidewheel.scheduler.outcome import Work
-    from tidewheel.scheduler.stage import Stage
+    from tidewheel.scheduler.pending_batch import PendingBatch
+    from tidewheel.scheduler.run_engine import RunEngine
     from tidewheel.server.load_shedding import Admission
 
 # Seconds, and events of a batch; what is below the first is in all of them.
@@ -86,7 +86,7 @@ class Metrics:
         self.requests[verb, status] += 1
         self.seconds[verb].add(seconds)
 
-    def batch(self, stage: Stage, work: Work) -> None:
+    def batch(self, stage: RunEngine, work: PendingBatch) -> None:
         """A scheduler wrote a batch."""
         del stage
         self.batch_seconds.add(work.seconds)

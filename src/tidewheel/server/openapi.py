@@ -13,8 +13,7 @@ import msgspec
 from tidewheel import __version__
 from tidewheel.server.problems import STATUSES
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.forms import field_names
-from tidewheel.server.wire.problem import Problem
+from tidewheel.server.wire.validation import Problem, field_names
 
 Document = dict[str, Any]
 

@@ -24,7 +24,7 @@ from tidewheel.errors import (
     WrongStatus,
 )
 from tidewheel.server import errors
-from tidewheel.server.wire.problem import FindingOut, Problem
+from tidewheel.server.wire.validation import FindingOut, Problem
 
 MEDIA_TYPE = "application/problem+json"
 NOT_FOUND = 404

@@ -13,8 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from tidewheel.api.tasks import QueueView, WorkerView
 from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.core.queue.views import QueueView, WorkerView
 from tidewheel.quantities import show_duration
 from tidewheel.server.metrics import StoreFigures
 from tidewheel.server.middleware import SECURITY_HEADERS

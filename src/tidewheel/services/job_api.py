@@ -13,13 +13,13 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from tidewheel.core.operator.commands import Command, read_command
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Document, RunDoor
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.paths import run_directory
 
 ANSWER_SECONDS_MAX = 60.0
 HANDLER = "handler"
@@ -103,7 +103,7 @@ class JobApi:
         if ITEM not in definition.text:  # nearly always: to read all of it takes its time
             return run.options.job_commands
         # Here, since it brings along all that reads definitions: most jobs call nothing.
-        from tidewheel.services.definitions.kept import restore  # noqa: PLC0415
+        from tidewheel.services.definitions.snapshot import restore  # noqa: PLC0415
 
         folder = run_directory(self._home, run.name)
         said = restore(definition, run.options, folder).settings.scheduler.job_commands

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.node import RunMode
-from tidewheel.core.operator.commands import REOPENING, REOPENING_VERBS, Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.meant_run import only_run
 from tidewheel.core.operator.requests import NewCommand
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.verbs import REOPENING, REOPENING_VERBS, Command, command_text
+from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Aborted, Declined, NoAnswer, NotRunning
 from tidewheel.ports.runs import (
@@ -124,8 +123,8 @@ class RunService:
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
         from tidewheel.platforms import read_platforms
-        from tidewheel.scheduler.job_place import check_places
-        from tidewheel.services.definitions.kept import check_definition
+        from tidewheel.scheduler.placement import check_places
+        from tidewheel.services.definitions.snapshot import check_definition
 
         def check_jobs(graph: Graph, findings: Findings) -> None:
             if new.options.mode == RunMode.LIVE:
@@ -137,7 +136,7 @@ class RunService:
         return await self._store.create_run(replace(new, given=given))
 
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
-        from tidewheel.scheduler.taking import check_given
+        from tidewheel.scheduler.open_run import check_given
 
         view = await self._store.find_run(run)
         await check_given(view, given, self._home, self._store)

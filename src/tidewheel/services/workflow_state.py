@@ -17,12 +17,12 @@ from tidewheel.core.cycling.interval import add
 from tidewheel.core.graph.outputs import ENDS, FINISHED, STARTED, SUBMITTED, standard_name
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.sched.records import PutMemory, PutTask, TaskRow
-from tidewheel.core.sched.states import Flows, Key, Stage, VerdictKind
+from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory, PutTask
+from tidewheel.core.sched.task_state import Flows, JobPhase, Key, VerdictKind
 from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import RunStore
-from tidewheel.services.definitions.kept import RestoredDefinition, restore
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
+from tidewheel.services.paths import run_directory
 
 STATE_FUNCTIONS = ("workflow_state", "suite_state")
 ID_ACCEPTED = "write WORKFLOW//POINT/TASK:SELECTOR"
@@ -39,10 +39,10 @@ _NEW = (
 )
 _OLD = ("workflow", "task", "point", "offset", "status", "message", "cylc_run_dir")
 _STAGES = {
-    Stage.WAITING: "waiting",
-    Stage.PREPARING: "preparing",
-    Stage.SUBMITTED: SUBMITTED,
-    Stage.RUNNING: "running",
+    JobPhase.WAITING: "waiting",
+    JobPhase.PREPARING: "preparing",
+    JobPhase.SUBMITTED: SUBMITTED,
+    JobPhase.RUNNING: "running",
 }
 # Statuses that pass too quickly to be asked for: what is meant is the output that stays.
 _LASTING = {"running": STARTED, "submitted": SUBMITTED, "started": STARTED}
@@ -298,11 +298,11 @@ class _Look:
         self._style = definition.graph.cycling.style
 
     def rows(
-        self, tasks: Sequence[TaskRow], memories: Sequence[PutMemory]
+        self, tasks: Sequence[PooledTaskRow], memories: Sequence[PutMemory]
     ) -> Iterator[StateRow]:
         """Of a task that runs in one flow and has run in another there are two."""
         made = {one.key: one for one in memories if self._is_asked(one.key)}
-        pooled: dict[Key, TaskRow] = {}
+        pooled: dict[Key, PooledTaskRow] = {}
         for row in tasks:
             key = (row.point, row.name)
             if self._is_asked(key):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidewheel.api.run_details import CriticalPath, CriticalStep
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.quantities import show_instant
 from tidewheel.views.run import Submissions, known_tasks
 from tidewheel.views.snapshot import RunSnapshot

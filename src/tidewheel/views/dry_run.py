@@ -7,18 +7,18 @@ from pathlib import Path
 
 from tidewheel.api.run_details import DoneAtOnce, DryRun, TriedChange, TriedRun
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.applying import Applied, events_of
-from tidewheel.core.operator.commands import Command, Reload, Stop
+from tidewheel.core.operator.command_events import AppliedCommand, events_of
 from tidewheel.core.operator.definition import is_same_content
+from tidewheel.core.operator.verbs import Command, Reload, Stop
 from tidewheel.core.sched import events
 from tidewheel.core.sched.effects import KillJob, PollJob, Submit
-from tidewheel.core.sched.pool import Pool
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.preview import Tried, look_ahead, tried
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.kept import reread, restore
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.definitions.snapshot import reread, restore
+from tidewheel.services.paths import run_directory
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import words_of
 from tidewheel.views.task_lookup import neighbours
@@ -33,8 +33,10 @@ async def dry_run_document(
     notices: list[str] = []
     match command:
         case Reload():
-            event = events.Reload(await _graph(store, home, snapshot, command), snapshot.now)
-            applied = Applied(events=(event,))
+            event = events.RunReloaded(
+                await _graph(store, home, snapshot, command), snapshot.now
+            )
+            applied = AppliedCommand(events=(event,))
         case Stop(at_time=text) if applied.by_scheduler:
             notices = [f"it would stop at this time: {text}"]
         case _ if applied.by_scheduler:
@@ -66,7 +68,7 @@ async def dry_run_document(
 
 
 def _at_once(
-    snapshot: RunSnapshot, command: Command, applied: Applied, start: Tried
+    snapshot: RunSnapshot, command: Command, applied: AppliedCommand, start: Tried
 ) -> DoneAtOnce:
     pool, keys = snapshot.pool, dict.fromkeys((*applied.tasks, *start.touched))
     killed = [one.task for one in start.effects if isinstance(one, KillJob)]
@@ -86,7 +88,7 @@ def _at_once(
     }
 
 
-def _changes(snapshot: RunSnapshot, after: Pool, keys: Sequence[Key]) -> list[TriedChange]:
+def _changes(snapshot: RunSnapshot, after: TaskPool, keys: Sequence[Key]) -> list[TriedChange]:
     found: list[TriedChange] = []
     for key in keys:
         old, new = words_of(snapshot.pool, key), words_of(after, key)
@@ -105,7 +107,7 @@ def _changes(snapshot: RunSnapshot, after: Pool, keys: Sequence[Key]) -> list[Tr
     return found
 
 
-def _outputs(pool: Pool, key: Key) -> set[str]:
+def _outputs(pool: TaskPool, key: Key) -> set[str]:
     task, memory = pool.tasks.get(key), pool.recall(*key)
     return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
 

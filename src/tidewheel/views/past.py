@@ -22,27 +22,27 @@ from tidewheel.api.run_details import (
     TaskInBatch,
 )
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import ChangesView, CommandView, RunView, SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.dependency_index import DependencyIndex
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
-    Ledger,
+    PooledTaskRow,
+    PoolLedger,
     PutMemory,
     PutRun,
     PutTask,
-    TaskRow,
     rebuild,
 )
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.store.change_rows import read_changes
 from tidewheel.views.checkpoints import (
     RECENT,
@@ -98,7 +98,7 @@ class Pasts:
 
     def __init__(self) -> None:
         self._checkpoints = Checkpoints()
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, DependencyIndex] = {}
 
     async def then(
         self,
@@ -135,11 +135,11 @@ class Pasts:
                 break
         return replay
 
-    def _plan(self, run: int, graph: Graph) -> Plan:
+    def _plan(self, run: int, graph: Graph) -> DependencyIndex:
         """Of its own, as far as a pool of the past may add nodes that are gone since."""
         plan = self._plans.pop(run, None)
         if plan is None or plan.graph is not graph:
-            plan = plan_of(graph)
+            plan = build_index(graph)
         self._plans[run] = plan
         while len(self._plans) > PLANS_MAX:
             del self._plans[next(iter(self._plans))]
@@ -299,7 +299,7 @@ def changed_document(snapshot: RunSnapshot, before: Before) -> list[TaskChange]:
     return found
 
 
-def _words(row: TaskRow | None, memory: PutMemory | None) -> TaskWords:
+def _words(row: PooledTaskRow | None, memory: PutMemory | None) -> TaskWords:
     if row is not None:
         return row_words(row)
     return TaskWords(FUTURE) if memory is None else memory_words(memory)
@@ -312,7 +312,7 @@ def _key(row: PutTask | PutMemory) -> Key:
 
 
 def _last_of_each(snapshot: RunSnapshot, changes: Iterable[Change]) -> list[Change]:
-    ledger = Ledger()
+    ledger = PoolLedger()
     ledger.write([PutRun(snapshot.pool.run), *changes])
     return list(ledger.rows.values())
 

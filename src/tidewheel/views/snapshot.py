@@ -14,18 +14,18 @@ from typing import NamedTuple
 from tidewheel.api.runs import RunReason
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.blocks import NeedState, NeedView
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import RunView, SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.compile_plan import plan_of
+from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.core.sched.explain import DueAt
-from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.pool import Past, Pool, RunStatus
-from tidewheel.core.sched.records import PutMemory, PutRun, rebuild
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.persistence import PutMemory, PutRun, rebuild
+from tidewheel.core.sched.pool import Past, RunStatus, TaskPool
 from tidewheel.core.sched.runahead import limit_from
-from tidewheel.core.sched.states import Key
 from tidewheel.core.sched.step import new_pool
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import NotFound
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.ports.store import Store
@@ -39,7 +39,7 @@ class RunSnapshot(NamedTuple):
     """All that is known of a run at one moment."""
 
     graph: Graph
-    pool: Pool
+    pool: TaskPool
     view: RunView
     stored: StoredRun
     reader: CyclingReader
@@ -56,7 +56,9 @@ class RunSnapshot(NamedTuple):
         return f"{self.pool.plan.text(key[0])}/{key[1]}"
 
 
-async def load_for_looking(store: Store, run: str, home: Path) -> tuple[Graph, Pool, RunView]:
+async def load_for_looking(
+    store: Store, run: str, home: Path
+) -> tuple[Graph, TaskPool, RunView]:
     """The graph and the pool of a run, named as people name it."""
     snapshot = await gather(store, await store.find_run(run), home)
     return snapshot.graph, snapshot.pool, snapshot.view
@@ -99,7 +101,7 @@ def due_times(snapshot: RunSnapshot) -> DueAt:
     return due_at
 
 
-def recall_all(pool: Pool, rows: Iterable[PutMemory]) -> None:
+def recall_all(pool: TaskPool, rows: Iterable[PutMemory]) -> None:
     """What the pool has forgotten is remembered again, for people to see."""
     for row in rows:
         point, name = row.key
@@ -109,13 +111,17 @@ def recall_all(pool: Pool, rows: Iterable[PutMemory]) -> None:
 
 
 def pool_of(
-    graph: Graph, stored: StoredRun, past: Past, view: RunView, plan: Plan | None = None
-) -> Pool:
+    graph: Graph,
+    stored: StoredRun,
+    past: Past,
+    view: RunView,
+    plan: DependencyIndex | None = None,
+) -> TaskPool:
     """The pool that these rows describe; an empty one for a run that has not begun."""
     if not any(isinstance(row, PutRun) for row in stored.changes):
         across = view.options.prune_across_points
         return new_pool(graph, past=past, prune_across_points=across)
-    pool = rebuild(plan or plan_of(graph), stored.changes, past)
+    pool = rebuild(plan or build_index(graph), stored.changes, past)
     if pool.base is not None:
         pool.limit = limit_from(pool, pool.base)  # derived, so not among the rows
     return pool

@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import ENDS
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.records import PutMemory, TaskRow
-from tidewheel.core.sched.spawning import RETRY, standing_of
-from tidewheel.core.sched.states import (
+from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.spawn import RETRY, standing_of
+from tidewheel.core.sched.task_state import (
+    AtomValue,
     Flows,
+    JobPhase,
     Key,
-    Memory,
-    Stage,
-    Standing,
-    Task,
-    Value,
+    PooledTask,
+    PoolState,
+    TaskHistory,
     Verdict,
     VerdictKind,
 )
@@ -51,9 +51,9 @@ ACTIVE = frozenset(("running", "submitted", "preparing"))
 DONE = frozenset((*ENDS, ALONE, LOST, NOT_TAKEN, REMOVED))
 
 _STAGES = {
-    Stage.PREPARING: "preparing",
-    Stage.SUBMITTED: "submitted",
-    Stage.RUNNING: "running",
+    JobPhase.PREPARING: "preparing",
+    JobPhase.SUBMITTED: "submitted",
+    JobPhase.RUNNING: "running",
 }
 
 
@@ -70,7 +70,7 @@ class TaskWords(NamedTuple):
         return f"{self.state} ({', '.join(self.remarks)})" if self.remarks else self.state
 
 
-def words_of(pool: Pool, key: Key) -> TaskWords:
+def words_of(pool: TaskPool, key: Key) -> TaskWords:
     """Where this task is."""
     task = pool.tasks.get(key)
     if task is not None:
@@ -82,7 +82,7 @@ def words_of(pool: Pool, key: Key) -> TaskWords:
     return TaskWords(_remembered_state(memory), (), memory.spawned)
 
 
-def row_words(row: TaskRow) -> TaskWords:
+def row_words(row: PooledTaskRow) -> TaskWords:
     """Where a pooled task is, from its row alone."""
     return TaskWords(pooled_state(row), remarks_of(row), row.flows, pooled=True)
 
@@ -92,20 +92,20 @@ def memory_words(row: PutMemory) -> TaskWords:
     return TaskWords(_remembered_state(row.memory()), (), row.spawned)
 
 
-def pooled_state(task: Task | TaskRow) -> str:
+def pooled_state(task: PooledTask | PooledTaskRow) -> str:
     standing = standing_of(task)
-    if standing is Standing.ACTIVE:
+    if standing is PoolState.ACTIVE:
         return _STAGES[task.stage]
-    if standing is Standing.INCOMPLETE:
+    if standing is PoolState.INCOMPLETE:
         return task.ended
-    return READY if standing is Standing.READY else WAITING
+    return READY if standing is PoolState.READY else WAITING
 
 
-def remarks_of(task: Task | TaskRow) -> tuple[str, ...]:
+def remarks_of(task: PooledTask | PooledTaskRow) -> tuple[str, ...]:
     """What else is to be said of a pooled task."""
-    waiting = task.stage is Stage.WAITING
+    waiting = task.stage is JobPhase.WAITING
     found = {
-        "incomplete": task.stage is Stage.INCOMPLETE,
+        "incomplete": task.stage is JobPhase.INCOMPLETE,
         "blocked": task.blocked,
         "held": task.held,
         "retrying": waiting and RETRY in task.waits,
@@ -116,7 +116,7 @@ def remarks_of(task: Task | TaskRow) -> tuple[str, ...]:
     return tuple(word for word, is_so in found.items() if is_so)
 
 
-def _remembered_state(memory: Memory) -> str:
+def _remembered_state(memory: TaskHistory) -> str:
     if memory.verdicts:
         return verdict_word(memory.verdicts[max(memory.verdicts)])
     ends = [end for end in ENDS if end in memory.made]
@@ -130,6 +130,6 @@ def verdict_word(verdict: Verdict) -> str:
         case VerdictKind.FINISHED:
             return verdict.ended or "succeeded"
         case VerdictKind.PRUNED:
-            return LOST if verdict.death is Value.LOST else NOT_TAKEN
+            return LOST if verdict.death is AtomValue.LOST else NOT_TAKEN
         case _:
             return REMOVED

@@ -14,10 +14,10 @@ from tidewheel.api.run_details import (
     TreePoint,
 )
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import TaskId
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.quantities import show_instant
 from tidewheel.views.run import Submissions
 from tidewheel.views.run_facts import undone_facts

@@ -12,7 +12,7 @@ from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.stall import STALL
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import NotFound
 from tidewheel.formats.sip.names import OBJECT_PREFIX
 from tidewheel.ports.store import Store
@@ -98,7 +98,7 @@ def stall_document(snapshot: RunSnapshot) -> RunStall | None:
 async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[str]:
     """What keeps the job of a task that was submitted from beginning."""
     task = snapshot.pool.tasks.get(key)
-    if task is None or task.stage not in (Stage.PREPARING, Stage.SUBMITTED):
+    if task is None or task.stage not in (JobPhase.PREPARING, JobPhase.SUBMITTED):
         return []
     if snapshot.view.status in WITHDRAWN_STATUSES:  # nobody can claim it, which is told apart
         return []
@@ -112,7 +112,7 @@ async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[s
 async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
     """What an engine has to say about a job that it has and does not begin."""
     task = snapshot.pool.tasks.get(key)
-    if task is None or task.stage not in (Stage.SUBMITTED, Stage.RUNNING):
+    if task is None or task.stage not in (JobPhase.SUBMITTED, JobPhase.RUNNING):
         return []
     task_id = TaskId(f"{snapshot.view.name}/{snapshot.id_of(key)}/{task.submit}")
     try:
@@ -129,7 +129,7 @@ async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> lis
 async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
     """What the last job of a task that ended otherwise than asked for says about its end."""
     task = snapshot.pool.tasks.get(key)
-    if task is None or task.stage is not Stage.INCOMPLETE:
+    if task is None or task.stage is not JobPhase.INCOMPLETE:
         return []
     name, ran = snapshot.view.name, snapshot.id_of(key)
     try:

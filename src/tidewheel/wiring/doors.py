@@ -33,18 +33,18 @@ def block_door(store: TaskStore, home: Path) -> BlockDoor:
     """Blocks and objects of a store, or of the server that it stands for."""
     if isinstance(store, BringsBlockDoor):
         return store.block_door()
-    from tidewheel.services.blocks.door import StoreBlockDoor
+    from tidewheel.services.blocks.service import BlockService
 
     # Whoever can open the store runs what is in it, with rights of their own.
     near = cast("Store", store)
-    return StoreBlockDoor(near, run_door(store, home), home, code_trusted=True)
+    return BlockService(near, run_door(store, home), home, code_trusted=True)
 
 
 def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
     """The registry of a store, or of the server that it stands for."""
     if isinstance(store, BringsRegistryDoor):
         return store.registry_door()
-    from tidewheel.services.registry.door import StoreRegistryDoor
+    from tidewheel.services.registry.service import RegistryService
 
     # Whoever can open the store runs what is in it, with rights of their own.
-    return StoreRegistryDoor(cast("Store", store), run_door(store, home), code_trusted=True)
+    return RegistryService(cast("Store", store), run_door(store, home), code_trusted=True)

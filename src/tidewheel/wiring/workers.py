@@ -16,25 +16,24 @@ from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.runners import Runner
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.wiring.doors import run_door
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
-from tidewheel.wiring.services import surroundings
+from tidewheel.wiring.services import run_door, surroundings
 from tidewheel.wiring.stores import is_remote, opened_store, store_settings, this_failpoint
 
 if TYPE_CHECKING:
     from tidewheel.config import WorkerSettings
     from tidewheel.core.operator.definition import StoredDefinition
-    from tidewheel.runners.handlers import Handlers
     from tidewheel.runners.messages import MessageServer
-    from tidewheel.runners.others import OtherRunner
+    from tidewheel.runners.python.handlers import Handlers
+    from tidewheel.runners.registry import OtherRunner
     from tidewheel.runners.runner_parts import RunnerParts
     from tidewheel.services.job_api import SpeakingFor
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
-    from tidewheel.worker.room import Machine
-    from tidewheel.worker.shift import ServerWays
+    from tidewheel.worker.attempt_table import Supply
+    from tidewheel.worker.capacity import Machine
+    from tidewheel.worker.runtime import ServerWays
     from tidewheel.worker.worker import Worker
-    from tidewheel.worker.workplace import Supply
 
 AroundRunner = Callable[[Runner], Runner]
 
@@ -79,9 +78,9 @@ async def built_worker(
     ``where`` is the address of ``store``: heartbeats have a connection of their own.
     """
     from tidewheel.runners.job_environment import RunAids
-    from tidewheel.runners.own_programs import write_programs
     from tidewheel.runners.runner_parts import RunnerParts
-    from tidewheel.worker.shift import Host
+    from tidewheel.runners.worker_home import write_programs
+    from tidewheel.worker.runtime import Host
     from tidewheel.worker.worker import Worker
 
     handlers, around = fittings.handlers, fittings.around
@@ -121,7 +120,7 @@ def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
     Only workers of one home know each other: what another keeps elsewhere, its jobs and their
     files, cannot be found from here, and would be taken for something that never started.
     """
-    from tidewheel.runners.home_identity import home_id
+    from tidewheel.runners.worker_home import home_id
 
     place = f"@{home_id(home)}"
     own = this_process()
@@ -155,8 +154,8 @@ async def _messages(
 
 
 def _shell(stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts) -> Runner:
+    from tidewheel.runners.process.usage import UsageSampler
     from tidewheel.runners.shell import ShellRunner
-    from tidewheel.runners.usage import UsageSampler
 
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(parts, sampler=sampler, tie_jobs=settings.tie_jobs)
@@ -168,7 +167,7 @@ def _shell(stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts) 
 def _others(
     stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts
 ) -> list[OtherRunner]:
-    from tidewheel.runners.others import open_runner, stop_runners
+    from tidewheel.runners.registry import open_runner, stop_runners
 
     others = [open_runner(name, parts) for name in settings.runners]
     stack.push_async_callback(stop_runners, others)
@@ -192,8 +191,8 @@ def _python(
 
 def _supply(store: TaskStore, home: Path) -> Supply:
     """Files of runs, for jobs of runs whose folder is not here."""
-    from tidewheel.core.operator.job_names import read_job_name
-    from tidewheel.services.run_supplies import Supplies
+    from tidewheel.core.operator.names import read_job_name
+    from tidewheel.services.definition_sync import Supplies
 
     async def fetch(task: Claimed) -> StoredDefinition:
         return await run_door(store, home).definition(read_job_name(task.id).run)
@@ -213,12 +212,12 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
     """None if the store itself is within reach."""
     if not is_remote(where):
         return None
-    from tidewheel.runners.home_identity import known_home_id
-    from tidewheel.runners.log_parts import read_part
+    from tidewheel.runners.job_logs import read_part
+    from tidewheel.runners.worker_home import known_home_id
     from tidewheel.store.remote import RemoteStore
-    from tidewheel.store.remote.worker_ways import JobVoices, LogSender, channel
-    from tidewheel.worker.log_streaming import LogWay, Receipt
-    from tidewheel.worker.shift import ServerWays
+    from tidewheel.store.remote.worker_channel import JobVoices, LogSender, channel
+    from tidewheel.worker.log_upload import LogWay, Receipt
+    from tidewheel.worker.runtime import ServerWays
 
     assert isinstance(store, RemoteStore), store
     voices = JobVoices(store_settings(where))

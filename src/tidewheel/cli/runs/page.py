@@ -13,23 +13,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tidewheel.cli.printing import json_line, note, plural, safe, say
-from tidewheel.cli.runs.reaching import reached
-from tidewheel.cli.runs.words import documents, texts
+from tidewheel.cli.output import json_line, note, plural, safe, say
+from tidewheel.cli.pages.format import documents, texts
+from tidewheel.cli.pages.run_progress import reached
 from tidewheel.cli.session import stop_writing
-from tidewheel.client.run_here import RunEnd
+from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.spawning import CLOCK, RETRY
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.stall import STALL
-from tidewheel.core.sched.states import Key, Standing
-from tidewheel.core.sched.states import Stage as TaskStage
+from tidewheel.core.sched.task_state import JobPhase as TaskStage
+from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
-from tidewheel.scheduler.driving import timer_key
-from tidewheel.scheduler.happenings import MISTAKEN
-from tidewheel.scheduler.outcome import News, Work
-from tidewheel.scheduler.stage import Stage
+from tidewheel.scheduler.job_events import MISTAKEN
+from tidewheel.scheduler.pending_batch import News, PendingBatch
+from tidewheel.scheduler.run_engine import RunEngine, timer_key
 from tidewheel.services.service import ServiceReport
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> Ru
     if as_json:
         return JsonPage(run, is_new=is_new)
     if stream.isatty():
-        from tidewheel.cli.runs.live import LivePage
+        from tidewheel.cli.pages.run_progress import LivePage
 
         return LivePage(run, is_new=is_new)
     return RunPage(run, is_new=is_new)
@@ -101,7 +100,7 @@ class RunPage:
         self._stops = 0
         self._has_obeyed = False
         self._waited_for = ""  # what was said last of a run that waits for a time
-        self._pool: Pool | None = None  # as of the last batch
+        self._pool: TaskPool | None = None  # as of the last batch
         self.option = ""  # with which commands about the run reach it
 
     def __enter__(self) -> RunPage:
@@ -124,7 +123,7 @@ class RunPage:
             verb = "starts" if self._is_new else "is carried on"
             self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
 
-    def on_batch(self, stage: Stage, work: Work) -> None:
+    def on_batch(self, stage: RunEngine, work: PendingBatch) -> None:
         """A batch is in the store."""
         text = stage.drive.text
         if work.news or work.answers or stage.drive.status != RunStatus.COMPLETED:
@@ -144,7 +143,7 @@ class RunPage:
         self._heed_status(stage)
         self._heed_waiting(stage)
 
-    def on_news(self, stage: Stage, one: News) -> None:
+    def on_news(self, stage: RunEngine, one: News) -> None:
         if one.event in TOLD:
             name = stage.drive.text(one.key)
             words = one.text.removeprefix(name).strip() if one.text else ""
@@ -156,7 +155,7 @@ class RunPage:
         told = reason is None or reason in one.text
         return "" if told else f": {' '.join(str(reason).split())}"
 
-    def _heed_status(self, stage: Stage) -> None:
+    def _heed_status(self, stage: RunEngine) -> None:
         status = str(stage.drive.gave_up or stage.drive.pool.run.status)
         if status == self._status:
             return
@@ -170,14 +169,14 @@ class RunPage:
         elif status == "paused":
             self._line(f"paused; go on with: tidewheel resume {self._run.name}")
 
-    def _heed_waiting(self, stage: Stage) -> None:
+    def _heed_waiting(self, stage: RunEngine) -> None:
         """While nothing happens, say what for and until when."""
         waited_for = waited_for_text(stage) if self._status == "running" else ""
         if waited_for and waited_for != self._waited_for:
             self._line(waited_for)
         self._waited_for = waited_for
 
-    def on_stall(self, stage: Stage, status: str) -> None:
+    def on_stall(self, stage: RunEngine, status: str) -> None:
         self.tell_stall(status, stall_text(stage) if status == "stalled" else "")
 
     def tell_stall(self, status: str, waits: str) -> None:
@@ -294,7 +293,7 @@ def print_line(text: str) -> None:
 class JsonPage(RunPage):
     """One JSON object per line."""
 
-    def on_news(self, stage: Stage, one: News) -> None:
+    def on_news(self, stage: RunEngine, one: News) -> None:
         document = {
             "event": one.event,
             "task": stage.drive.text(one.key),
@@ -354,7 +353,7 @@ async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
     return RunEnd(facts["status"], facts["reason"])
 
 
-def causes(stage: Stage) -> list[str]:
+def causes(stage: RunEngine) -> list[str]:
     """Why a run does not go on by itself, and the command that would change it."""
     # Most runs go on by themselves.
     from tidewheel.core.sched.explain import why
@@ -376,7 +375,7 @@ def causes(stage: Stage) -> list[str]:
     return lines
 
 
-def stall_text(stage: Stage) -> str:
+def stall_text(stage: RunEngine) -> str:
     """How long a stalled run waits for somebody; nothing if it does not."""
     seconds = stage.timers.stall_seconds
     at = stage.drive.agenda.at(timer_key(None, STALL))
@@ -389,16 +388,16 @@ def stall_words(waits: str, until: float | None) -> str:
     return f"{waits} for you, then stops{at}"
 
 
-def waited_for_text(stage: Stage) -> str:
+def waited_for_text(stage: RunEngine) -> str:
     """Of a run in which nothing is active: what comes next by itself, and when."""
     pool, now = stage.drive.pool, time.time_ns() / 1e9
-    if any(pool.standings[one] for one in (Standing.ACTIVE, Standing.READY)):
+    if any(pool.standings[one] for one in (PoolState.ACTIVE, PoolState.READY)):
         return ""
     never = Instant(math.inf)
     waits = [
         (never if (due := stage.due_at(task.key, wait)) is None else due, task.key, wait)
         for task in pool.tasks.values()
-        if task.standing is Standing.PENDING
+        if task.standing is PoolState.PENDING
         for wait in task.waits
     ]
     if not waits:

@@ -20,9 +20,9 @@ from tidewheel.errors import LeaseLost, Refused
 from tidewheel.server.call import Call
 from tidewheel.server.errors import NotAllowed
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.forms import In, Out
-from tidewheel.server.wire.reports import LostAttempt
 from tidewheel.server.wire.tasks import ClaimedOut, claimed_out
+from tidewheel.server.wire.validation import In, Out
+from tidewheel.server.wire.workers import LostAttempt
 
 
 class OrphansQuery(In):

@@ -36,8 +36,8 @@ from tidewheel.server.wire.blocks import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.formats.sip.sbi_reading import SbiRequest
-    from tidewheel.services.blocks.door import StoreBlockDoor
+    from tidewheel.formats.sip.scheduling_block import SbiRequest
+    from tidewheel.services.blocks.service import BlockService
 
 MEDIA_TYPES = ("application/json", "application/yaml")
 CREATED = 201
@@ -49,15 +49,15 @@ BLOCK = f"{BLOCKS}/{{block}}"
 OBJECTS = f"{API}/objects"
 
 
-def block_door(call: Call) -> StoreBlockDoor:
+def block_door(call: Call) -> BlockService:
     """For this caller; no code of a definition runs here."""
-    from tidewheel.services.blocks.door import Rights, StoreBlockDoor
+    from tidewheel.services.blocks.service import BlockService, Rights
 
     def permit(request: SbiRequest) -> None:
         call.require_workflows(one.workflow for one in request.blocks)
         call.require_queues(f"{RUN_QUEUE}{one.id}" for one in request.blocks)
 
-    return StoreBlockDoor(
+    return BlockService(
         call.store,
         run_door(call),
         call.settings.state_directory,

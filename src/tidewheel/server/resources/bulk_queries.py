@@ -6,15 +6,15 @@ from typing import Annotated
 
 import msgspec
 
+from tidewheel.api.tasks import Violation
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.statistics import ATTEMPTS_MAX, EndedAttempt
 from tidewheel.core.queue.task import TaskId
-from tidewheel.core.queue.views import Violation
 from tidewheel.server.call import Call
 from tidewheel.server.load_shedding import Urgency
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
-from tidewheel.server.wire.forms import In, Out
 from tidewheel.server.wire.tasks import TaskOut, task_out
+from tidewheel.server.wire.validation import In, Out
 from tidewheel.vocabulary import time_text
 
 

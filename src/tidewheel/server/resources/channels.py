@@ -12,9 +12,8 @@ from collections.abc import AsyncIterator
 import msgspec
 from starlette.responses import StreamingResponse
 
-from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.access import Scope, Served
 from tidewheel.core.queue.requests import Wake
-from tidewheel.core.queue.serving import Served
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.server.call import Call

@@ -12,7 +12,7 @@ from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, Overloaded
 from tidewheel.server.event_broadcaster import EventStream
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.forms import In
+from tidewheel.server.wire.validation import In
 from tidewheel.views.events import queue_snapshot, run_snapshot
 
 

@@ -14,7 +14,7 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.load_shedding import Urgency
 from tidewheel.server.metrics import StoreFigures
 from tidewheel.server.routes import Needs, Open, Route, no_queue
-from tidewheel.server.wire.forms import Out
+from tidewheel.server.wire.validation import Out
 
 READY_SECONDS_MAX = 2.0
 RUNS_MAX = 1_000

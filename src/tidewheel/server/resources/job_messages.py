@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from tidewheel.core.queue.access import KeptAnswer, Scope
-from tidewheel.core.queue.attempt_tokens import attempt_token
-from tidewheel.core.queue.job_words import JobWords
+from tidewheel.core.queue.access import JobWords, KeptAnswer, Scope
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
+from tidewheel.core.queue.tokens import attempt_token
 from tidewheel.errors import LeaseLost
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.job_rules import any_job, own_task
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.forms import In, Out
-from tidewheel.server.wire.reports import Fraction, HolderIn
+from tidewheel.server.wire.validation import In, Out
+from tidewheel.server.wire.workers import Fraction, HolderIn
 
 
 class AttemptTokenOut(Out):

@@ -8,27 +8,27 @@ from typing import Annotated
 
 import msgspec
 
+from tidewheel.api.tasks import Task
 from tidewheel.client.log_places import attempt_folder
-from tidewheel.core.operator.job_names import LATEST, read_job_name
+from tidewheel.core.operator.names import LATEST, read_job_name
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import WorkerId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import LeaseLost, NotFound, Unavailable
-from tidewheel.runners.home_identity import home_id
 from tidewheel.runners.job_directory import make_private_directory
-from tidewheel.runners.log_copies import (
+from tidewheel.runners.job_logs import (
     CHUNK_BYTES_MAX,
+    FILES,
     CopyEnd,
-    Place,
+    CopyPlace,
     add_to_copy,
     point_to_latest,
 )
-from tidewheel.runners.log_parts import FILES
+from tidewheel.runners.worker_home import home_id
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.forms import In, Out
-from tidewheel.server.wire.reports import Attempt
+from tidewheel.server.wire.validation import In, Out
+from tidewheel.server.wire.workers import Attempt
 
 LATE_SECONDS_MAX = 86_400.0  # after its end: this server may have been away for long
 RAW = ("application/octet-stream", "text/plain")
@@ -79,11 +79,11 @@ async def take_in(call: Call) -> object:
 
 
 def _write(
-    task: TaskView, home: Path, folder: Path, name: str, offset: int, content: bytes
+    task: Task, home: Path, folder: Path, name: str, offset: int, content: bytes
 ) -> CopyEnd:
     kind, *folders = folder.relative_to(home).parts
     make_private_directory(home / kind)
-    end = add_to_copy(Place(home / kind, folders, name), offset, content)
+    end = add_to_copy(CopyPlace(home / kind, folders, name), offset, content)
     if kind == RUNS and offset == 0:
         submit = f"{read_job_name(task.id).submit:02d}"
         until = len(folders) - folders[::-1].index(submit)
@@ -91,7 +91,7 @@ def _write(
     return end
 
 
-async def _require_attempt(call: Call, task: TaskView, query: ChunkQuery) -> None:
+async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
     """Its owner's, while it has its lease and for a while after; nobody else's, ever (D4)."""
     asked = (WorkerId(query.worker), query.attempt)
     if task.status in LEASED and (task.owner, task.attempt) == asked:

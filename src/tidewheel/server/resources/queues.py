@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tidewheel.client.asynchronous import AsyncClient
+from tidewheel.client.async_client import AsyncClient
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
@@ -20,15 +20,16 @@ from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Call
 from tidewheel.server.long_poll import NewsListener
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
-from tidewheel.server.wire.queues import (
+from tidewheel.server.wire.tasks import claimed_out
+from tidewheel.server.wire.workers import (
+    ClaimIn,
+    ClaimsOut,
     QueueIn,
     QueueOut,
     QueuesOut,
     ReadyQueuesOut,
     queue_out,
 )
-from tidewheel.server.wire.reports import ClaimIn, ClaimsOut
-from tidewheel.server.wire.tasks import claimed_out
 
 POLL_SECONDS = 5.0  # a wake-up may be lost; this bounds the wait
 DUE_SECONDS_MIN = 0.001  # to ask sooner would be in vain

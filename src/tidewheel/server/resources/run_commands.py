@@ -11,7 +11,8 @@ import msgspec
 
 from tidewheel.api.run_details import DryRun
 from tidewheel.api.views import VIEWS
-from tidewheel.core.operator.commands import (
+from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.verbs import (
     REOPENING,
     VERBS,
     Command,
@@ -19,7 +20,6 @@ from tidewheel.core.operator.commands import (
     command_text,
     read_command,
 )
-from tidewheel.core.operator.job_names import read_job_name
 from tidewheel.core.queue.access import Scope
 from tidewheel.errors import NoAnswer, Refused
 from tidewheel.server.call import Answer, Call
@@ -30,7 +30,7 @@ from tidewheel.server.long_poll import unless_stopping
 from tidewheel.server.resources.runs import READS, RUN, run_door
 from tidewheel.server.routes import Needs, Route, no_queue, workflow_of_run
 from tidewheel.server.run_services import Result
-from tidewheel.server.wire.forms import In, Out, check_body, read
+from tidewheel.server.wire.validation import In, Out, check_body, read
 
 WAIT_SECONDS_DEFAULT = 25.0  # for a scheduler to obey
 WAIT_SECONDS_MAX = 60.0

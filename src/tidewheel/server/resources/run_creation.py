@@ -36,7 +36,6 @@ from tidewheel.server.resources.run_commands import OPERATES
 from tidewheel.server.resources.runs import RUN, run_door
 from tidewheel.server.resources.workflows import registry_door
 from tidewheel.server.routes import API, Needs, Route, workflow_of_run
-from tidewheel.server.wire.forms import read
 from tidewheel.server.wire.runs import (
     TEXT_BYTES_MAX,
     CarryOnIn,
@@ -46,6 +45,7 @@ from tidewheel.server.wire.runs import (
     SavedOut,
     run_options,
 )
+from tidewheel.server.wire.validation import read
 
 CREATED = 201
 SECONDS_MAX = 60.0  # a long definition takes its time to be read
@@ -143,21 +143,21 @@ async def begin(call: Call) -> object:
 
 
 async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
-    from tidewheel.services.definitions import received
+    from tidewheel.services.definitions import upload
 
     if asked.sent is None and asked.form.flow is None:
         return await registry_door(call).begin(_registered(call, asked.form, options))
     if asked.sent is None:
         assert asked.form.flow is not None
         definition = await asyncio.to_thread(
-            received.definition_of_text,
+            upload.definition_of_text,
             asked.form.flow,
             asked.workflow,
             asked.form.variables,
             options,
         )
     else:
-        definition = received.sealed_definition(asked.sent)
+        definition = upload.sealed_definition(asked.sent)
     new = NewRun(
         workflow=asked.workflow,
         definition=definition.digest,
@@ -204,13 +204,13 @@ async def carry_on(call: Call) -> object:
 
 async def save_definition(call: Call) -> object:
     """For `reload`, which names it by its digest."""
-    from tidewheel.services.definitions import received
+    from tidewheel.services.definitions import upload
 
     run = await call.found_run()
     sent = _sent(call.body_as(DefinitionIn))
     if sent.workflow != run.workflow:
         raise BadRequest([f"{run.name} is a run of {run.workflow}, not of {sent.workflow}"])
-    definition = received.sealed_definition(sent)
+    definition = upload.sealed_definition(sent)
     await run_door(call).save_definition(run.name, definition)
     return Answer(body=SavedOut(digest=definition.digest), status=CREATED)
 

@@ -22,9 +22,9 @@ from tidewheel.server.job_rules import own_run
 from tidewheel.server.long_poll import unless_stopping
 from tidewheel.server.resources.logs import PartQuery
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workflow_of_run
-from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.runs import DefinitionOut, definition_out
-from tidewheel.services.home_folders import runs_directory
+from tidewheel.server.wire.validation import In
+from tidewheel.services.paths import runs_directory
 
 Document = dict[str, Any]
 

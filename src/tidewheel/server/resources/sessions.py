@@ -21,7 +21,7 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.routes import API, Needs, Open, Route, no_queue
 from tidewheel.server.static_page import PLAIN_HEAD
-from tidewheel.server.wire.forms import In, Out
+from tidewheel.server.wire.validation import In, Out
 
 LOGIN_SECONDS = 300.0
 SESSION_SECONDS = 12 * 3600.0

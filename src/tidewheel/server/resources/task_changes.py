@@ -8,30 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.client.fields import amendment
-from tidewheel.client.filters import task_filter
+from tidewheel.api.tasks import Task
+from tidewheel.client.fields import amendment, task_filter
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.resources.reports import tell
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
-from tidewheel.server.wire.changes import TaskPatch
-from tidewheel.server.wire.forms import Out
 from tidewheel.server.wire.tasks import (
     CancelIn,
     CancelledOut,
     FilterIn,
     TaskOut,
+    TaskPatch,
     cancelled_out,
     task_out,
 )
+from tidewheel.server.wire.validation import Out
 from tidewheel.vocabulary import Vocabulary, statuses_named
 
 
@@ -128,7 +127,7 @@ async def patch(call: Call) -> object:
     return task_out(await call.store.get(task.id))
 
 
-async def _transition(call: Call, task: TaskView, form: TaskPatch) -> None:
+async def _transition(call: Call, task: Task, form: TaskPatch) -> None:
     assert form.word is not None
     match _wanted(form.word):
         case Status.READY:
@@ -143,14 +142,14 @@ async def _transition(call: Call, task: TaskView, form: TaskPatch) -> None:
             raise WrongStatus(task.id, "going back to waiting", task.status, [])
 
 
-async def _claim(call: Call, task: TaskView, form: TaskPatch) -> None:
+async def _claim(call: Call, task: Task, form: TaskPatch) -> None:
     worker = form.execution_info.worker if form.execution_info else None
     if worker is None:
         raise BadRequest(["execution_info.worker is missing: who claims it?"])
     await call.store.claim_by_id(task.id, await call.require_worker(worker))
 
 
-async def _cancel_or_confirm(call: Call, task: TaskView, form: TaskPatch) -> None:
+async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
     """Its worker says that a task it was told to cancel has ended; others ask for that."""
     if task.status is Status.CANCELLING and await call.speaks_for(task.owner):
         holder = await _holder(call, task, form)
@@ -161,7 +160,7 @@ async def _cancel_or_confirm(call: Call, task: TaskView, form: TaskPatch) -> Non
         raise NotAllowed("a worker cancels nothing by itself; fail or yield it instead")
 
 
-async def _holder(call: Call, task: TaskView, form: TaskPatch) -> Holder:
+async def _holder(call: Call, task: Task, form: TaskPatch) -> Holder:
     """The lease that is reported on: the one named, else the live one."""
     info = form.execution_info
     worker = (info.worker if info else None) or task.owner

@@ -12,7 +12,7 @@ from tidewheel.core.queue.task import TaskId
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.forms import In, Out, read, read_many
+from tidewheel.server.wire.validation import In, Out, read, read_many
 
 EDGES_MAX = 10_000
 Ids = Annotated[list[str], msgspec.Meta(min_length=1, max_length=EDGES_MAX)]

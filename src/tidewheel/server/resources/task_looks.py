@@ -7,13 +7,13 @@ from typing import Annotated
 
 import msgspec
 
-from tidewheel.client.asynchronous import AsyncClient
-from tidewheel.client.filters import task_filter
+from tidewheel.api.tasks import HistoryEntry, Task
+from tidewheel.client.async_client import AsyncClient
+from tidewheel.client.fields import task_filter
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.requests import Page
+from tidewheel.core.queue.requests import KeysetPage
 from tidewheel.core.queue.task import TaskId
-from tidewheel.core.queue.views import HistoryEntry, TaskView
 from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call
@@ -22,8 +22,8 @@ from tidewheel.server.job_rules import own_task
 from tidewheel.server.resources.logs import PartQuery, log_answer
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
 from tidewheel.server.wire import tasks as wire
-from tidewheel.server.wire.forms import In, Out, field_names
-from tidewheel.server.wire.parts import TaskPage, TaskPart
+from tidewheel.server.wire.tasks import TaskPage, TaskPart
+from tidewheel.server.wire.validation import In, Out, field_names
 from tidewheel.services.explain import reasons
 from tidewheel.vocabulary import FIELD_WORDS, Vocabulary, banyan_task, scylla_task
 
@@ -113,7 +113,9 @@ async def list_tasks(call: Call) -> object:
         estimated_runtime_seconds_max=query.estimated_runtime_seconds_max,
         memory_bytes_min=query.memory_bytes_min,
     )
-    found = await call.store.list_tasks(which, Page(count=query.limit, before=query.before))
+    found = await call.store.list_tasks(
+        which, KeysetPage(count=query.limit, before=query.before)
+    )
     following = found[-1].seq if len(found) == query.limit else None
     shown = [task for task in found if call.covers(task.queue)]
     fields = _fields(query, leave_out=SPEC)
@@ -170,7 +172,7 @@ _FIELDS = {
 
 
 async def _document(
-    call: Call, task: TaskView, vocabulary: Vocabulary, fields: tuple[str, ...]
+    call: Call, task: Task, vocabulary: Vocabulary, fields: tuple[str, ...]
 ) -> dict[str, object]:
     """A task in somebody's words; what nobody asked for is not looked up."""
     if vocabulary is Vocabulary.TIDEWHEEL:
@@ -182,7 +184,7 @@ async def _document(
     return {name: whole[name] for name in fields}
 
 
-async def _scylla(call: Call, task: TaskView, fields: frozenset[str]) -> dict[str, object]:
+async def _scylla(call: Call, task: Task, fields: frozenset[str]) -> dict[str, object]:
     known = "history" in fields
     return scylla_task(task, await _whole_history(call, task.id) if known else ())
 
@@ -191,7 +193,7 @@ async def _whole_history(call: Call, task_id: TaskId) -> list[HistoryEntry]:
     return await AsyncClient(call.store).history(task_id)
 
 
-async def _banyan(call: Call, task: TaskView, fields: frozenset[str]) -> dict[str, object]:
+async def _banyan(call: Call, task: Task, fields: frozenset[str]) -> dict[str, object]:
     store, known = call.store, bool({"execution_info", "history"} & fields)
     return banyan_task(
         task,

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from tidewheel.client.fields import QUEUE_DEFAULT, new_task
-from tidewheel.client.ids import new_id
-from tidewheel.core.operator.job_names import run_named_by
+from tidewheel.client.write_api import new_id
+from tidewheel.core.operator.names import run_named_by
 from tidewheel.core.queue.access import RUN_QUEUE, Scope
 from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.task import NewTask, TaskId
@@ -21,17 +21,18 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.problems import problem
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.forms import FINDINGS_MAX, In, read, read_many
-from tidewheel.server.wire.seeds import banyan_fields, scylla_fields
-from tidewheel.server.wire.submissions import (
+from tidewheel.server.wire.tasks import (
     AnsweredOut,
     BatchOut,
     OrderedOut,
     RefusedOut,
     SubmittedOut,
+    TaskIn,
+    banyan_fields,
     refused_out,
+    scylla_fields,
 )
-from tidewheel.server.wire.tasks import TaskIn
+from tidewheel.server.wire.validation import FINDINGS_MAX, In, read, read_many
 from tidewheel.vocabulary import Vocabulary
 
 REFERENCES_MAX = 1_000  # of a caller whose token is not for every queue

@@ -12,7 +12,6 @@ from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.tokens import (
     AuditPage,
     NewTokenOut,
@@ -22,6 +21,7 @@ from tidewheel.server.wire.tokens import (
     audit_out,
     token_out,
 )
+from tidewheel.server.wire.validation import In
 
 DIGITS_MAX = 18
 

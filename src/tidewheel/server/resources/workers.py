@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.access import Scope, is_pattern
 from tidewheel.core.queue.requests import Abilities, HostProcess, NewWorker
-from tidewheel.core.queue.serving import is_pattern
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.forms import In
-from tidewheel.server.wire.queues import (
+from tidewheel.server.wire.validation import In
+from tidewheel.server.wire.workers import (
     TroubleIn,
     WorkerIdOut,
     WorkerIn,

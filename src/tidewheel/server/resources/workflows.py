@@ -23,7 +23,7 @@ from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.resources.runs import run_door
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue
-from tidewheel.server.wire.forms import read
+from tidewheel.server.wire.validation import read
 from tidewheel.server.wire.workflows import (
     GraphIn,
     ParametersIn,
@@ -35,7 +35,7 @@ from tidewheel.server.wire.workflows import (
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.registry import Bundle
-    from tidewheel.services.registry.door import StoreRegistryDoor
+    from tidewheel.services.registry.service import RegistryService
 
 JSON = "application/json"
 ARCHIVES = ("application/x-tar", "application/gzip", "application/zip")
@@ -47,11 +47,11 @@ WORKFLOW = f"{WORKFLOWS}/{{name}}"
 VERSION = f"{WORKFLOW}/{{version}}"
 
 
-def registry_door(call: Call) -> StoreRegistryDoor:
+def registry_door(call: Call) -> RegistryService:
     """The registry for this caller; no code of a definition runs here."""
-    from tidewheel.services.registry.door import StoreRegistryDoor
+    from tidewheel.services.registry.service import RegistryService
 
-    return StoreRegistryDoor(
+    return RegistryService(
         call.store, run_door(call), code_trusted=False, permit=call.require_workflows
     )
 

@@ -8,9 +8,8 @@ import msgspec
 
 from tidewheel.client.fields import RESOURCE_FIELDS
 from tidewheel.server.errors import BadRequest
-from tidewheel.server.wire.forms import Duration, In, Size
-from tidewheel.server.wire.seeds import RequestedResources, resource_fields
-from tidewheel.server.wire.tasks import Text
+from tidewheel.server.wire.tasks import RequestedResources, Text, resource_fields
+from tidewheel.server.wire.validation import Duration, In, Size
 
 
 class ExecutionInfoIn(In):

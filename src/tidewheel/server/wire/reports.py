@@ -9,15 +9,14 @@ from typing import Annotated, Literal
 import msgspec
 
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import Message, Report, UsageSample
+from tidewheel.core.queue.requests import JobMessage, Report, UsageSample
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.exact_json import decode
 from tidewheel.server.errors import BadRequest
-from tidewheel.server.wire.forms import In, Out
-from tidewheel.server.wire.problem import Problem
 from tidewheel.server.wire.tasks import ClaimedOut
+from tidewheel.server.wire.validation import In, Out, Problem
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -141,7 +140,7 @@ class MessagesIn(HolderIn):
 
     messages: Annotated[list[MessageIn], msgspec.Meta(min_length=1, max_length=1_000)]
 
-    def values(self) -> tuple[Message, ...]:
+    def values(self) -> tuple[JobMessage, ...]:
         """For the store."""
         return message_values(self.messages)
 
@@ -281,9 +280,11 @@ class StatusOut(Out):
     status: str
 
 
-def message_values(given: Iterable[MessageIn]) -> tuple[Message, ...]:
+def message_values(given: Iterable[MessageIn]) -> tuple[JobMessage, ...]:
     """For the store."""
-    return tuple(Message(number=one.number, text=one.text, output=one.output) for one in given)
+    return tuple(
+        JobMessage(number=one.number, text=one.text, output=one.output) for one in given
+    )
 
 
 def sample_values(given: Iterable[SampleIn]) -> tuple[UsageSample, ...]:

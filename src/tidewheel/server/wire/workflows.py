@@ -10,8 +10,8 @@ import msgspec
 
 from tidewheel.core.operator.registry import Bundle
 from tidewheel.server.errors import BadRequest
-from tidewheel.server.wire.forms import In
 from tidewheel.server.wire.runs import FILES_MAX, Path, Point, Text
+from tidewheel.server.wire.validation import In
 
 BUNDLES_MAX = 1_000
 Named = Annotated[str, msgspec.Meta(max_length=200)]

@@ -21,8 +21,8 @@ from tidewheel.core.operator.blocks import (
     ObjectView,
     SbiView,
 )
-from tidewheel.core.operator.commands import Stop
 from tidewheel.core.operator.end_reasons import ABORTED_BY
+from tidewheel.core.operator.verbs import Stop
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
 from tidewheel.formats.sip.names import object_name_problem
 from tidewheel.ports.blocks import Document
@@ -38,7 +38,7 @@ from tidewheel.services.blocks.views import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.formats.sip.sbi_reading import SbiRequest
+    from tidewheel.formats.sip.scheduling_block import SbiRequest
     from tidewheel.services.workflow_state import DefinitionOf
 
 TRIES_MAX = 5  # to abort a run that schedulers take and leave meanwhile

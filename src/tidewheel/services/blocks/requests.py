@@ -18,10 +18,15 @@ from tidewheel.core.operator.registry import RunRequest
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound
 from tidewheel.formats.sip.parameters import REQUEST, UNUSED_PARAMETER
-from tidewheel.formats.sip.places import Json
-from tidewheel.formats.sip.sbi_reading import BlockRequest, SbiRequest, is_block_id, read_sbi
+from tidewheel.formats.sip.placeholders import Json
+from tidewheel.formats.sip.scheduling_block import (
+    BlockRequest,
+    SbiRequest,
+    is_block_id,
+    read_sbi,
+)
 from tidewheel.ports.store import Store
-from tidewheel.services.registry.making_runs import request_run
+from tidewheel.services.registry.run_factory import request_run
 from tidewheel.services.run_service import NOTHING_GIVEN
 
 Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow

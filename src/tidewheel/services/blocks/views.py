@@ -9,12 +9,12 @@ from contextlib import suppress
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.blocks import BlockView, NeedState, ObjectView, SbiView
 from tidewheel.core.operator.definition import SIP
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.views.run import known_tasks

@@ -26,28 +26,31 @@ from pathlib import Path
 
 import msgspec
 
-from tidewheel.core.operator.notebooks import Notebook
 from tidewheel.core.operator.stream import EventFilter, EventKind, RunEvent, read_cursor
+from tidewheel.core.queue.lease import Notebook
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.services.notifications.delivering import Means, deliver
-from tidewheel.services.notifications.diary import (
-    NAME,
-    Diary,
-    Owner,
-    Waiting,
-    owner_text,
-    read_diary,
-    read_owner,
-    write_diary,
+from tidewheel.services.notifications.delivery import DeliveryMeans, deliver
+from tidewheel.services.notifications.detection import (
+    LateWatch,
+    Noticed,
+    message_for,
+    noticed,
+    stall_summary,
 )
-from tidewheel.services.notifications.lateness import LateWatch
-from tidewheel.services.notifications.messages import Message, message_id
-from tidewheel.services.notifications.rules import STALL, Rule
-from tidewheel.services.notifications.rules_file import RulesInForce
-from tidewheel.services.notifications.stuck import stuck_because
-from tidewheel.services.notifications.watching import Noticed, message_for, noticed
+from tidewheel.services.notifications.messages import Notification, message_id
+from tidewheel.services.notifications.rules import STALL, NotificationRule, RulesInForce
+from tidewheel.services.notifications.state import (
+    NAME,
+    NotifierState,
+    Owner,
+    WaitingMessage,
+    owner_text,
+    read_owner,
+    read_state,
+    write_state,
+)
 from tidewheel.services.service import Backoff, Service, ServiceReport, Surroundings
 from tidewheel.services.workflow_state import definitions_of, remembering
 from tidewheel.views.events import EventDocuments
@@ -65,7 +68,7 @@ class NotifierSettings:
     home: Path
     process: HostProcess  # who holds the notebook
     is_alive: Callable[[HostProcess], bool]  # False only where a death can be proven
-    means: Means
+    means: DeliveryMeans
     interval_seconds: float = 1.0
     standby_seconds: float = 5.0
     late_interval_seconds: float = 30.0
@@ -76,7 +79,7 @@ class NotifierSettings:
     runs_looked_at_max: int = 200
 
 
-class Notifier(Service):
+class NotifierService(Service):
     """One of many; at most one of a store sends."""
 
     def __init__(
@@ -90,7 +93,7 @@ class Notifier(Service):
         self._rules = RulesInForce(settings.rules)
         self._owner = Owner(settings.process, f"{surroundings.chance.getrandbits(64):x}")
         self._epoch: int | None = None
-        self._diary = Diary()
+        self._diary = NotifierState()
         self._written = ""
         self._written_at = 0.0
         self._late_at = 0.0
@@ -155,7 +158,7 @@ class Notifier(Service):
             held = await self._claim(holder.epoch)
         if held is None:
             return False
-        diary = read_diary(held.body)
+        diary = read_state(held.body)
         head = await self._store.events_head()
         if not diary.cursor:
             diary.cursor = str(head)
@@ -181,7 +184,7 @@ class Notifier(Service):
     async def _write(self) -> bool:
         """Whether the notebook is still held; what has not changed is written now and then."""
         assert self._epoch is not None
-        body, now = write_diary(self._diary), self._clock.monotonic()
+        body, now = write_state(self._diary), self._clock.monotonic()
         is_due = now - self._written_at > self._settings.lease_seconds / 3
         if body == self._written and not is_due:
             return True
@@ -198,12 +201,12 @@ class Notifier(Service):
 
     async def _notice(self) -> None:
         """All of it or nothing: what was half done when the store went away is done again."""
-        before = write_diary(self._diary)
+        before = write_state(self._diary)
         try:
             await self._take_in()
             await self._look_for_late_ones()
         except Unavailable:
-            self._diary = read_diary(before)
+            self._diary = read_state(before)
             raise
 
     async def _take_in(self) -> None:
@@ -237,13 +240,13 @@ class Notifier(Service):
             style = await self._documents.style(event) if one.tasks else None
             message = message_for(rule, one, style)
             if message is not None and one.event == STALL:
-                message = await stuck_because(
+                message = await stall_summary(
                     self._store, self._settings.home, self._definition_of, message
                 )
             if message is not None:
                 self._put_message(rule, message, now)
 
-    def _put_message(self, rule: Rule, message: Message, now: float) -> None:
+    def _put_message(self, rule: NotificationRule, message: Notification, now: float) -> None:
         letters = self._store_letters
         message = msgspec.structs.replace(
             message, id=message_id(letters, message.id), store=letters
@@ -268,7 +271,7 @@ class Notifier(Service):
         if due:
             await asyncio.gather(*(self._send_one(one, now) for one in due))
 
-    async def _send_one(self, one: Waiting, now: float) -> None:
+    async def _send_one(self, one: WaitingMessage, now: float) -> None:
         message, settings, diary = one.message, self._settings, self._diary
         rule = self._rules.now.named(message.rule)
         if rule is None:

@@ -10,7 +10,7 @@ from tidewheel.core.sched.explain import why
 from tidewheel.core.sched.stall import root_causes
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.notifications.messages import REASON_MAX, TASKS_NAMED_MAX, Message
+from tidewheel.services.notifications.messages import REASON_MAX, TASKS_NAMED_MAX, Notification
 from tidewheel.services.workflow_state import DefinitionOf
 from tidewheel.views.snapshot import gather
 
@@ -18,8 +18,8 @@ REASONS_MAX = 5
 
 
 async def stuck_because(
-    store: Store, home: Path, definition_of: DefinitionOf, message: Message
-) -> Message:
+    store: Store, home: Path, definition_of: DefinitionOf, message: Notification
+) -> Notification:
     """The message with what keeps the run; as it is if nobody can tell any more."""
     try:
         view = await store.find_run(message.run)

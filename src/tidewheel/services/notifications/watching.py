@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.operator.stream import RunEvent
-from tidewheel.core.sched.states import Key
-from tidewheel.services.notifications.diary import Diary
+from tidewheel.core.sched.task_state import Key
 from tidewheel.services.notifications.messages import (
     REASON_MAX,
     TASKS_NAMED_MAX,
-    Message,
+    Notification,
     message_id,
 )
 from tidewheel.services.notifications.rules import (
@@ -26,8 +25,9 @@ from tidewheel.services.notifications.rules import (
     FAILED,
     STALL,
     STOPPED,
-    Rule,
+    NotificationRule,
 )
+from tidewheel.services.notifications.state import NotifierState
 from tidewheel.views.events import changed_tasks
 
 _OF_RUNS = {"stalled": STALL, "completed": COMPLETED, "stopped": STOPPED, "error": ERROR}
@@ -42,7 +42,7 @@ class Noticed(NamedTuple):
     tasks: tuple[Key, ...] = ()
 
 
-def noticed(event: RunEvent, diary: Diary) -> Iterator[Noticed]:
+def noticed(event: RunEvent, diary: NotifierState) -> Iterator[Noticed]:
     """What happened with this event, as far as it is news."""
     stuck: dict[str, list[Key]] = {FAILED: [], BLOCKED: []}
     for (point, name), (words, submit) in changed_tasks(event.changes).items():
@@ -62,14 +62,16 @@ def noticed(event: RunEvent, diary: Diary) -> Iterator[Noticed]:
         yield Noticed(_OF_RUNS[event.status], event)
 
 
-def message_for(rule: Rule, one: Noticed, style: PointStyle | None) -> Message | None:
+def message_for(
+    rule: NotificationRule, one: Noticed, style: PointStyle | None
+) -> Notification | None:
     """What this rule says of it; None if it is about other tasks."""
     event = one.about
     tasks = [key for key in one.tasks if rule.wants_task(key[1])]
     if one.tasks and not tasks:
         return None
     place = f"{event.place.major}-{event.place.minor}"
-    return Message(
+    return Notification(
         id=message_id(event.run, rule.name, event.number, one.event, place),
         rule=rule.name,
         event=one.event,

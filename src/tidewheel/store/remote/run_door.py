@@ -12,10 +12,9 @@ import msgspec
 
 from tidewheel.api.views import STATE, VIEWS, no_view
 from tidewheel.core.graph.findings import InvalidDefinition, finding_of
-from tidewheel.core.operator.commands import Command, command_text
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.meant_run import only_run
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.verbs import Command, command_text
+from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, PayloadTooLarge, Refused
 from tidewheel.ports.runs import (
@@ -26,9 +25,9 @@ from tidewheel.ports.runs import (
     Document,
     LogPart,
 )
-from tidewheel.store.remote.address import Query, path_of
-from tidewheel.store.remote.portions import BODY_BYTES_MAX
-from tidewheel.store.remote.run_values import (
+from tidewheel.store.remote.connection import Query, path_of
+from tidewheel.store.remote.encode import BODY_BYTES_MAX
+from tidewheel.store.remote.runs import (
     SentDefinition,
     definition_body,
     definition_of,
