@@ -119,7 +119,12 @@ web/node_modules/.installed: web/package-lock.json
 	$(NPM) ci --silent
 	@touch $@
 
-$(WEB_PAGE): web/node_modules/.installed $(WEB_SOURCES)
+# The page's types of what the server answers are written from tidewheel.api.
+.PHONY: webtypes
+webtypes: setup
+	$(BIN)/python web/write_types.py
+
+$(WEB_PAGE): web/node_modules/.installed $(WEB_SOURCES) | webtypes
 	$(NPM) run --silent build
 
 .PHONY: weblint

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from item_words import KEPT, OF_TIDEWHEEL, OURS, WORDS
-from tidewheel.server.route_table import ROUTES
 
 from tidewheel import config
 from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.values import ValueKind
 from tidewheel.formats.sip import keys
 from tidewheel.server.openapi import document
+from tidewheel.server.route_table import ROUTES
 
 FOLDER = Path(__file__).with_name("reference")
 MADE = "Made from the program by `python docs/write_reference.py`; do not edit by hand.\n"

@@ -15,7 +15,7 @@ from tests.support.bare_environment import installed
 from tests.support.browser import Site as WholeSite
 from tests.support.command_line import CommandLine
 from tests.support.written_examples import ROOT
-from tidewheel.server.site import BUILT
+from tidewheel.server.static_page import BUILT
 
 BUILDER = runpy.run_path(str(ROOT / "docs/build_site.py"))
 

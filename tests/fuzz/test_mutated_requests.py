@@ -6,13 +6,13 @@ import random
 from urllib.parse import quote
 
 import pytest
-from tidewheel.server.load_shedding import STREAM_MEDIA_TYPE
-from tidewheel.server.route_table import ROUTES
 
 from tests.server.conftest import register
 from tests.support.http_server import running_server
 from tests.support.patience import scaled
 from tests.support.raw_http import RawConnection
+from tidewheel.server.load_shedding import STREAM_MEDIA_TYPE
+from tidewheel.server.route_table import ROUTES
 from tidewheel.server.wire.validation import field_names
 
 # As hard as hypothesis: `make check` is quick, `make test` thorough, a campaign more so.

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.server.conftest import register
 from tests.support.http_server import running_server
 from tidewheel.server.openapi import document
-from tidewheel.server.table import ROUTES
+from tidewheel.server.route_table import ROUTES
 
 DOCUMENT = msgspec.json.decode(msgspec.json.encode(document(ROUTES)))  # as it is sent
 CHECKS = [

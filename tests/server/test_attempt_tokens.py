@@ -4,12 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
-from tidewheel.server.route_table import ROUTES
 
 from tests.server.conftest import register
 from tests.support.http_server import Caller, in_path
 from tests.support.patience import eventually
 from tidewheel.core.queue.tokens import attempt_token
+from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Needs
 
 _numbers = count(1)

@@ -20,7 +20,7 @@ from tests.support.http_server import running_server
 from tests.support.prepared_run import PreparedRun
 from tidewheel import Client
 from tidewheel.server import openapi
-from tidewheel.server.table import ROUTES
+from tidewheel.server.route_table import ROUTES
 
 GOLDEN = Path(__file__).with_name("golden")
 # A moment, a duration from now, the number of a problem in the server's log.

@@ -9,15 +9,15 @@ from tests.server.conftest import register
 from tests.support.http_server import Caller, in_path
 from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Call
-from tidewheel.server.resources import manual_pages
-from tidewheel.server.resources.home import PAGES
+from tidewheel.server.resources import documentation
+from tidewheel.server.resources.index_page import PAGES
+from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Needs, Open, Route
-from tidewheel.server.table import ROUTES
 
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/login"), ("POST", "/login")}
 # The web page holds nothing of anybody's; everything it shows comes by a guarded route.
 OPEN |= {("GET", path) for path in ("/assets/{name}", *PAGES)}
-OPEN |= {("GET", path) for path in ("/docs", "/docs/", *manual_pages.PATHS)}
+OPEN |= {("GET", path) for path in ("/docs", "/docs/", *documentation.PATHS)}
 GUARDED = [route for route in ROUTES if (route.method, route.path) not in OPEN]
 _numbers = count(1)
 

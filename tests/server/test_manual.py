@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.http_server import running_server
 from tidewheel.server.openapi import document
-from tidewheel.server.table import ROUTES
+from tidewheel.server.route_table import ROUTES
 
 POLICY = "default-src 'self'"
 

@@ -8,8 +8,7 @@ from tests.support.command_line import CommandLine
 from tests.support.http_server import running_server
 from tests.support.patience import eventually
 from tests.support.prepared_run import PreparedRun
-from tidewheel.server.metrics import Histogram, Metrics, Seen
-from tidewheel.server.metrics_text import text
+from tidewheel.server.metrics import Histogram, Metrics, StoreFigures, text
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -96,7 +95,7 @@ def test_a_bucket_counts_everything_up_to_its_bound():
     metrics = Metrics()
     for seconds in (0.001, 0.003, 0.02, 99.0):
         metrics.count("GET /x", 200, seconds)
-    seen = Seen(queues=[], workers=[], runs=[], figures=[])
+    seen = StoreFigures(queues=[], workers=[], runs=[], figures=[])
     buckets = parsed(text(metrics, seen))["tidewheel_http_request_seconds_bucket"]
     counts = [value for (_, (name, route)), value in buckets.items() if route == "GET /x"]
     assert counts == [1, 2, 3, 3, 3, 3, 3, 4]

@@ -13,7 +13,7 @@ from tests.support.http_server import Caller, in_path, running_server
 from tests.support.patience import allowed, eventually
 from tests.support.prepared_run import PreparedRun
 from tidewheel.config import ServerSettings
-from tidewheel.server.serving import make_room
+from tidewheel.server.app import make_room
 
 FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\nscript = true\n"
 

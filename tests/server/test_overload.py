@@ -13,12 +13,11 @@ from tests.support.patience import allowed, eventually
 from tests.support.raw_http import RawConnection
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.access import Scope
-from tidewheel.server.admission import Urgency
 from tidewheel.server.call import Call
-from tidewheel.server.quota import SubmitQuota
-from tidewheel.server.refusals import QuotaSpent
+from tidewheel.server.errors import QuotaSpent
+from tidewheel.server.load_shedding import RateLimit, Urgency
+from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Needs, Open, Route, no_queue
-from tidewheel.server.table import ROUTES
 
 SHARES = {
     "streams_max": 1,
@@ -374,7 +373,7 @@ class Clock:
 
 def test_a_bucket_fills_while_nobody_takes_and_never_above_ten_seconds_worth():
     clock = Clock()
-    quota = SubmitQuota(2.0, clock)
+    quota = RateLimit(2.0, clock)
     quota.take({"q": 20})
     with pytest.raises(QuotaSpent) as spent:
         quota.take({"q": 1})
@@ -389,7 +388,7 @@ def test_a_bucket_fills_while_nobody_takes_and_never_above_ten_seconds_worth():
 
 def test_a_list_that_is_longer_than_the_bucket_is_taken_once_and_paid_for_later():
     clock = Clock()
-    quota = SubmitQuota(1.0, clock)
+    quota = RateLimit(1.0, clock)
     quota.take({"q": 110})
     with pytest.raises(QuotaSpent) as spent:
         quota.take({"q": 1})

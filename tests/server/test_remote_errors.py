@@ -7,7 +7,7 @@ import pytest
 
 from tidewheel import errors, registry_errors
 from tidewheel.errors import Refused, TidewheelError, Unavailable
-from tidewheel.server import errors
+from tidewheel.server import errors as server_errors
 from tidewheel.server.problems import problem
 from tidewheel.store.remote.errors import error_of
 
@@ -95,18 +95,18 @@ def test_a_store_that_is_unusable_there_may_be_usable_later_and_its_path_stays_t
 
 
 SERVERS = {
-    errors.BadRequest: errors.BadRequest(["a is missing", "b is no number"]),
-    errors.BodyTooLarge: errors.BodyTooLarge(8),
-    errors.NotAuthenticated: errors.NotAuthenticated(),
-    errors.TooManyFailures: errors.TooManyFailures(3.0),
-    errors.KeyReused: errors.KeyReused("k"),
-    errors.QuotaSpent: errors.QuotaSpent("q", 3.0, 1.0),
-    errors.AttemptOver: errors.AttemptOver(),
+    server_errors.BadRequest: server_errors.BadRequest(["a is missing", "b is no number"]),
+    server_errors.BodyTooLarge: server_errors.BodyTooLarge(8),
+    server_errors.NotAuthenticated: server_errors.NotAuthenticated(),
+    server_errors.TooManyFailures: server_errors.TooManyFailures(3.0),
+    server_errors.KeyReused: server_errors.KeyReused("k"),
+    server_errors.QuotaSpent: server_errors.QuotaSpent("q", 3.0, 1.0),
+    server_errors.AttemptOver: server_errors.AttemptOver(),
 }
 
 
 @pytest.mark.parametrize(
-    "kind", [one for one in classes(refusals) if one.__module__ == errors.__name__]
+    "kind", [one for one in classes(server_errors) if one.__module__ == server_errors.__name__]
 )
 def test_what_only_servers_refuse_keeps_its_code_and_its_words(kind):
     error = SERVERS[kind] if kind in SERVERS else kind("in words")

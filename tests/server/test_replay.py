@@ -10,9 +10,9 @@ from tests.server.test_sessions import FORM, code_of
 from tests.support.http_server import running_server
 from tidewheel.client.tokens import make_token
 from tidewheel.core.queue.access import Grant, Scope, TokenKind
-from tidewheel.server.auth import Authenticator, Shown
-from tidewheel.server.refusals import NotAuthenticated
-from tidewheel.server.reserve import Reserve
+from tidewheel.server.auth import Authenticator, ShownCredentials
+from tidewheel.server.errors import NotAuthenticated
+from tidewheel.server.load_shedding import ReservedConnections
 
 
 @pytest.fixture
@@ -107,10 +107,12 @@ def test_why_a_token_is_not_good_cannot_be_told_by_words_or_by_steps():
         }
         steps = {}
         for kind, text in shown.items():
-            authenticator = Authenticator(Reserve(asking=store, reporting=store), 100)
+            authenticator = Authenticator(
+                ReservedConnections(asking=store, reporting=store), 100
+            )
             before = store.asked
             with pytest.raises(NotAuthenticated) as refused:
-                await authenticator.token_of(Shown(TokenKind.BEARER, text), "here")
+                await authenticator.token_of(ShownCredentials(TokenKind.BEARER, text), "here")
             steps[kind] = (store.asked - before, str(refused.value))
         return steps
 

@@ -10,6 +10,7 @@ import pytest
 from tests.support.http_server import running_server
 from tests.support.patience import eventually
 from tests.support.prepared_run import FLOW, PreparedRun
+from tidewheel.api.views import VIEWS
 from tidewheel.client import AsyncClient
 from tidewheel.client.runs import Runs
 from tidewheel.core.graph.findings import InvalidDefinition
@@ -30,7 +31,6 @@ from tidewheel.errors import (
     Refused,
     RunHeld,
 )
-from tidewheel.ports.runs import VIEWS
 from tidewheel.store.remote.store import RemoteStore
 from tidewheel.store.remote.transport import Transport
 from tidewheel.wiring.stores import open_store

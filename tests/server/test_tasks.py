@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from tests.support.http_server import in_path
-from tidewheel.server.table import ROUTES
+from tidewheel.server.route_table import ROUTES
 
 _numbers = count(1)
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tidewheel.views.log import last_text, part_of_file, run_log
 
 from tests.kit.driven_run import DrivenRun
 from tests.kit.memory import MemoryStore
@@ -22,6 +21,7 @@ from tidewheel.services.file_removal import (
     remove_run_files,
 )
 from tidewheel.services.paths import log_generations, run_directory
+from tidewheel.views.log import last_text, part_of_file, run_log
 
 FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
 

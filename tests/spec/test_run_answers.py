@@ -3,12 +3,6 @@
 import asyncio
 
 import pytest
-from tidewheel.services.run_service import (
-    HANDOVER_SECONDS,
-    REOPENING_SECONDS,
-    awaited_answer,
-    post_command,
-)
 
 from tests.conformance.door import PROCESS
 from tests.kit.memory import MemoryStore
@@ -17,6 +11,12 @@ from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinit
 from tidewheel.core.operator.requests import CommandAnswer, RunBatch, RunClaim
 from tidewheel.core.operator.verbs import Pause, Trigger
 from tidewheel.errors import Aborted, NotRunning
+from tidewheel.services.run_service import (
+    HANDOVER_SECONDS,
+    REOPENING_SECONDS,
+    awaited_answer,
+    post_command,
+)
 
 LEASE_SECONDS = 10.0
 SOON_SECONDS = HANDOVER_SECONDS / 2

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from tests.support.command_line import CommandLine
 from tests.support.http_server import Caller, in_path
 from tests.support.patience import eventually
-from tidewheel.server.site import BUILT
+from tidewheel.server.static_page import BUILT
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = (

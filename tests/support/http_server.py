@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from tests.support.answer_types import checked
 from tests.support.patience import allowed
 from tidewheel.client.tokens import make_token
 from tidewheel.config import ServerSettings
 from tidewheel.core.queue.access import Grant, Scope
-from tidewheel.server.reserve import kept_reserve
-from tidewheel.server.serving import Serving
-from tidewheel.server.table import ROUTES
+from tidewheel.server.app import HttpServer
+from tidewheel.server.load_shedding import kept_reserve
+from tidewheel.server.route_table import ROUTES
 from tidewheel.wiring.stores import opened_store
 
 API = "/api/v1"
@@ -104,7 +105,9 @@ class RunningServer:
         ):
             self.store = store
             ready = lambda _: self._started.set()  # noqa: E731 - a name for one line
-            self._serving = Serving(store, self._settings, ready, self._routes, reserve=reserve)
+            self._serving = HttpServer(
+                store, self._settings, ready, checked(self._routes), reserve=reserve
+            )
             await self._serving.run()
 
     def opened_store(self) -> Any:

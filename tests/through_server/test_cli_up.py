@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.http_server import Caller
 from tests.support.patience import eventually, eventually_told
-from tidewheel.server.site import BUILT
+from tidewheel.server.static_page import BUILT
 
 FLOW = """
 [scheduling]

@@ -63,6 +63,15 @@ def test_the_states_of_the_web_page_look_as_on_the_command_line():
     )
 
 
+def test_the_types_of_the_web_page_are_those_of_the_server():
+    writer = writer_of("write_types", "web")
+    for file in writer.FILES:
+        path = writer.HERE / writer.FOLDER / file
+        assert path.read_text(encoding="utf-8") == writer.text(file), (
+            "run: .venv/bin/python web/write_types.py"
+        )
+
+
 def test_the_files_for_editors_are_what_the_table_of_items_says():
     writer = writer_of("write_editor_files")
     for name, text in writer.files().items():

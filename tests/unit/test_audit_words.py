@@ -1,9 +1,9 @@
 """What a call did, in words for people: every route that the audit keeps has them."""
 
 import pytest
-from tidewheel.server.route_table import ROUTES
 
 from tidewheel.core.queue.access import AuditEntry
+from tidewheel.server.route_table import ROUTES
 from tidewheel.server.wire.tokens import DEEDS, deed_words
 
 RUN = "/api/v1/runs/{run}"

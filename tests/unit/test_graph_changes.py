@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidewheel.views.graph_changes import IDENTITY, ToldGraphs
+from tidewheel.views.graph import IDENTITY, ToldGraphs
 
 
 def graph(tasks, edges=(), families=None, batch=1):

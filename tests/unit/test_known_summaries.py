@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tidewheel.server.known_summaries import KnownSummaries
+from tidewheel.server.run_services import SummaryCache
 
 
 def run(number, status="running", at="1", **more):
@@ -15,7 +15,7 @@ class Looking:
 
     def __init__(self):
         self.looked = []
-        self.known = KnownSummaries(known_max=4)
+        self.known = SummaryCache(known_max=4)
 
     def at(self, *runs, looks_max=2):
         async def look(name):

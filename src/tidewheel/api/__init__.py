@@ -1,1 +1,1 @@
-"""Says once each thing that leaves the process; REST, `--json`, client and page follow."""
+"""Says once each thing that leaves the process; REST, `--json` and the page derive from it."""

@@ -333,8 +333,7 @@ RUN_QUEUES = "run:*"
 def run_up(session: Session, settings: ServerSettings, options: UpOptions) -> int:
     """Runs all roles in one process until a signal."""
     from tidewheel.server.metrics import Metrics
-    from tidewheel.server.role import Server
-    from tidewheel.server.up import Up
+    from tidewheel.server.role import Server, Up
 
     roles = Roles.logged(session, options["wait_for_store"])
     metrics = Metrics()
@@ -399,7 +398,7 @@ def _watchers(roles: Roles, options: UpOptions, metrics: Metrics) -> list[Embedd
 
 
 def _welcome(welcome: Welcome, session: Session) -> None:
-    from tidewheel.server.site import index_page
+    from tidewheel.server.static_page import index_page
 
     store = without_password(store_settings(session.store).url)
     token_file = None if welcome.token_file is None else str(welcome.token_file)

@@ -28,8 +28,8 @@ from tidewheel.ports.runs import (
 )
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.following import follow_store
 from tidewheel.services.wakeup import SystemClock
+from tidewheel.views.events import follow_store
 from tidewheel.wiring.services import run_door
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What schedulers need of the store of runs, and people, programs and jobs of runs themselves.
 
-``RunDoor`` stands before a store (``services.run_door``) or before a server that is asked over
-HTTP (``store.remote``). Clients, the command line, jobs and the server know nothing else.
+``RunDoor`` stands before a store (``services.run_service``) or before a server that is asked
+over HTTP (``store.remote``). Clients, the command line, jobs and the server know nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
@@ -40,25 +39,6 @@ ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey, unless said otherwise
 LOG_BYTES_MAX = 1_000_000  # of one part
 Document = dict[str, object]
 Arguments = Mapping[str, object]
-STATE = "workflow-state"
-# Every view of a run that a door shows, and where a server has it below /runs/RUN.
-VIEWS: Mapping[str, str] = {
-    "show": "",
-    **{
-        name: f"/{name}"
-        for name in (
-            *("facts", "why", "tree", "summary", "tasks", "graph", "dump", "history", "log"),
-            *("broadcasts", "dry-run", "select", "submissions", "attempts", "critical-path"),
-            *("changes", "past", STATE),
-        )
-    },
-    "past-graph": "/past/graph",
-}
-
-
-def no_view(name: str) -> Refused:
-    """Says which views there are, near and through a server in the same words."""
-    return Refused(f"there is no view {name!r}; there are {', '.join(('runs', *VIEWS))}")
 
 
 class RunStore(Protocol):

@@ -1,11 +1,17 @@
-"""The application: the table of routes behind the gateway, behind the doorman."""
+"""The application: the table of routes behind the pipeline, behind the middleware."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import ipaddress
+import resource
 import secrets
+import socket
+from collections.abc import Callable
 from functools import partial
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -14,28 +20,35 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp
 
 from tidewheel.config import ServerSettings
-from tidewheel.server import problems, site
-from tidewheel.server.doorman import Doorman
-from tidewheel.server.gateway import Gateway
+from tidewheel.errors import BadSetting
+from tidewheel.ports.store import Store
+from tidewheel.server import problems, static_page
+from tidewheel.server.load_shedding import ConnectionLimit, ReservedConnections
+from tidewheel.server.metrics import Metrics
+from tidewheel.server.middleware import Middleware
+from tidewheel.server.pipeline import Pipeline
+from tidewheel.server.protocol import guarded_protocol
+from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Route
+from tidewheel.wiring.machine import listener_on
 
 API = "/api/"
 WORDS = {404: ("not_found", "there is nothing at this path"), 405: ("method", "")}
 
 
-def build_app(gateway: Gateway, settings: ServerSettings) -> ASGIApp:
-    """An ASGI application of the gateway's routes."""
+def build_app(pipeline: Pipeline, settings: ServerSettings) -> ASGIApp:
+    """An ASGI application of the pipeline's routes."""
     application = Starlette(
-        routes=[_mounted(gateway, route) for route in gateway.routes],
+        routes=[_mounted(pipeline, route) for route in pipeline.routes],
         exception_handlers={HTTPException: partial(_not_routed, settings)},
     )
     application.router.redirect_slashes = False
-    return Doorman(application, settings)
+    return Middleware(application, settings)
 
 
-def _mounted(gateway: Gateway, route: Route) -> StarletteRoute:
+def _mounted(pipeline: Pipeline, route: Route) -> StarletteRoute:
     async def endpoint(request: Request) -> Response:
-        return await gateway.answer(route, request)
+        return await pipeline.answer(route, request)
 
     mounted = StarletteRoute(route.path, endpoint, methods=[route.method])
     mounted.methods = {route.method}  # no HEAD that nobody asked for
@@ -45,7 +58,7 @@ def _mounted(gateway: Gateway, route: Route) -> StarletteRoute:
 async def _not_routed(settings: ServerSettings, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == problems.NOT_FOUND and _is_for_eyes(request):
-        built = await asyncio.to_thread(site.index_page, settings.web)
+        built = await asyncio.to_thread(static_page.index_page, settings.web)
         if built is not None:  # it says that there is no such page, and where to go
             return HTMLResponse(built, status_code=problems.NOT_FOUND)
     code, words = WORDS.get(error.status_code, ("refused", ""))
@@ -62,3 +75,156 @@ def _is_for_eyes(request: Request) -> bool:
     accepted = request.headers.get("accept", "")
     is_page = not request.url.path.startswith(API) and "text/html" in accepted
     return request.method == "GET" and is_page
+
+
+# A server in this process: whether it may listen where it is asked to, and until when.
+
+
+KEEP_ALIVE_SECONDS = 30
+BACKLOG = 512
+CROWD_FACTOR = 2
+FILES_BESIDE = 500  # databases, logs, jobs
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def require_safe(store: Store, settings: ServerSettings) -> None:
+    """Refuse to be reached from elsewhere without tokens and something that encrypts (S1), and
+    with a key that others can read (S31)."""
+    if settings.key is not None and settings.key.stat().st_mode & 0o007:
+        raise BadSetting(
+            "key",
+            str(settings.key),
+            f"a file that only its owner can read: chmod 600 {settings.key}",
+        )
+    if is_loopback(settings.host):
+        return
+    if settings.certificate is None and not settings.proxies:
+        raise BadSetting(
+            "host",
+            settings.host,
+            "a loopback address; to listen elsewhere, give --certificate and --key, "
+            "or --behind-proxy ADDRESS for a proxy that speaks TLS",
+        )
+    now = await store.now()
+    if not any(view.is_valid(now) for view in await store.tokens()):
+        raise BadSetting(
+            "host",
+            settings.host,
+            "a loopback address while there is no valid token; make one: "
+            "tidewheel token create NAME --scope admin",
+        )
+
+
+def make_room(settings: ServerSettings) -> None:
+    """So many connections need as many open files, of which a login shell allows fewer.
+
+    Else nobody could be let in any more long before those are turned away that can wait.
+    """
+    wanted = settings.connections_max * CROWD_FACTOR + FILES_BESIDE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+class HttpServer:
+    """A listening server; ``run`` ends when it is told to stop."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: ServerSettings,
+        on_ready: Callable[[str], None] = lambda _: None,
+        routes: tuple[Route, ...] = ROUTES,
+        *,
+        reserve: ReservedConnections | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._settings, self._on_ready = settings, on_ready
+        crowd = ConnectionLimit(settings)
+        self._pipeline = Pipeline(
+            store,
+            settings,
+            routes,
+            reserve=reserve,
+            metrics=metrics,
+            connections=lambda: crowd.count,
+        )
+        app: ASGIApp = build_app(self._pipeline, settings)
+        config = uvicorn.Config(
+            app,
+            http=guarded_protocol(settings, crowd),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=bool(settings.proxies),
+            forwarded_allow_ips=list(settings.proxies),
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=int(settings.stop_seconds_max),
+            ssl_certfile=settings.certificate,
+            ssl_keyfile=settings.key,
+            backlog=BACKLOG,
+            # Before that, those that can come again are turned away: load_shedding.py.
+            limit_concurrency=settings.connections_max * CROWD_FACTOR,
+        )
+        self._server = uvicorn.Server(config)
+        # Signals are the business of whoever runs us.
+        self._socket = listening_socket(settings)
+
+    @property
+    def url(self) -> str:
+        """Where it can be reached from this machine."""
+        host, port = self._socket.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        scheme = "https" if self._settings.certificate else "http"
+        return f"{scheme}://{shown}:{port}"
+
+    async def run(self) -> None:
+        """Answer requests until asked to stop."""
+        self._server.config.load()
+        self._server.lifespan = self._server.config.lifespan_class(self._server.config)
+        await self._server.startup(sockets=[self._socket])
+        if self._server.should_exit:
+            return
+        self._on_ready(self.url)
+        try:
+            await self._server.main_loop()
+            await self._server.shutdown(sockets=[self._socket])
+        finally:
+            self._pipeline.close()
+
+    def ask_stop(self) -> None:
+        """Finish what is under way, then end; asked again, at once. Where ``run`` runs."""
+        self._server.force_exit = self._server.should_exit
+        self._pipeline.stopping.set()
+        self._server.should_exit = True
+
+
+def listening_socket(settings: ServerSettings) -> socket.socket:
+    """Bound before anything else, so that a port that is taken is the first thing heard of."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # The protocol by name: without it asyncio leaves small answers waiting for 40 ms (Nagle).
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((settings.host, settings.port))
+    except OSError as error:
+        found.close()
+        taken = error.errno == errno.EADDRINUSE
+        who = listener_on(settings.port) if taken else ""
+        why = f"{who} listens there" if who else error.strerror
+        raise BadSetting(
+            "port", settings.port, f"one that is free on {settings.host} ({why}); 0 takes any"
+        ) from None
+    return found

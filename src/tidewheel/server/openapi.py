@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import fields, is_dataclass
+from html import escape
+from typing import Any, TypedDict, get_args, get_origin
 
 import msgspec
 
 from tidewheel import __version__
 from tidewheel.server.problems import STATUSES
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.validation import Problem
+from tidewheel.server.wire.validation import Problem, field_names
 
 Document = dict[str, Any]
+
+
+class OpenApiDocument(TypedDict):
+    """Describes this interface in the form of OpenAPI 3.1."""
+
+    openapi: str
+    info: Document
+    paths: dict[str, Document]
+    components: Document
+
+
 _REF = "#/components/schemas/{name}"
 _WORDS = {
     400: "The body cannot be read.",
@@ -28,7 +41,7 @@ _WORDS = {
     429: "Too many wrong tokens, or too many tasks for this queue.",
     503: "Not now; Retry-After says when.",
 }
-# Whatever is asked for, before anybody looks at what it is (`doorman`).
+# Whatever is asked for, before anybody looks at what it is (`middleware`).
 _AT_THE_DOOR = {
     414: "The URL is too long.",
     421: "This server is not called so.",
@@ -36,7 +49,7 @@ _AT_THE_DOOR = {
 }
 
 
-def document(routes: Iterable[Route]) -> Document:
+def document(routes: Iterable[Route]) -> OpenApiDocument:
     """All routes but the addresses of the web page; what is not in the table is not here."""
     listed = tuple(route for route in routes if not route.page)
     types = [Problem, *(kind for route in listed for kind in _types(route))]
@@ -207,3 +220,51 @@ def _may_answer(route: Route, status: int) -> bool:
     if not isinstance(route.guard, Needs):
         return status in (422, 503)
     return route.changes or status in (401, 403, 404, 409, 422, 429, 503)
+
+
+# The OpenAPI document as a page for people: plain HTML, nothing fetched from elsewhere.
+
+
+_HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tidewheel: REST API</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"></head><body>
+<h1>tidewheel: REST API</h1>
+<p>The same as an <a href="/api/v1/openapi.json">OpenAPI 3.1 document</a>. Send the header
+<code>Authorization: Bearer TOKEN</code>; bodies are JSON; errors are
+<code>application/problem+json</code> with <code>code</code>, <code>message</code>,
+<code>status</code>, <code>allowed</code>, <code>findings</code> and <code>id</code>. A slash
+within an id is written <code>%2F</code>.</p>
+<table border="1" cellpadding="4"><thead><tr><th>Request</th><th>What it does</th>
+<th>Scope</th><th>Parameters</th><th>Body</th></tr></thead><tbody>
+"""
+_FOOT = "</tbody></table></body></html>\n"
+
+
+def html(routes: Iterable[Route]) -> str:
+    """One row per route."""
+    return _HEAD + "".join(_row(route) for route in routes if not route.page) + _FOOT
+
+
+def _row(route: Route) -> str:
+    scopes = " or ".join(route.guard.scopes) if isinstance(route.guard, Needs) else "no token"
+    query = ", ".join(field_names(route.query)) if route.query is not None else ""
+    cells = (scopes, query, _body(route))
+    return (
+        f"<tr><td><code>{escape(route.verb)}</code></td><td>{escape(route.says)}</td>"
+        + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        + "</tr>\n"
+    )
+
+
+def _body(route: Route) -> str:
+    return "" if route.body is None else _fields(route.body)
+
+
+def _fields(kind: object) -> str:
+    """The names in an object, or in each of a list; of one or the other, those of the first."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return ", ".join(field_names(kind))
+    if is_dataclass(kind):
+        return ", ".join(field.name for field in fields(kind))
+    several = "a list of: " if get_origin(kind) is list else "one, or a list of: "
+    return several + _fields(get_args(kind)[0])

@@ -13,7 +13,7 @@ from functools import partial
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tidewheel.config import ServerSettings
-from tidewheel.server.admission import Crowd
+from tidewheel.server.load_shedding import ConnectionLimit
 
 # Among the extensions of a request:
 ABORT = "tidewheel.abort"  # cut the connection
@@ -24,7 +24,7 @@ class GuardedProtocol(HttpToolsProtocol):
     """Closes what has sent no complete head in time, or too large a one."""
 
     settings = ServerSettings()
-    crowd = Crowd(settings)
+    crowd = ConnectionLimit(settings)
     _timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _in_head = True
@@ -93,7 +93,9 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
-def guarded_protocol(given: ServerSettings, of_server: Crowd) -> type[HttpToolsProtocol]:
+def guarded_protocol(
+    given: ServerSettings, of_server: ConnectionLimit
+) -> type[HttpToolsProtocol]:
     """A protocol class for uvicorn, which makes the protocols itself."""
 
     class Guarded(GuardedProtocol):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import msgspec
 
 from tidewheel.core.queue.access import Scope
-from tidewheel.server.admission import Urgency, urgency_of
 from tidewheel.server.call import Call
+from tidewheel.server.load_shedding import Urgency, urgency_of
 
 API = "/api/v1"
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.cycling.interval import add
@@ -20,7 +21,8 @@ from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory, PutTask
 from tidewheel.core.sched.task_state import Flows, JobPhase, Key, VerdictKind
 from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.runs import RunStore
-from tidewheel.services.definitions.snapshot import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
+from tidewheel.services.paths import run_directory
 
 STATE_FUNCTIONS = ("workflow_state", "suite_state")
 ID_ACCEPTED = "write WORKFLOW//POINT/TASK:SELECTOR"
@@ -365,3 +367,56 @@ def _status_in(memory: PutMemory, flows: Flows) -> str:
         return finished[-1]
     made = _made_in(memory, flows)
     return next((end for end in ENDS if end in made), "")
+
+
+# Which tasks of a run have come so far, as a document: `cylc workflow-state` asks for it.
+
+
+Document = dict[str, object]
+
+
+def definitions_of(store: RunStore, home: Path) -> DefinitionOf:
+    """How the definition of a run is read."""
+
+    async def definition_of(run: RunView) -> RestoredDefinition:
+        definition = await store.definition(run.definition)
+        return restore(definition, run.options, run_directory(home, run.name))
+
+    return definition_of
+
+
+async def state_document(
+    store: RunStore, definition_of: DefinitionOf, arguments: Mapping[str, object]
+) -> Document:
+    """`run`, `id` (POINT/NAME:SELECTOR), `offset`, `flow`, `triggers`, `messages`."""
+    texts = {name: arguments.get(name) or "" for name in ("run", "id", "offset")}
+    flow = arguments.get("flow")
+    if not all(isinstance(one, str) for one in texts.values()):
+        raise Refused("run, id and offset must be texts")
+    if flow is not None and not isinstance(flow, int):
+        raise Refused("flow must be a number")
+    question = question_of_id(
+        f"{texts['run']}//{texts['id']}",
+        offset=str(texts["offset"]),
+        flow=flow,
+        is_trigger=arguments.get("triggers") is True,
+        is_message=arguments.get("messages") is True,
+    )
+    found = await answer(store, question, definition_of)
+    return {
+        "run": found.run,
+        "reason": found.reason,
+        "selector": question.selector,
+        "tasks": [_row(row) for row in found.rows],
+    }
+
+
+def _row(row: StateRow) -> Document:
+    return {
+        "id": f"{row.point}/{row.name}",
+        "point": row.point,
+        "name": row.name,
+        "state": row.status,
+        "flows": sorted(row.flows),
+        "outputs": dict(row.outputs),
+    }

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidewheel.api.run_details import CriticalPath, CriticalStep
 from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.task_state import Key
+from tidewheel.quantities import show_instant
 from tidewheel.views.run import Submissions, known_tasks
-from tidewheel.views.run_facts import Document
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.task_lookup import parents
 from tidewheel.vocabulary import time_text
@@ -26,46 +27,50 @@ Step = tuple[Key, SubmissionView]
 
 
 def critical_path_document(
-    looked: RunSnapshot, submissions: Submissions, last: Key | None = None
-) -> Document:
+    snapshot: RunSnapshot, submissions: Submissions, last: Key | None = None
+) -> CriticalPath:
     """The way to one task, or to what ended last or runs; first step first."""
-    steps = list(_back(looked, submissions, _end(looked, submissions, last)))[::-1]
+    steps = list(_back(snapshot, submissions, _end(snapshot, submissions, last)))[::-1]
     begun = steps[0][1].submitted_at if steps else None
-    over = None if not steps else steps[-1][1].ended_at or looked.now
+    over = None if not steps else steps[-1][1].ended_at or snapshot.now
     return {
-        "run": looked.view.name,
+        "run": snapshot.view.name,
         "seconds": None if begun is None or over is None else max(0.0, over - begun),
-        "steps": [_step(looked, step) for step in steps],
+        "steps": [_step(snapshot, step) for step in steps],
     }
 
 
-def _end(looked: RunSnapshot, submissions: Submissions, last: Key | None) -> Step | None:
-    keys = [last] if last else [key for there in known_tasks(looked).values() for key in there]
-    found = [(key, one) for key in keys for one in _of(looked, submissions, key)[-1:]]
+def _end(snapshot: RunSnapshot, submissions: Submissions, last: Key | None) -> Step | None:
+    keys = (
+        [last] if last else [key for there in known_tasks(snapshot).values() for key in there]
+    )
+    found = [(key, one) for key in keys for one in _of(snapshot, submissions, key)[-1:]]
     # What runs is later than anything that has ended.
-    return max(found, key=lambda step: (_over(step[1], looked.now), step[1].seq), default=None)
+    return max(
+        found, key=lambda step: (_over(step[1], snapshot.now), step[1].seq), default=None
+    )
 
 
 def _over(one: SubmissionView, now: Instant) -> Instant:
     return now if one.ended_at is None else one.ended_at
 
 
-def _back(looked: RunSnapshot, submissions: Submissions, step: Step | None) -> Iterator[Step]:
+def _back(snapshot: RunSnapshot, submissions: Submissions, step: Step | None) -> Iterator[Step]:
     for _ in range(STEPS_MAX):
         if step is None:
             return
         yield step
-        step = _before(looked, submissions, step)
+        step = _before(snapshot, submissions, step)
 
 
-def _before(looked: RunSnapshot, submissions: Submissions, step: Step) -> Step | None:
+def _before(snapshot: RunSnapshot, submissions: Submissions, step: Step) -> Step | None:
     key, one = step
-    known = looked.pool.plan.nodes
-    keys = [key, *(parent for parent in parents(looked.pool, key) if parent[1] in known)]
+    known = snapshot.pool.plan.nodes
+    keys = [key, *(parent for parent in parents(snapshot.pool, key) if parent[1] in known)]
     found = [
         (moment, other.seq, (parent, other))
         for parent in dict.fromkeys(keys)
-        for other in _of(looked, submissions, parent)
+        for other in _of(snapshot, submissions, parent)
         if other.seq < one.seq
         # What succeeded is not tried again; somebody wanted it anew, in a flow of its own.
         and (parent != key or other.status == "failed")
@@ -73,21 +78,21 @@ def _before(looked: RunSnapshot, submissions: Submissions, step: Step) -> Step |
     ]
     if found:
         return max(found, key=lambda each: each[:2])[2]
-    return _released_by(looked, submissions, step)
+    return _released_by(snapshot, submissions, step)
 
 
-def _released_by(looked: RunSnapshot, submissions: Submissions, step: Step) -> Step | None:
+def _released_by(snapshot: RunSnapshot, submissions: Submissions, step: Step) -> Step | None:
     """What ended last at an earlier point before a task without parents was first submitted."""
     (point, name), one = step
-    node = looked.pool.plan.nodes[name]
+    node = snapshot.pool.plan.nodes[name]
     waits_for_time = bool(node.xtriggers) or node.clock is not None
     if waits_for_time or read_job_name(one.task_id).submit > 1 or node.arrows_at(point):
         return None
     found = [
         (other.ended_at, other.seq, (key, other))
-        for key in (key for there in known_tasks(looked).values() for key in there)
+        for key in (key for there in known_tasks(snapshot).values() for key in there)
         if key[0] < point
-        for other in _of(looked, submissions, key)
+        for other in _of(snapshot, submissions, key)
         if other.ended_at is not None and other.ended_at <= one.submitted_at
     ]
     return max(found, key=lambda each: each[:2])[2] if found else None
@@ -99,18 +104,18 @@ def _moment(other: SubmissionView, until: Instant) -> Instant | None:
     return max((at for at in times if at is not None and at <= until), default=None)
 
 
-def _of(looked: RunSnapshot, submissions: Submissions, key: Key) -> list[SubmissionView]:
-    return list(submissions.get((looked.pool.plan.text(key[0]), key[1]), ()))
+def _of(snapshot: RunSnapshot, submissions: Submissions, key: Key) -> list[SubmissionView]:
+    return list(submissions.get((snapshot.pool.plan.text(key[0]), key[1]), ()))
 
 
-def _step(looked: RunSnapshot, step: Step) -> Document:
+def _step(snapshot: RunSnapshot, step: Step) -> CriticalStep:
     key, one = step
     return {
-        "id": looked.id_of(key),
+        "id": snapshot.id_of(key),
         "submit": read_job_name(one.task_id).submit,
         "task": one.task_id,
         "status": one.status,
-        "queued_at": time_text(one.submitted_at),
+        "queued_at": show_instant(one.submitted_at),
         "started_at": time_text(one.started_at),
         "ended_at": time_text(one.ended_at),
     }

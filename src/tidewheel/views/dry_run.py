@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tidewheel.api.run_details import DoneAtOnce, DryRun, TriedChange, TriedRun
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.command_events import AppliedCommand, events_of
 from tidewheel.core.operator.definition import is_same_content
@@ -18,7 +19,6 @@ from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import reread, restore
 from tidewheel.services.paths import run_directory
-from tidewheel.views.run_facts import Document
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import words_of
 from tidewheel.views.task_lookup import neighbours
@@ -26,14 +26,16 @@ from tidewheel.views.why import reason_document
 
 
 async def dry_run_document(
-    store: Store, home: Path, looked: RunSnapshot, command: Command
-) -> Document:
+    store: Store, home: Path, snapshot: RunSnapshot, command: Command
+) -> DryRun:
     """What would change at once; what would then run if every job succeeded, in order."""
-    applied = events_of(looked.pool, command, looked.now)
+    applied = events_of(snapshot.pool, command, snapshot.now)
     notices: list[str] = []
     match command:
         case Reload():
-            event = events.RunReloaded(await _graph(store, home, looked, command), looked.now)
+            event = events.RunReloaded(
+                await _graph(store, home, snapshot, command), snapshot.now
+            )
             applied = AppliedCommand(events=(event,))
         case Stop(at_time=text) if applied.by_scheduler:
             notices = [f"it would stop at this time: {text}"]
@@ -41,20 +43,22 @@ async def dry_run_document(
             raise Refused(f"{command.verb} cannot be tried without doing it")
         case _:
             pass
-    start = tried(looked.pool, applied.events)
-    document = _at_once(looked, command, applied, start)
-    seen = look_ahead(looked.pool, start, looked.now)
+    start = tried(snapshot.pool, applied.events)
+    # Before it is looked ahead: that goes on with the same pool.
+    at_once = _at_once(snapshot, command, applied, start)
+    seen = look_ahead(snapshot.pool, start, snapshot.now)
     named = set(applied.tasks)
-    then = looked._replace(pool=start.pool)  # a reload may bring tasks that were not there
-    return document | {
+    then = snapshot._replace(pool=start.pool)  # a reload may bring tasks that were not there
+    return {
+        **at_once,
         "runs": [
             _run_document(then, one, seen.runs[:number], triggered=one.task in named)
             for number, one in enumerate(seen.runs)
         ],
         "waits": [
             {
-                "id": looked.id_of(key),
-                "reasons": [reason_document(looked.view.name, one) for one in reasons],
+                "id": snapshot.id_of(key),
+                "reasons": [reason_document(snapshot.view.name, one) for one in reasons],
             }
             for key, reasons in seen.waits.items()
         ],
@@ -64,34 +68,42 @@ async def dry_run_document(
 
 
 def _at_once(
-    looked: RunSnapshot, command: Command, applied: AppliedCommand, start: Tried
-) -> Document:
-    pool, keys = looked.pool, dict.fromkeys((*applied.tasks, *start.touched))
+    snapshot: RunSnapshot, command: Command, applied: AppliedCommand, start: Tried
+) -> DoneAtOnce:
+    pool, keys = snapshot.pool, dict.fromkeys((*applied.tasks, *start.touched))
     killed = [one.task for one in start.effects if isinstance(one, KillJob)]
     polled = [one.task for one in start.effects if isinstance(one, PollJob)]
     return {
-        "run": looked.view.name,
+        "run": snapshot.view.name,
         "verb": command.verb,
         "tasks": [
-            {"id": looked.id_of(key), "state": words_of(pool, key).text}
+            {"id": snapshot.id_of(key), "state": words_of(pool, key).text}
             for key in applied.tasks
         ],
         "status": {"before": str(pool.run.status), "after": str(start.pool.run.status)},
-        "changes": _changes(looked, start.pool, list(keys)),
-        "killed": [looked.id_of(key) for key in killed],
-        "polled": [looked.id_of(key) for key in polled],
-        "comes_back": [looked.id_of(key) for key in applied.back],
+        "changes": _changes(snapshot, start.pool, list(keys)),
+        "killed": [snapshot.id_of(key) for key in killed],
+        "polled": [snapshot.id_of(key) for key in polled],
+        "comes_back": [snapshot.id_of(key) for key in applied.back],
     }
 
 
-def _changes(looked: RunSnapshot, after: TaskPool, keys: Sequence[Key]) -> list[Document]:
-    found = []
+def _changes(snapshot: RunSnapshot, after: TaskPool, keys: Sequence[Key]) -> list[TriedChange]:
+    found: list[TriedChange] = []
     for key in keys:
-        old, new = words_of(looked.pool, key), words_of(after, key)
-        made = sorted(_outputs(after, key) - _outputs(looked.pool, key))
+        old, new = words_of(snapshot.pool, key), words_of(after, key)
+        made = sorted(_outputs(after, key) - _outputs(snapshot.pool, key))
         if old != new or made:
-            said = {"before": old.text, "after": new.text, "in_pool": new.pooled, "made": made}
-            found.append({"id": looked.id_of(key), "flows": sorted(new.flows)} | said)
+            found.append(
+                {
+                    "id": snapshot.id_of(key),
+                    "flows": sorted(new.flows),
+                    "before": old.text,
+                    "after": new.text,
+                    "in_pool": new.pooled,
+                    "made": made,
+                }
+            )
     return found
 
 
@@ -100,9 +112,9 @@ def _outputs(pool: TaskPool, key: Key) -> set[str]:
     return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
 
 
-async def _graph(store: Store, home: Path, looked: RunSnapshot, command: Reload) -> Graph:
+async def _graph(store: Store, home: Path, snapshot: RunSnapshot, command: Reload) -> Graph:
     """Of the definition that the run would go on with."""
-    view = looked.view
+    view = snapshot.view
     directory = run_directory(home, view.name)
     if command.definition:
         new = await store.definition(command.definition)
@@ -114,14 +126,14 @@ async def _graph(store: Store, home: Path, looked: RunSnapshot, command: Reload)
 
 
 def _run_document(
-    looked: RunSnapshot, one: Submit, earlier: tuple[Submit, ...], *, triggered: bool
-) -> Document:
-    near = set(neighbours(looked.pool, one.task))
-    after = {looked.id_of(before.task) for before in earlier if before.task in near}
+    snapshot: RunSnapshot, one: Submit, earlier: tuple[Submit, ...], *, triggered: bool
+) -> TriedRun:
+    near = set(neighbours(snapshot.pool, one.task))
+    after = {snapshot.id_of(before.task) for before in earlier if before.task in near}
     return {
-        "id": looked.id_of(one.task),
+        "id": snapshot.id_of(one.task),
         "submit": one.submit,
         "flows": sorted(one.flows),
         "triggered": triggered,
-        "after": [] if triggered else sorted(after - {looked.id_of(one.task)}),
+        "after": [] if triggered else sorted(after - {snapshot.id_of(one.task)}),
     }

@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
 from typing import NamedTuple
 
+from tidewheel.api.run_details import (
+    BatchFacts,
+    CommandRecord,
+    RunChanges,
+    RunHistory,
+    RunPast,
+    RunSubmissions,
+    SubmissionOfRun,
+    TaskChange,
+    TaskInBatch,
+)
 from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.requests import StoredRun
-from tidewheel.core.operator.views import ChangesView, RunView
+from tidewheel.core.operator.views import ChangesView, CommandView, RunView, SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.core.sched.index_builder import build_index
-from tidewheel.core.sched.persistence import PutRun
+from tidewheel.core.sched.persistence import (
+    Change,
+    DropTask,
+    PooledTaskRow,
+    PoolLedger,
+    PutMemory,
+    PutRun,
+    PutTask,
+    rebuild,
+)
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
 from tidewheel.services.definitions.snapshot import RestoredDefinition
+from tidewheel.store.change_rows import read_changes
 from tidewheel.views.checkpoints import (
     RECENT,
     Before,
@@ -25,10 +51,16 @@ from tidewheel.views.checkpoints import (
     Forgotten,
     Replay,
 )
-from tidewheel.views.past import batch_of, changed_document, command_document
+from tidewheel.views.events import last_rows
 from tidewheel.views.rows import task_rows_document
-from tidewheel.views.run_facts import Document
 from tidewheel.views.snapshot import RunSnapshot, pool_of, recall_all
+from tidewheel.views.status_text import (
+    FUTURE,
+    TaskWords,
+    memory_words,
+    row_words,
+    words_of,
+)
 from tidewheel.vocabulary import time_text
 
 PLANS_MAX = 8  # of the runs that were looked at last
@@ -54,7 +86,7 @@ class PastMoment(NamedTuple):
 class Then(NamedTuple):
     """What is known of a run at an earlier moment."""
 
-    looked: RunSnapshot
+    snapshot: RunSnapshot
     at: Instant
     recent: tuple[int, ...]  # the newest batches of that time
     forgotten: Forgotten
@@ -86,9 +118,9 @@ class Pasts:
         plan = self._plan(view.number, restored.graph)
         pool = pool_of(restored.graph, stored, replay.forgotten, was, plan)
         recall_all(pool, replay.forgotten.newest(forgotten_max))
-        looked = RunSnapshot(restored.graph, pool, was, stored, restored.reader, now)
+        snapshot = RunSnapshot(restored.graph, pool, was, stored, restored.reader, now)
         at = replay.at if replay.batch else view.created_at
-        return Then(looked, at, replay.recent, replay.forgotten, replay.before)
+        return Then(snapshot, at, replay.recent, replay.forgotten, replay.before)
 
     async def _replayed(self, store: Store, run: int, moment: PastMoment) -> Replay:
         """From the nearest checkpoint on."""
@@ -114,25 +146,30 @@ class Pasts:
         return replace(plan, nodes=dict(plan.nodes))
 
 
-async def past_document(store: Store, then: Then, view: RunView, rows_max: int) -> Document:
+async def past_document(store: Store, then: Then, view: RunView, rows_max: int) -> RunPast:
     """The tasks of that moment.
 
     `around` are the batches before and behind it, `commands` what was asked meanwhile.
     """
-    looked = then.looked
+    snapshot = then.snapshot
     first = then.recent[0] - 1 if then.recent else 0
     around = await store.run_changes(view.number, first, len(then.recent) + AROUND)
     complete = len(around) == len(then.recent) + AROUND
-    until = around[-1].at if complete else looked.now
-    older = len(then.forgotten.points() - looked.pool.memory.keys())
-    document = task_rows_document(looked, {}, "", rows_max, older)
-    del document["cursor"]  # of events: it belongs to the present
-    return document | {
-        "at": time_text(then.at),
-        "status": looked.view.status,
+    until = around[-1].at if complete else snapshot.now
+    older = len(then.forgotten.points() - snapshot.pool.memory.keys())
+    rows = task_rows_document(snapshot, {}, "", rows_max, older)
+    return {
+        "run": rows["run"],
+        "batch": rows["batch"],
+        "points": rows["points"],
+        "points_left_out": rows["points_left_out"],
+        "nodes": rows["nodes"],
+        "tasks": rows["tasks"],
+        "at": show_instant(then.at),
+        "status": snapshot.view.status,
         "last_batch": view.batch,
-        "changed": changed_document(looked, then.before),
-        "around": [batch_of(looked, one) for one in around],
+        "changed": changed_document(snapshot, then.before),
+        "around": [batch_of(snapshot, one) for one in around],
         "commands": await _commands(store, view, around, until),
     }
 
@@ -150,10 +187,158 @@ def read_moment(text: str) -> Instant | None:
 
 async def _commands(
     store: Store, view: RunView, around: list[ChangesView], until: Instant
-) -> list[Document]:
+) -> list[CommandRecord]:
     """What operators asked while these batches were written, oldest first."""
     if not around:
         return []
     found = await store.commands(view.number, COMMANDS_MAX)
     asked = [one for one in found if around[0].at <= one.at <= until]
     return [command_document(one) for one in reversed(asked)]
+
+
+# What happened in a run, batch by batch and submission by submission: for timelines.
+
+
+BATCHES_MAX = 1_000
+SUBMISSIONS_MAX = 10_000
+
+
+async def submissions_document(
+    store: Store, view: RunView, point: str | None, name: str | None, count: int
+) -> RunSubmissions:
+    """Every submission, newest first."""
+    limit = min(count, SUBMISSIONS_MAX)
+    found = await store.submissions(view.number, point=point, name=name, count=limit)
+    return {"run": view.name, "submissions": [_submission(one) for one in found]}
+
+
+def _submission(one: SubmissionView) -> SubmissionOfRun:
+    job = read_job_name(one.task_id)
+    return {
+        "id": f"{job.point}/{job.node}",
+        "submit": job.submit,
+        "attempt": one.attempt,
+        "task": one.task_id,
+        "status": one.status,
+        "queued_at": show_instant(one.submitted_at),
+        "started_at": time_text(one.started_at),
+        "ended_at": time_text(one.ended_at),
+        "exit_status": one.exit_status,
+        "error": one.error,
+        "worker": one.worker,
+    }
+
+
+async def changes_document(
+    store: Store, snapshot: RunSnapshot, after: int, count: int
+) -> RunChanges:
+    """What each batch left of the tasks that it touched, oldest first; `next` as `after`."""
+    found = await store.run_changes(snapshot.view.number, after, min(count, BATCHES_MAX))
+    return {
+        "run": snapshot.view.name,
+        "batches": [batch_of(snapshot, one) for one in found],
+        "next": found[-1].batch if len(found) == count else None,
+    }
+
+
+def batch_of(snapshot: RunSnapshot, one: ChangesView) -> BatchFacts:
+    """What one batch left of the tasks that it touched."""
+    changes = read_changes(one.changes)
+    last = _last_of_each(snapshot, changes)
+    # The words for a task follow from a pool, so the rows are made into one.
+    pool = rebuild(snapshot.pool.plan, last, snapshot.pool.past)
+    shown: list[TaskInBatch] = []
+    for key in sorted({_key(row) for row in last if isinstance(row, PutTask | PutMemory)}):
+        words = words_of(pool, key)
+        task = pool.tasks.get(key)
+        shown.append(
+            {
+                "id": snapshot.id_of(key),
+                "state": words.state,
+                "remarks": list(words.remarks),
+                "flows": sorted(words.flows),
+                "in_pool": words.pooled,
+                "submit": None if task is None else task.submit,
+            }
+        )
+    gone = sorted({row.key for row in changes if isinstance(row, DropTask)} - set(pool.tasks))
+    run = next((row.run for row in reversed(changes) if isinstance(row, PutRun)), None)
+    return {
+        "batch": one.batch,
+        "at": show_instant(one.at),
+        "status": None if run is None else str(run.status),
+        "tasks": shown,
+        "left_pool": [snapshot.id_of(key) for key in gone],
+    }
+
+
+def changed_document(snapshot: RunSnapshot, before: Before) -> list[TaskChange]:
+    """What a batch did to each task: where it was, where it is, and what it made meanwhile."""
+    rows, memories = last_rows(before.changes)
+    found: list[TaskChange] = []
+    for key, row in rows.items():
+        task, memory = before.task(key), before.memory(key)
+        known = set() if task is None else set(task.row.outputs)
+        known |= set() if memory is None else {output for output, _ in memory.made}
+        after = memories.get(key)
+        made = () if after is None else tuple(output for output, _ in after.made)
+        words = _words(row, after)
+        found.append(
+            {
+                "id": snapshot.id_of(key),
+                "before": _words(None if task is None else task.row, memory).state,
+                "state": words.state,
+                "remarks": list(words.remarks),
+                "made": [
+                    output
+                    for output in dict.fromkeys((*(row.outputs if row else ()), *made))
+                    if output not in known
+                ],
+            }
+        )
+    return found
+
+
+def _words(row: PooledTaskRow | None, memory: PutMemory | None) -> TaskWords:
+    if row is not None:
+        return row_words(row)
+    return TaskWords(FUTURE) if memory is None else memory_words(memory)
+
+
+def _key(row: PutTask | PutMemory) -> Key:
+    if isinstance(row, PutMemory):
+        return row.key
+    return (row.row.point, row.row.name)
+
+
+def _last_of_each(snapshot: RunSnapshot, changes: Iterable[Change]) -> list[Change]:
+    ledger = PoolLedger()
+    ledger.write([PutRun(snapshot.pool.run), *changes])
+    return list(ledger.rows.values())
+
+
+# What operators asked of a run: who, when, and what became of it.
+
+
+HISTORY_MAX = 10_000
+
+
+async def history_document(store: Store, view: RunView, count: int = 100) -> RunHistory:
+    """The commands, newest first."""
+    found = await store.commands(view.number, min(count, HISTORY_MAX))
+    return {"run": view.name, "commands": [command_document(one) for one in found]}
+
+
+def command_document(one: CommandView) -> CommandRecord:
+    said = json.loads(one.body)
+    verb = said.pop("verb", "")
+    return {
+        "number": one.number,
+        "at": show_instant(one.at),
+        "who": one.who,
+        "verb": verb,
+        "arguments": said,
+        "answered_at": time_text(one.answered_at),
+        "refused": one.refused,
+        "answer": json.loads(one.answer) if one.answer else None,
+    }

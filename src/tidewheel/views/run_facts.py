@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import cast
 
+from tidewheel.api.runs import (
+    ListedRun,
+    RunCreated,
+    RunFacts,
+    RunList,
+    RunWithOptions,
+    UndoneCounts,
+)
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.end_reasons import undone_in
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
 from tidewheel.vocabulary import time_text
 
 Document = dict[str, object]
@@ -17,7 +27,7 @@ Document = dict[str, object]
 RUNS_MAX = 1_000
 
 
-def run_facts(view: RunView, now: Instant) -> Document:
+def run_facts(view: RunView, now: Instant) -> RunFacts:
     """A run as one row of the store; `driven`: a scheduler holds it now; `offered`: any may."""
     owner = view.owner
     return {
@@ -26,17 +36,23 @@ def run_facts(view: RunView, now: Instant) -> Document:
         "workflow": view.workflow,
         "status": view.status,
         "reason": view.reason,
-        "undone": asdict(undone_in(view.reason)),
+        "undone": undone_facts(view.reason),
         "driven": view.is_driven(now),
         "offered": view.given is not None,
         "scheduler": None if owner is None else {"host": owner.host, "pid": owner.pid},
         "folder": view.folder,
         "definition": view.definition,
         "queue": view.queue,
-        "created_at": time_text(view.created_at),
-        "updated_at": time_text(view.updated_at),
+        "created_at": show_instant(view.created_at),
+        "updated_at": show_instant(view.updated_at),
         "ended_at": time_text(view.ended_at),
     }
+
+
+def undone_facts(reason: str) -> UndoneCounts:
+    """Counts the tasks that were not done when a run completed."""
+    undone = undone_in(reason)
+    return {"lost": undone.lost, "skipped": undone.skipped}
 
 
 def option_facts(view: RunView) -> Document:
@@ -46,25 +62,32 @@ def option_facts(view: RunView) -> Document:
     return {name: value for name, value in said.items() if value not in ("", (), None)}
 
 
-def facts_document(view: RunView, now: Instant) -> Document:
+def facts_document(view: RunView, now: Instant) -> RunCreated:
     """The run without its tasks; `options` are all of them, with the time of its making."""
-    return {"run": run_facts(view, now) | {"options": asdict(view.options)}}
+    run = {**run_facts(view, now), "options": asdict(view.options)}
+    return {"run": cast("RunWithOptions", run)}
 
 
 async def runs_document(
     store: Store, workflow: str | None = None, count: int = 100, before: int | None = None
-) -> Document:
+) -> RunList:
     """The list of runs, newest first; `next` is what `before` is for the page after."""
     now = await store.now()
     limit = min(count, RUNS_MAX)
     found = await store.runs(workflow=workflow, count=limit, before=before)
     waits = await _waits(store, found)
     rows = [
-        run_facts(view, now)
-        | {"waits": waits.get(view.number, []), "kept": await kept_commands(store, view, now)}
+        {
+            **run_facts(view, now),
+            "waits": waits.get(view.number, []),
+            "kept": await kept_commands(store, view, now),
+        }
         for view in found
     ]
-    return {"runs": rows, "next": found[-1].number if len(found) == limit else None}
+    return {
+        "runs": cast("list[ListedRun]", rows),
+        "next": found[-1].number if len(found) == limit else None,
+    }
 
 
 async def kept_commands(store: Store, view: RunView, now: Instant) -> int:

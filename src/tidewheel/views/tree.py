@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
+from tidewheel.api.run_details import (
+    AttemptInTree,
+    RunTree,
+    SubmissionInTree,
+    TreeBranch,
+    TreePoint,
+)
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator.end_reasons import undone_in
 from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import TaskId
 from tidewheel.core.sched.task_state import Key
+from tidewheel.quantities import show_instant
 from tidewheel.views.run import Submissions
-from tidewheel.views.run_facts import Document
+from tidewheel.views.run_facts import undone_facts
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import STATES, words_of
 from tidewheel.views.why import stall_document
@@ -27,17 +33,17 @@ class JobsOfRun(NamedTuple):
     """What is known of the jobs of a run: attempts only at submissions that had several."""
 
     submissions: Submissions
-    attempts: Mapping[TaskId, Sequence[Document]]
+    attempts: Mapping[TaskId, Sequence[AttemptInTree]]
 
 
 def tree_document(
-    looked: RunSnapshot,
+    snapshot: RunSnapshot,
     keys: Iterable[Key],
     jobs: JobsOfRun,
     *,
     distances: Mapping[Key, int] | None = None,
     points_max: int | None = None,
-) -> Document:
+) -> RunTree:
     """These tasks as a tree; `distances` are their numbers of edges from the pool."""
     by_point: dict[Point, list[Key]] = {}
     for key in keys:
@@ -45,62 +51,62 @@ def tree_document(
     points = sorted(by_point)
     shown = points if points_max is None else points[-points_max:]
     return {
-        "run": looked.view.name,
-        "status": looked.view.status,
-        "undone": asdict(undone_in(looked.view.reason)),
-        "stall": stall_document(looked),
+        "run": snapshot.view.name,
+        "status": snapshot.view.status,
+        "undone": undone_facts(snapshot.view.reason),
+        "stall": stall_document(snapshot),
         "left_out": len(points) - len(shown),
         "points": [
-            _point_document(looked, point, by_point[point], jobs, distances or {})
+            _point_document(snapshot, point, by_point[point], jobs, distances or {})
             for point in shown
         ],
     }
 
 
 def _point_document(
-    looked: RunSnapshot,
+    snapshot: RunSnapshot,
     point: Point,
     keys: Sequence[Key],
     jobs: JobsOfRun,
     distances: Mapping[Key, int],
-) -> Document:
-    nodes = looked.pool.plan.nodes
-    branches: dict[str, list[Document]] = {ROOT: []}
+) -> TreePoint:
+    nodes = snapshot.pool.plan.nodes
+    branches: dict[str, list[TreeBranch]] = {ROOT: []}
     for key in sorted(keys, key=lambda one: nodes[one[1]].rank):
         lineage = nodes[key[1]].definition.lineage
         family = next((one for one in lineage if one != key[1]), ROOT)
-        _grow(looked, branches, family)
-        branches[family].append(_task_document(looked, key, jobs, distances))
+        _grow(snapshot, branches, family)
+        branches[family].append(_task_document(snapshot, key, jobs, distances))
     return {
-        "point": looked.pool.plan.text(point),
-        "counts": _counts(looked, keys),
+        "point": snapshot.pool.plan.text(point),
+        "counts": _counts(snapshot, keys),
         "children": branches[ROOT],
     }
 
 
-def _grow(looked: RunSnapshot, branches: dict[str, list[Document]], family: str) -> None:
+def _grow(snapshot: RunSnapshot, branches: dict[str, list[TreeBranch]], family: str) -> None:
     """The families down to this one, each hung into the one that it is drawn in."""
     while family not in branches:
-        definition = looked.graph.families.get(family)
+        definition = snapshot.graph.families.get(family)
         parent = ROOT if definition is None else definition.parent or ROOT
         branches[family] = []
-        branch: Document = {"name": family, "family": True, "children": branches[family]}
+        branch: TreeBranch = {"name": family, "family": True, "children": branches[family]}
         if parent in branches:
             branches[parent].append(branch)
             return
-        _grow(looked, branches, parent)
+        _grow(snapshot, branches, parent)
         branches[parent].append(branch)
 
 
 def _task_document(
-    looked: RunSnapshot, key: Key, jobs: JobsOfRun, distances: Mapping[Key, int]
-) -> Document:
-    words = words_of(looked.pool, key)
-    found = jobs.submissions.get((looked.pool.plan.text(key[0]), key[1]), ())
+    snapshot: RunSnapshot, key: Key, jobs: JobsOfRun, distances: Mapping[Key, int]
+) -> TreeBranch:
+    words = words_of(snapshot.pool, key)
+    found = jobs.submissions.get((snapshot.pool.plan.text(key[0]), key[1]), ())
     return {
         "name": key[1],
         "family": False,
-        "id": looked.id_of(key),
+        "id": snapshot.id_of(key),
         "state": words.state,
         "remarks": list(words.remarks),
         "flows": sorted(words.flows),
@@ -110,12 +116,12 @@ def _task_document(
 
 
 def _submission_document(
-    view: SubmissionView, attempts: Mapping[TaskId, Sequence[Document]]
-) -> Document:
+    view: SubmissionView, attempts: Mapping[TaskId, Sequence[AttemptInTree]]
+) -> SubmissionInTree:
     return {
         "submit": read_job_name(view.task_id).submit,
         "status": view.status,
-        "submitted_at": time_text(view.submitted_at),
+        "submitted_at": show_instant(view.submitted_at),
         "started_at": time_text(view.started_at),
         "ended_at": time_text(view.ended_at),
         "exit_status": view.exit_status,
@@ -123,6 +129,6 @@ def _submission_document(
     }
 
 
-def _counts(looked: RunSnapshot, keys: Iterable[Key]) -> dict[str, int]:
-    counted = Counter(words_of(looked.pool, key).state for key in keys)
+def _counts(snapshot: RunSnapshot, keys: Iterable[Key]) -> dict[str, int]:
+    counted = Counter(words_of(snapshot.pool, key).state for key in keys)
     return {state: counted[state] for state in STATES if counted[state]}

@@ -231,11 +231,11 @@ def run_door(
 ) -> RunDoor:
     """Returns the service for runs, of a store or its server; ``home`` holds their files."""
     from tidewheel.ports.runs import BringsRunDoor
-    from tidewheel.services.run_door import StoreRunDoor
+    from tidewheel.services.run_service import RunService
 
     if isinstance(store, BringsRunDoor):
         return store.run_door()
-    return StoreRunDoor(cast("Store", store), home, definition_of)
+    return RunService(cast("Store", store), home, definition_of)
 
 
 def block_door(store: TaskStore, home: Path) -> BlockDoor:

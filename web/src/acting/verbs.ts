@@ -64,13 +64,13 @@ function wholeText(action: Action): string | null {
 export function actionText(action: Action): string {
   const { ids = [] } = action;
   const what = ids.length === 0 ? "" : ids.length === 1 ? ` ${ids[0]}` : ` ${ids.length} tasks`;
-  const prerequisites = action.prerequisites as string[] | undefined;
+  const prerequisites = action.prerequisites;
   const whole = wholeText(action);
   if (whole !== null) return whole;
   if (action.verb === "set" && prerequisites?.length) return `Satisfy ${prerequisites.join(", ")} for${what}`;
   const bounds = [...((action.until_tasks as string[] | undefined) ?? []), ...(typeof action.until === "string" && action.until !== "" ? [`point ${action.until}`] : [])];
   const flow = action.flow === "new" ? ` in a new flow${bounds.length > 0 ? ` until ${bounds.join(", ")}` : ""}` : /^\d/.test(action.flow ?? "") ? ` in flow ${action.flow}` : "";
-  const outputs = action.outputs as string[] | undefined;
+  const outputs = action.outputs;
   const word = action.verb === "set" ? `Set ${outputs?.length ? outputs.join(", ") : "outputs"} of` : verbOf(action.verb).button;
   return `${word}${what}${flow}`;
 }

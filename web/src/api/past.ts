@@ -2,43 +2,9 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
 import type { LiveState } from "./live";
-import type { GraphDocument, TaskRow, TaskRows, TaskWords } from "./types";
+import type { GraphDocument, PastDocument, TaskRow } from "./types";
 
-export interface PastBatch {
-  batch: number;
-  at: string;
-  status: string | null; // of the run, if it changed
-  tasks: Pick<TaskWords, "id" | "state" | "remarks" | "flows" | "in_pool">[];
-  left_pool: string[];
-}
-
-export interface PastCommand {
-  number: number;
-  at: string;
-  who: string;
-  verb: string;
-  arguments: Record<string, unknown>;
-  answered_at: string | null;
-  refused: string | null;
-}
-
-/** What the batch at hand did to a task. */
-export interface PastChange {
-  id: string;
-  before: string;
-  state: string;
-  remarks: string[];
-  made: string[];
-}
-
-export interface PastDocument extends Omit<TaskRows, "cursor"> {
-  at: string;
-  status: string;
-  last_batch: number;
-  changed: PastChange[];
-  around: PastBatch[];
-  commands: PastCommand[];
-}
+export type { PastBatch, PastChange, PastCommand, PastDocument } from "./types";
 
 export const pastQuery = (run: string, batch: number) =>
   queryOptions({

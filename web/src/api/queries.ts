@@ -1,7 +1,8 @@
 /** What can be asked for, each with the key under which it is remembered. Keys of a run begin with ["run", name]. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
-import type { CriticalPath, RunAttempts, RunFacts, RunSummary, Session, TaskDocument } from "./types";
+import type { RunCreated, RunList } from "./generated/runs";
+import type { CriticalPath, RunAttempts, RunSummary, Session, TaskDocument } from "./types";
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
@@ -12,15 +13,9 @@ export const sessionQuery = queryOptions({
 
 export const runsQuery = queryOptions({
   queryKey: ["runs"],
-  queryFn: ({ signal }) => get<{ runs: RunFacts[] }>("/runs?limit=200", signal),
+  queryFn: ({ signal }) => get<RunList>("/runs?limit=200", signal),
   select: (found) => found.runs,
 });
-
-interface RunPage {
-  runs: (RunFacts & { summary: Omit<RunSummary, "run"> | null })[];
-  next: number | null;
-  summaries_left: number;
-}
 
 const SUMMARIES_MS = 2_000; // a server looks into a few runs for each request
 const RUNS_MS = 30_000; // a scheduler that was killed tells nobody
@@ -28,10 +23,10 @@ const RUNS_MS = 30_000; // a scheduler that was killed tells nobody
 /** All of them in one page, with how far each is; page by page only beyond a thousand, the newest first. */
 export const runPagesQuery = infiniteQueryOptions({
   queryKey: ["runs", "pages"],
-  queryFn: ({ signal, pageParam }) => get<RunPage>(`/runs?limit=1000&summary=true${pageParam === null ? "" : `&before=${pageParam}`}`, signal),
+  queryFn: ({ signal, pageParam }) => get<RunList>(`/runs?limit=1000&summary=true${pageParam === null ? "" : `&before=${pageParam}`}`, signal),
   initialPageParam: null as number | null,
   getNextPageParam: (last) => last.next,
-  refetchInterval: (query) => ((query.state.data?.pages ?? []).some((page) => page.summaries_left > 0) ? SUMMARIES_MS : RUNS_MS),
+  refetchInterval: (query) => ((query.state.data?.pages ?? []).some((page) => (page.summaries_left ?? 0) > 0) ? SUMMARIES_MS : RUNS_MS),
 });
 
 const FACTS_MS = 10_000; // a scheduler that was killed tells nobody
@@ -40,7 +35,7 @@ const FACTS_MS = 10_000; // a scheduler that was killed tells nobody
 export const factsQuery = (run: string) =>
   queryOptions({
     queryKey: ["run", run, "facts"],
-    queryFn: ({ signal }) => get<{ run: RunFacts }>(`/runs/${inPath(run)}/facts`, signal),
+    queryFn: ({ signal }) => get<RunCreated>(`/runs/${inPath(run)}/facts`, signal),
     select: (found) => found.run,
     refetchInterval: FACTS_MS,
   });

@@ -6,7 +6,7 @@ import { ActingProvider, useActing } from "../acting/Acting";
 import { useFollowing } from "../api/follow";
 import { runPagesQuery } from "../api/queries";
 import { useMay } from "../api/session";
-import type { RunFacts, RunSummary } from "../api/types";
+import type { ListedRun, RunFacts, RunSummary } from "../api/types";
 import { globMatcher } from "../ui/globs";
 import { Button, CountsBar, Empty, Failure, Loading } from "../ui/parts";
 import { plain } from "../ui/plain";
@@ -20,7 +20,7 @@ export function RunsPage() {
   const [text, setText] = useState("");
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery(runPagesQuery);
   const runs = useMemo(() => data?.pages.flatMap((page) => page.runs), [data]);
-  const summaries = useMemo(() => new Map((runs ?? []).flatMap((run) => (run.summary === null ? [] : [[run.name, { ...run.summary, run }] as const]))), [runs]);
+  const summaries = useMemo(() => new Map((runs ?? []).flatMap((run) => (run.summary == null ? [] : [[run.name, { ...run.summary, run }] as const]))), [runs]);
   const usual = useMemo(() => usualSeconds(runs ?? []), [runs]);
   const sorted = useMemo(() => inOrder(runs ?? [], summaries), [runs, summaries]);
   if (error !== null && runs === undefined) return <Failure error={error} retry={() => void refetch()} />;
@@ -58,7 +58,7 @@ function NoRuns() {
   );
 }
 
-function RunLine({ run, summary, usual }: { run: RunFacts; summary: RunSummary | undefined; usual: number | null }) {
+function RunLine({ run, summary, usual }: { run: ListedRun; summary: RunSummary | undefined; usual: number | null }) {
   const alarm = urgency(run, summary) <= 3;
   return (
     <article className={alarm ? "run-line card alarm" : "run-line card"}>
@@ -97,10 +97,10 @@ function PointsText({ summary }: { summary: RunSummary }) {
   return <span className="muted">{span}{final !== null && final !== newest ? `, ends at ${final}` : ""}</span>;
 }
 
-function Trouble({ run, summary }: { run: RunFacts; summary: RunSummary | undefined }) {
+function Trouble({ run, summary }: { run: ListedRun; summary: RunSummary | undefined }) {
   if (isAbandoned(run)) return <p className="run-trouble">No scheduler drives it: let one carry on.</p>;
   if (run.status === "error") return <p className="run-trouble">{plain(run.reason)}</p>;
-  if (run.waits !== undefined && run.waits.length > 0) return <p className="run-waits muted">waits for {plain(run.waits.join("; "))}</p>;
+  if (run.waits.length > 0) return <p className="run-waits muted">waits for {plain(run.waits.join("; "))}</p>;
   if (run.reason.startsWith("completed, ")) return <p className="run-waits muted">{plain(run.reason)}</p>; // with what was not done
   const [cause] = summary?.causes ?? [];
   if (summary === undefined || cause === undefined || isOver(run)) return null;

@@ -24,7 +24,7 @@ export function withDriver(told: RunFacts, facts: RunFacts | undefined): RunFact
   return facts.status === told.status ? { ...told, driven: facts.driven, offered: facts.offered } : { ...told, driven: true };
 }
 
-export function inOrder(runs: readonly RunFacts[], summaries: ReadonlyMap<string, RunSummary>): RunFacts[] {
+export function inOrder<Run extends RunFacts>(runs: readonly Run[], summaries: ReadonlyMap<string, RunSummary>): Run[] {
   return [...runs].sort(
     (a, b) =>
       urgency(a, summaries.get(a.name)) - urgency(b, summaries.get(b.name)) ||

@@ -82,8 +82,6 @@ def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> Ru
     if as_json:
         return JsonPage(run, is_new=is_new)
     if stream.isatty():
-        from tidewheel.cli.pages.run_progress import LivePage
-
         return LivePage(run, is_new=is_new)
     return RunPage(run, is_new=is_new)
 

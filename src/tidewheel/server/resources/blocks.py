@@ -10,6 +10,16 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tidewheel.api.blocks import (
+    AbortedBlock,
+    BlockDocument,
+    BlockList,
+    BufferObject,
+    ObjectList,
+    SbiAnswer,
+    SbiDocument,
+    SbiList,
+)
 from tidewheel.core.queue.access import RUN_QUEUE, Scope, covers_workflow
 from tidewheel.errors import NotFound
 from tidewheel.server.call import Answer, Call
@@ -32,7 +42,6 @@ if TYPE_CHECKING:
 MEDIA_TYPES = ("application/json", "application/yaml")
 CREATED = 201
 SECONDS_MAX = 60.0  # many blocks take their time to be judged
-Document = dict[str, Any]
 
 SBIS = f"{API}/sbis"
 BLOCKS = f"{API}/processing-blocks"
@@ -155,7 +164,7 @@ ROUTES = (
         query=SbiQuery,
         raw=MEDIA_TYPES,
         body=SbiIn,
-        answers=Document,
+        answers=SbiAnswer,
         status=CREATED,
         seconds_max=SECONDS_MAX,
     ),
@@ -166,7 +175,7 @@ ROUTES = (
         handler=list_sbis,
         says="Scheduling block instances, newest first.",
         query=SbisQuery,
-        answers=Document,
+        answers=SbiList,
     ),
     Route(
         method="GET",
@@ -174,7 +183,7 @@ ROUTES = (
         guard=Needs(scopes=_READS, queues=no_queue, workflows=_of_sbi),
         handler=show_sbi,
         says="A scheduling block instance: as it was asked for, and its blocks.",
-        answers=Document,
+        answers=SbiDocument,
     ),
     Route(
         method="GET",
@@ -183,7 +192,7 @@ ROUTES = (
         handler=list_blocks,
         says="Processing blocks, newest first.",
         query=BlocksQuery,
-        answers=Document,
+        answers=BlockList,
     ),
     Route(
         method="GET",
@@ -191,7 +200,7 @@ ROUTES = (
         guard=Needs(scopes=_READS, queues=no_queue, workflows=_of_block),
         handler=show_block,
         says="A processing block: what it waits for, and each stage with its events.",
-        answers=Document,
+        answers=BlockDocument,
     ),
     Route(
         method="POST",
@@ -200,7 +209,7 @@ ROUTES = (
         handler=abort,
         says="End the stages of a block that run, and start no more.",
         body=AbortIn,
-        answers=Document,
+        answers=AbortedBlock,
         seconds_max=SECONDS_MAX,
     ),
     Route(
@@ -210,7 +219,7 @@ ROUTES = (
         handler=post_objects,
         says="Objects that are there from now on: stages that wait for them begin.",
         body=ObjectsIn,
-        answers=Document,
+        answers=ObjectList,
     ),
     Route(
         method="GET",
@@ -219,7 +228,7 @@ ROUTES = (
         handler=list_objects,
         says="Objects that are there, by name.",
         query=ObjectsQuery,
-        answers=Document,
+        answers=ObjectList,
     ),
     Route(
         method="DELETE",
@@ -227,6 +236,6 @@ ROUTES = (
         guard=_CHANGES_OBJECTS,
         handler=remove_object,
         says="An object is there no more; whoever has seen it goes on.",
-        answers=Document,
+        answers=BufferObject,
     ),
 )

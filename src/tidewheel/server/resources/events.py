@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from tidewheel.api.runs import EventSnapshot
 from tidewheel.core.operator.stream import EventFilter, EventKind, read_cursor
 from tidewheel.core.queue.access import Scope
 from tidewheel.errors import BadSetting
@@ -92,6 +92,6 @@ ROUTES = (
         handler=snapshot,
         says="The state of a run or a queue, and the id from which its events go on.",
         query=WhereQuery,
-        answers=dict[str, Any],
+        answers=EventSnapshot,
     ),
 )

@@ -1,4 +1,4 @@
-"""Commands to whoever drives a run: the verbs of ``core.runs.commands``, done or tried."""
+"""Commands to whoever drives a run: the verbs of ``core.operator.commands``, done or tried."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from tidewheel.api.run_details import DryRun
+from tidewheel.api.views import VIEWS
 from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.verbs import (
     REOPENING,
@@ -144,13 +146,13 @@ def _job(call: Call) -> str:
 ROUTES = (
     Route(
         method="POST",
-        path=f"{RUN}/dry-run",
+        path=RUN + VIEWS["dry-run"].path,
         guard=READS,
         handler=_tried,
-        says="What a command would change, run and let wait; nothing is done.",
+        says=VIEWS["dry-run"].says,
         body=TriedIn,
         parse=_parse_tried,
-        answers=Document,
+        answers=DryRun,
         audited=False,
         urgency=Urgency.READ,
     ),
@@ -164,7 +166,7 @@ ROUTES = (
             query=CommandQuery,
             body=kind,
             parse=_parsing(verb),
-            answers=(ObeyedOut, Document),
+            answers=(ObeyedOut, DryRun),
             may_be_later=True,
             seconds_max=REQUEST_SECONDS_MAX,
         )

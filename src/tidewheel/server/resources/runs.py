@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import msgspec
 
+from tidewheel.api.run_details import RunTree
+from tidewheel.api.runs import RunList
+from tidewheel.api.views import VIEWS, GraphQuery, Number, RunsQuery, TreeQuery, View
 from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
-from tidewheel.ports.runs import VIEWS, LogPart, RunDoor
+from tidewheel.ports.runs import LogPart, RunDoor
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.job_rules import own_run
 from tidewheel.server.long_poll import unless_stopping
-from tidewheel.server.resources.runs import (
-    AttemptsQuery,
-    ChangesQuery,
-    DefinitionQuery,
-    HistoryQuery,
-    PastGraphQuery,
-    PastQuery,
-    PathQuery,
-    RunLogQuery,
-    RunsQuery,
-    SelectQuery,
-    StateQuery,
-    SubmissionsQuery,
-    TasksQuery,
-    TreeQuery,
-)
+from tidewheel.server.resources.logs import PartQuery
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workflow_of_run
 from tidewheel.server.wire.runs import DefinitionOut, definition_out
 from tidewheel.server.wire.validation import In
@@ -40,8 +28,28 @@ from tidewheel.services.paths import runs_directory
 
 Document = dict[str, Any]
 
+WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
 RUN = f"{API}/runs/{{run}}"
 READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_run, job=own_run)
+
+
+class RunLogQuery(PartQuery):
+    """Which log: of the run, or of a job (the latest submission and attempt).
+
+    With an offset behind which there is nothing yet, wait_s is how long to wait for more.
+    """
+
+    id: str = ""
+    file: str = "out"
+    submit: Number | None = None
+    attempt: Number | None = None
+    wait_s: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 0.0
+
+
+class DefinitionQuery(In):
+    """One file of it, as it is; without a path, all of it as JSON."""
+
+    path: str = ""
 
 
 def run_door(call: Call) -> RunDoor:
@@ -71,59 +79,41 @@ async def _summary(call: Call, run: str) -> Document | None:
         return None
 
 
-def _looking(name: str, arguments: Callable[[Call], Document]) -> Handler:
+def _showing(view: View) -> Handler:
     async def handler(call: Call) -> object:
-        run = await call.found_run()
-        looking = run_door(call).look(name, {"run": run.name} | arguments(call))
+        run, asked = await call.found_run(), call.query
+        arguments = {} if asked is None else asked.arguments()
+        if view.needs_ids and not arguments["ids"]:
+            raise BadRequest(["ids is missing: which tasks?"])
+        looking = run_door(call).look(view.name, {"run": run.name} | arguments)
         return await call.doors.apart(looking)
 
     return handler
 
 
-def _ids(call: Call) -> Document:
-    given = call.query_as(TasksQuery).ids
-    return {"ids": [text for one in given.split(",") if (text := one.strip())]}
+async def pool(call: Call) -> object:
+    """Shows the tree of what is within some edges of the live tasks."""
+    run, asked = await call.found_run(), in_window(call.query_as(TreeQuery))
+    return await call.doors.apart(run_door(call).look("tree", {"run": run.name} | asked))
 
 
-def _needed_ids(call: Call) -> Document:
-    found = _ids(call)
-    if not found["ids"]:
-        raise BadRequest(["ids is missing: which tasks?"])
-    return found
+async def graph(call: Call) -> object:
+    """Whoever is told the whole because nobody remembers what he has loses nothing."""
+    run, query = await call.found_run(), call.query_as(GraphQuery)
+    asked = in_window(query)
+    window = (run.number, asked["window"], *asked["ids"])
+
+    async def told() -> Document:
+        found = await run_door(call).look("graph", {"run": run.name} | asked)
+        return call.doors.graphs.told(window, found, query.since)
+
+    return await call.doors.apart(told())
 
 
-def _tree(call: Call) -> Document:
-    query = call.query_as(TreeQuery)
-    return _ids(call) | {"window": query.n, "all": query.all}
-
-
-def in_window(call: Call) -> Document:
-    query = call.query_as(TreeQuery)
-    return _ids(call) | {"window": 1 if query.n is None else query.n}
-
-
-def _past_graph(call: Call) -> Document:
-    query = call.query_as(PastGraphQuery)
-    return _ids(call) | {"window": query.n, "batch": query.batch}
-
-
-def _counted(call: Call) -> Document:
-    """The parameters as they are; how many is `limit` here and `count` there."""
-    said: Document = msgspec.structs.asdict(call.query)
-    return {"count": said.pop("limit")} | said
-
-
-def _select(call: Call) -> Document:
-    return _needed_ids(call) | {"all_at_point": call.query_as(SelectQuery).all_at_point}
-
-
-def _as_given(call: Call) -> Document:
-    return msgspec.structs.asdict(call.query)
-
-
-def _nothing(call: Call) -> Document:
-    del call
-    return {}
+def in_window(query: TreeQuery) -> Document:
+    """Returns the arguments of a view that shows one edge around, unless more are asked for."""
+    asked = query.arguments()
+    return {"ids": asked["ids"], "window": 1 if query.n is None else query.n}
 
 
 async def log(call: Call) -> object:
@@ -205,66 +195,18 @@ async def definition(call: Call) -> object:
     raise NotFound("file of the definition", path)
 
 
-_View = tuple[str, Callable[[Call], Document], type[In] | None, str]
-_VIEWS: tuple[_View, ...] = (
-    ("show", _ids, TasksQuery, "A run, or some of its tasks in full."),
-    ("facts", _nothing, None, "A run without its tasks: status and options."),
-    ("why", _needed_ids, TasksQuery, "Why these tasks do not run."),
-    ("tree", _tree, TreeQuery, "A run as a tree: points, families, tasks."),
-    (
-        "tasks",
-        _nothing,
-        None,
-        "Every task as a row; cursor: where events go on.",
-    ),
-    ("summary", _nothing, None, "How far a run is, and what keeps it back."),
-    ("dump", _nothing, None, "Every task of the pool, one by one."),
-    ("select", _select, SelectQuery, "The tasks that some ids mean."),
-    ("broadcasts", _nothing, None, "Settings that were changed by hand."),
-    (
-        "workflow-state",
-        _as_given,
-        StateQuery,
-        "Which tasks have got so far, as other workflows ask.",
-    ),
-    (
-        "history",
-        _counted,
-        HistoryQuery,
-        "What was asked of the run, newest first.",
-    ),
-    (
-        "submissions",
-        _counted,
-        SubmissionsQuery,
-        "Every job: when it was queued, began and ended, and who ran it.",
-    ),
-    (
-        "attempts",
-        _counted,
-        AttemptsQuery,
-        "Every attempt: when it waited and ran, what it asked for and what it used.",
-    ),
-    (
-        "critical-path",
-        _as_given,
-        PathQuery,
-        "The chain of jobs that made the run take as long as it took.",
-    ),
-    (
-        "changes",
-        _counted,
-        ChangesQuery,
-        "What happened to tasks, batch by batch, oldest first.",
-    ),
-    ("past", _counted, PastQuery, "The run as it was, and what happened then."),
-    (
-        "past-graph",
-        _past_graph,
-        PastGraphQuery,
-        "Tasks and edges around those that were live behind a batch.",
-    ),
-)
+def _view_route(view: View, handler: Handler) -> Route:
+    return Route(
+        method="GET",
+        path=RUN + view.path,
+        guard=READS,
+        handler=handler,
+        says=view.says,
+        query=view.query,
+        answers=view.answer,
+    )
+
+
 ROUTES = (
     Route(
         method="GET",
@@ -273,36 +215,26 @@ ROUTES = (
         handler=list_runs,
         says="Runs, newest first, page by page; with summary=true how far each is.",
         query=RunsQuery,
-        answers=Document,
+        answers=RunList,
     ),
-    *(
-        Route(
-            method="GET",
-            path=RUN + VIEWS[name],
-            guard=READS,
-            handler=_looking(name, arguments),
-            says=says,
-            query=query,
-            answers=Document,
-        )
-        for name, arguments, query, says in _VIEWS
-    ),
+    *(_view_route(view, _showing(view)) for view in VIEWS.values() if view.is_plain),
+    _view_route(VIEWS["graph"], graph),
     Route(
         method="GET",
         path=f"{RUN}/pool",
         guard=READS,
-        handler=_looking("tree", in_window),
+        handler=pool,
         says="Everything within n edges of the live tasks.",
         query=TreeQuery,
-        answers=Document,
+        answers=RunTree,
     ),
     Route(
         method="GET",
-        path=RUN + VIEWS["log"],
+        path=RUN + VIEWS["log"].path,
         guard=READS,
         handler=log,
         media_type="text/plain",
-        says="The log of a run or of a job: its end, or a part by offset and limit.",
+        says=VIEWS["log"].says,
         query=RunLogQuery,
         answers=str,
     ),

@@ -10,6 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tidewheel.api.workflows import (
+    DefinitionGraph,
+    RegisteredWorkflows,
+    RenderedWorkflow,
+    WorkflowDocument,
+    WorkflowFacts,
+    WorkflowList,
+    WorkflowVerdict,
+)
 from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.resources.runs import run_door
@@ -32,7 +41,6 @@ JSON = "application/json"
 ARCHIVES = ("application/x-tar", "application/gzip", "application/zip")
 CREATED = 201
 SECONDS_MAX = 60.0  # many stages take their time to be judged
-Document = dict[str, Any]
 
 WORKFLOWS = f"{API}/workflows"
 WORKFLOW = f"{WORKFLOWS}/{{name}}"
@@ -119,7 +127,12 @@ _SUBMITS = Needs(scopes=(Scope.SUBMIT,), queues=no_queue, workflows=_workflow_of
 
 
 def _trying(
-    path: str, what: str, handler: Handler, says: str, body: type[ParametersIn] = ParametersIn
+    path: str,
+    what: str,
+    handler: Handler,
+    says: str,
+    answers: object,
+    body: type[ParametersIn] = ParametersIn,
 ) -> Route:
     """A POST for the sake of its body: parameters may be larger than a URL."""
     return Route(
@@ -129,7 +142,7 @@ def _trying(
         handler=handler,
         says=says,
         body=body,
-        answers=Document,
+        answers=answers,
         audited=False,  # it changes nothing
         seconds_max=SECONDS_MAX,
     )
@@ -137,15 +150,27 @@ def _trying(
 
 def _of_one(path: str, which: str) -> tuple[Route, ...]:
     return (
-        _trying(path, "check", check, f"Whether {which} can run with some parameters."),
-        _trying(path, "render", render, f"What {which} would execute with some parameters."),
+        _trying(
+            path,
+            "check",
+            check,
+            f"Whether {which} can run with some parameters.",
+            WorkflowVerdict,
+        ),
+        _trying(
+            path,
+            "render",
+            render,
+            f"What {which} would execute with some parameters.",
+            RenderedWorkflow,
+        ),
         Route(
             method="GET",
             path=path,
             guard=_READS,
             handler=show,
             says=f"{which.capitalize()} of a workflow: findings, parameters, files.",
-            answers=Document,
+            answers=WorkflowDocument,
         ),
         Route(
             method="DELETE",
@@ -153,7 +178,7 @@ def _of_one(path: str, which: str) -> tuple[Route, ...]:
             guard=_SUBMITS,
             handler=remove,
             says=f"Forget {which} of a workflow; runs of it are not harmed.",
-            answers=Document,
+            answers=WorkflowFacts,
         ),
     )
 
@@ -168,7 +193,7 @@ ROUTES = (
         query=RegisterQuery,
         raw=(JSON, *ARCHIVES),
         body=RegisterIn,
-        answers=Document,
+        answers=RegisteredWorkflows,
         status=CREATED,
         seconds_max=SECONDS_MAX,
     ),
@@ -179,7 +204,7 @@ ROUTES = (
         handler=list_workflows,
         says="Registered workflows by name, the highest version first.",
         query=WorkflowsQuery,
-        answers=Document,
+        answers=WorkflowList,
     ),
     *_of_one(WORKFLOW, "the highest version"),
     *_of_one(VERSION, "one version"),
@@ -188,6 +213,7 @@ ROUTES = (
         "graph",
         graph,
         "The graph of one version before any run: who would wait for whom.",
+        DefinitionGraph,
         GraphIn,
     ),
 )

@@ -14,7 +14,7 @@ from tidewheel.api.tasks import Task
 from tidewheel.api.wire import Out, answer, part_type
 from tidewheel.client.fields import RESOURCE_FIELDS, task_filter
 from tidewheel.core.queue.requests import Submitted, TaskFilter
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.wire.validation import Duration, In, Problem, Size, field_names, read
 from tidewheel.vocabulary import Vocabulary
 

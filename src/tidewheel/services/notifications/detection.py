@@ -49,8 +49,8 @@ from tidewheel.services.notifications.rules import (
 )
 from tidewheel.services.notifications.state import NotifierState
 from tidewheel.services.workflow_state import DefinitionOf
-from tidewheel.views.event_documents import changed_tasks
-from tidewheel.views.loading import gather
+from tidewheel.views.events import changed_tasks
+from tidewheel.views.snapshot import gather
 
 _OF_RUNS = {"stalled": STALL, "completed": COMPLETED, "stopped": STOPPED, "error": ERROR}
 _FAILED_STATES = ("failed", "submit-failed")

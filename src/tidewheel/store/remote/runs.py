@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from tidewheel.api.views import STATE, VIEWS, no_view
 from tidewheel.api.wire import instant
 from tidewheel.core.graph.findings import InvalidDefinition, finding_of
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition, StoredFile
@@ -24,14 +25,11 @@ from tidewheel.errors import NotFound, PayloadTooLarge, Refused
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
-    STATE,
-    VIEWS,
     Answer,
     Arguments,
     Document,
     LogPart,
     LogPlace,
-    no_view,
 )
 from tidewheel.store.remote.connection import Query, path_of
 from tidewheel.store.remote.encode import BODY_BYTES_MAX
@@ -205,7 +203,7 @@ class RemoteRunDoor:
         if name not in VIEWS:
             raise no_view(name)
         try:
-            found = await self._get(path_of("runs", run) + VIEWS[name], query_of(asked))
+            found = await self._get(path_of("runs", run) + VIEWS[name].path, query_of(asked))
             return {
                 key: value for key, value in found.items() if key not in told_to_pages(name)
             }

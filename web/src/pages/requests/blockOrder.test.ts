@@ -3,7 +3,7 @@ import type { BlockFacts } from "../../api/blocks";
 import { fileNameFor, inInstances, isStuck } from "./blockOrder";
 
 const block = (run: number, sbi: string | null, status: string, never = false): BlockFacts => ({
-  id: `PB-${run}`, sbi, type: "offline", workflow: "w", version: "1", parameters: {}, priority: 0, run, status, reason: "", waits: [], never, needs: [],
+  id: `PB-${run}`, sbi, type: "offline", workflow: "w", version: "1", parameters: {}, priority: 0, run, status, reason: "", driven: false, offered: false, waits: [], never, needs: [],
   created_at: "", updated_at: "", ended_at: null,
 });
 

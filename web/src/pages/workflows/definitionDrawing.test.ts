@@ -3,6 +3,10 @@ import { drawGraph } from "../../views/graph/drawing";
 import { asGraph, outputText } from "./definitionDrawing";
 
 const FOUND = {
+  name: "w",
+  version: "1",
+  kind: "flow.cylc",
+  workflow: "w",
   points: ["1", "2"],
   tasks: [
     { id: "1/a", name: "a", point: "1", family: "MODELS" },

@@ -5,9 +5,9 @@ import { batchOf } from "./useMoment";
 import { causesOf, commandText, storyOf, touchedBy } from "./happenings";
 
 const batch = (number: number, at: string, ids: string[] = []): PastBatch => ({
-  batch: number, at, status: null, left_pool: [], tasks: ids.map((id) => ({ id, state: "running", remarks: [], flows: [1], in_pool: true })),
+  batch: number, at, status: null, left_pool: [], tasks: ids.map((id) => ({ id, state: "running", remarks: [], flows: [1], in_pool: true, submit: 1 })),
 });
-const command = (at: string): PastCommand => ({ number: 7, at, who: "ann", verb: "hold", arguments: { ids: ["1/a"], all: false }, answered_at: at, refused: null });
+const command = (at: string): PastCommand => ({ number: 7, at, who: "ann", verb: "hold", arguments: { ids: ["1/a"], all: false }, answered_at: at, refused: null, answer: null });
 
 test("what people asked for stands before the batch that did it", () => {
   const around = [batch(1, "2030-01-01T00:00:00Z"), batch(2, "2030-01-01T00:00:05Z"), batch(3, "2030-01-01T00:00:09Z")];

@@ -41,6 +41,6 @@ test("arrows open, close and move as in any tree", () => {
 
 test("a submission that was tried twice has a line for each attempt, the newest first", () => {
   const attempt = (number: number, ended_by: string | null) => ({ attempt: number, worker: `w${number}`, claimed_at: "a", started_at: "b", ended_at: null, ended_by, exit_status: null, error: null, logs: [] });
-  const one: Submission = { submit: 1, task: "t", status: "running", submitted_at: null, started_at: null, ended_at: null, exit_status: null, error: null, worker: "w2", attempts: [attempt(1, "lapse"), attempt(2, null)], messages: [] };
+  const one: Submission = { submit: 1, task: "t", status: "running", submitted_at: "a", started_at: null, ended_at: null, exit_status: null, error: null, worker: "w2", folder: "f", values: null, attempts: [attempt(1, "lapse"), attempt(2, null)], messages: [] };
   expect(triesOf([one]).map((found) => [found.text, found.status])).toEqual([["#1, attempt 2", "running"], ["#1, attempt 1", "lapse"]]);
 });

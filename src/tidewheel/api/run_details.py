@@ -1,0 +1,532 @@
+"""Says what one task, the tree, the graph and the history of a run look like.
+
+Each type is a plain dictionary at run time, as in ``api.runs``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+from tidewheel.api.runs import (
+    Counts,
+    NodeFacts,
+    PooledTask,
+    RunFacts,
+    RunReason,
+    RunStall,
+    SelectedTask,
+    TaskOfRun,
+    UndoneCounts,
+)
+
+EdgeState = Literal["true", "open", "lost", "not taken"]
+
+
+# ---- one task in full ----
+
+
+class FamilyMember(TypedDict):
+    """Describes a member of a family that a task waits for."""
+
+    id: str
+    made: bool
+    state: str
+
+
+class AtomFacts(TypedDict):
+    """Says where an output that an arrow names stands."""
+
+    output: str
+    state: EdgeState
+    by_hand: bool
+    before_start: bool
+
+
+class PrerequisiteAtom(AtomFacts):
+    """Describes one output that an arrow names, and whose it is."""
+
+    id: str
+    text: str
+    parent: str
+    members: list[FamilyMember]
+
+
+class PrerequisiteArrow(TypedDict):
+    """Describes an arrow into a task."""
+
+    text: str
+    satisfied: bool
+    by_hand: bool
+    atoms: list[PrerequisiteAtom]
+
+
+class XtriggerFacts(TypedDict):
+    """Describes an xtrigger or a timer of a task."""
+
+    label: str
+    call: str
+    satisfied: bool
+    by_hand: bool
+    at: str | None
+
+
+class OutputFacts(TypedDict):
+    """Describes an output of a task: whether it was made, in which flows and by whom."""
+
+    output: str
+    message: str
+    made: bool
+    by_hand: bool
+    by: str
+    at: str | None
+    flows: list[int]
+    required: bool
+
+
+class VerdictFacts(TypedDict):
+    """Says what became of a task in a flow."""
+
+    flow: int
+    verdict: str
+    text: str
+
+
+class JobVariable(TypedDict):
+    """Describes a variable that a job gets from its definition.
+
+    `broadcast`: it was set by hand.
+    """
+
+    name: str
+    value: str
+    broadcast: bool
+
+
+class AttemptOfTask(TypedDict):
+    """Describes an attempt at a submission, with its logs on this host."""
+
+    attempt: int
+    worker: str
+    claimed_at: str | None
+    started_at: str | None
+    ended_at: str | None
+    ended_by: str | None
+    exit_status: int | None
+    error: str | None
+    logs: list[str]
+
+
+class JobMessage(TypedDict):
+    """Describes a message that a job sent."""
+
+    at: str
+    output: str | None
+    text: str
+
+
+class SubmissionOfTask(TypedDict):
+    """Describes a submission with its attempts, messages and the values that it handed on."""
+
+    submit: int
+    task: str
+    status: str
+    submitted_at: str
+    started_at: str | None
+    ended_at: str | None
+    exit_status: int | None
+    error: str | None
+    worker: str | None
+    folder: str
+    attempts: list[AttemptOfTask]
+    messages: list[JobMessage]
+    values: Any
+
+
+TaskFacts = TypedDict(
+    "TaskFacts",
+    {
+        "run": str,
+        "id": str,
+        "name": str,
+        "point": str,
+        "title": str,
+        "description": str,
+        "families": list[str],
+        "state": str,
+        "remarks": list[str],
+        "flows": list[int],
+        "in_pool": bool,
+        "submits": int,
+        "try": int,
+        "completion": str,
+        "children": list[str],
+    },
+)
+
+
+class TaskDocument(TaskFacts):
+    """Shows one task of a run in full; `why` is empty for one that runs."""
+
+    prerequisites: list[PrerequisiteArrow]
+    suicide: list[PrerequisiteArrow]
+    xtriggers: list[XtriggerFacts]
+    outputs: list[OutputFacts]
+    verdicts: list[VerdictFacts]
+    environment: list[JobVariable]
+    submissions: list[SubmissionOfTask]
+    why: list[RunReason]
+
+
+class TaskDocuments(TypedDict):
+    """Shows some tasks of a run in full."""
+
+    tasks: list[TaskDocument]
+
+
+class TaskReasons(TypedDict):
+    """Says why one task does not run."""
+
+    run: str
+    id: str
+    state: str
+    remarks: list[str]
+    flows: list[int]
+    reasons: list[RunReason]
+
+
+class WhyDocument(TypedDict):
+    """Says of some tasks why they do not run."""
+
+    tasks: list[TaskReasons]
+
+
+# ---- the tree ----
+
+
+class AttemptInTree(TypedDict):
+    """Describes an attempt in short."""
+
+    attempt: int
+    worker: str | None
+    started_at: str | None
+    ended_at: str | None
+    ended_by: str | None
+    exit_status: int | None
+
+
+class SubmissionInTree(TypedDict):
+    """Describes a submission in short; its attempts are listed if there were several."""
+
+    submit: int
+    status: str
+    submitted_at: str
+    started_at: str | None
+    ended_at: str | None
+    exit_status: int | None
+    attempts: list[AttemptInTree]
+
+
+class TreeBranch(TypedDict):
+    """Describes a family (`children`) or a task (everything else) in the tree of a run."""
+
+    name: str
+    family: bool
+    children: NotRequired[list[TreeBranch]]
+    id: NotRequired[str]
+    state: NotRequired[str]
+    remarks: NotRequired[list[str]]
+    flows: NotRequired[list[int]]
+    distance: NotRequired[int | None]
+    submissions: NotRequired[list[SubmissionInTree]]
+
+
+class TreePoint(TypedDict):
+    """Describes a point of the tree of a run."""
+
+    point: str
+    counts: Counts
+    children: list[TreeBranch]
+
+
+class RunTree(TypedDict):
+    """Describes a run as a tree; `left_out` counts points that are older than those shown."""
+
+    run: str
+    status: str
+    undone: UndoneCounts
+    stall: RunStall | None
+    left_out: int
+    points: list[TreePoint]
+
+
+# ---- the graph ----
+
+
+class GraphTask(PooledTask):
+    """Describes a task of a graph; `distance` counts edges from the middle of the window."""
+
+    distance: int
+
+
+class EdgeFacts(TypedDict):
+    """Describes an edge by its end, and whether it is met."""
+
+    to: str
+    output: str
+    state: EdgeState
+    by_hand: bool
+    suicide: bool
+    arrow: int
+    alternative: bool
+
+
+_EdgeStart = TypedDict("_EdgeStart", {"from": str})
+
+
+class GraphEdge(_EdgeStart, EdgeFacts):
+    """Describes an edge between two tasks, or between a task and a group."""
+
+
+class GraphGroup(TypedDict):
+    """Describes a large family on the left of an arrow, drawn as one group."""
+
+    id: str
+    point: str
+    family: str
+    output: str
+    every: bool
+    members: int
+    made: int
+
+
+class RunGraph(TypedDict):
+    """Describes the graph of a run around some tasks."""
+
+    run: str
+    status: str
+    batch: int
+    points: list[str]
+    families: dict[str, list[str]]
+    tasks: list[GraphTask]
+    groups: list[GraphGroup]
+    edges: list[GraphEdge]
+    cut: bool
+
+
+GoneEdge = TypedDict("GoneEdge", {"from": str, "to": str, "output": str, "suicide": bool})
+
+
+class GraphGone(TypedDict):
+    """Names what is no longer in a graph."""
+
+    tasks: list[str]
+    groups: list[str]
+    edges: list[GoneEdge]
+
+
+class GraphAnswer(RunGraph):
+    """Describes the whole graph, or what differs from the version `since`."""
+
+    version: str
+    since: str | None
+    gone: GraphGone
+
+
+# ---- history ----
+
+
+class CommandRecord(TypedDict):
+    """Describes a command that somebody gave to a run."""
+
+    number: int
+    at: str
+    who: str
+    verb: str
+    arguments: dict[str, Any]
+    answered_at: str | None
+    refused: str | None
+    answer: Any
+
+
+class RunHistory(TypedDict):
+    """Lists the commands that were given to a run, newest first."""
+
+    run: str
+    commands: list[CommandRecord]
+
+
+class SubmissionOfRun(TypedDict):
+    """Describes a submission as one row."""
+
+    id: str
+    submit: int
+    attempt: int
+    task: str
+    status: str
+    queued_at: str
+    started_at: str | None
+    ended_at: str | None
+    exit_status: int | None
+    error: str | None
+    worker: str | None
+
+
+class RunSubmissions(TypedDict):
+    """Lists the submissions of a run, newest first."""
+
+    run: str
+    submissions: list[SubmissionOfRun]
+
+
+class CriticalStep(TypedDict):
+    """Describes one submission on the critical path."""
+
+    id: str
+    submit: int
+    task: str
+    status: str
+    queued_at: str
+    started_at: str | None
+    ended_at: str | None
+
+
+class CriticalPath(TypedDict):
+    """Describes the chain of submissions that made a run take as long as it took."""
+
+    run: str
+    seconds: float | None
+    steps: list[CriticalStep]
+
+
+class TaskInBatch(TypedDict):
+    """Says where a batch left a task; `submit` is null for a task that left the pool."""
+
+    id: str
+    state: str
+    remarks: list[str]
+    flows: list[int]
+    in_pool: bool
+    submit: int | None
+
+
+class BatchFacts(TypedDict):
+    """Says what a batch left; `status` is that of the run, if it changed."""
+
+    batch: int
+    at: str
+    status: str | None
+    tasks: list[TaskInBatch]
+    left_pool: list[str]
+
+
+class RunChanges(TypedDict):
+    """Lists batches, oldest first; `next` is the `after` of the next page."""
+
+    run: str
+    batches: list[BatchFacts]
+    next: int | None
+
+
+class TaskChange(TypedDict):
+    """Says what a batch did to a task."""
+
+    id: str
+    before: str
+    state: str
+    remarks: list[str]
+    made: list[str]
+
+
+class RunPast(TypedDict):
+    """Describes a run as it was behind a batch."""
+
+    run: RunFacts
+    batch: int
+    points: list[str]
+    points_left_out: int
+    nodes: dict[str, NodeFacts]
+    tasks: list[TaskOfRun]
+    at: str
+    status: str
+    last_batch: int
+    changed: list[TaskChange]
+    around: list[BatchFacts]
+    commands: list[CommandRecord]
+
+
+class LogContent(TypedDict):
+    """Holds the end of a log; `cut`: it has more before that."""
+
+    path: str
+    files: list[str]
+    text: str
+    cut: bool
+
+
+class LogDocument(LogContent):
+    """Shows the end of a log; `id`, `submit` and `attempt` are null for that of the run."""
+
+    run: str
+    id: str | None
+    submit: int | None
+    attempt: int | None
+
+
+# ---- what a command would do ----
+
+
+class StatusChange(TypedDict):
+    """Describes the status of a run before a command and after it."""
+
+    before: str
+    after: str
+
+
+class TriedChange(TypedDict):
+    """Says what a command would change of a task at once."""
+
+    id: str
+    flows: list[int]
+    before: str
+    after: str
+    in_pool: bool
+    made: list[str]
+
+
+class TriedRun(TypedDict):
+    """Describes a task that would run then; `after` names what would have to end before it."""
+
+    id: str
+    submit: int
+    flows: list[int]
+    triggered: bool
+    after: list[str]
+
+
+class TriedWait(TypedDict):
+    """Describes a task that would wait then."""
+
+    id: str
+    reasons: list[RunReason]
+
+
+class DoneAtOnce(TypedDict):
+    """Says what a command would do at once."""
+
+    run: str
+    verb: str
+    tasks: list[SelectedTask]
+    status: StatusChange
+    changes: list[TriedChange]
+    killed: list[str]
+    polled: list[str]
+    comes_back: list[str]
+
+
+class DryRun(DoneAtOnce):
+    """Says what a command would do, and what would run then if every job succeeded."""
+
+    runs: list[TriedRun]
+    waits: list[TriedWait]
+    notices: list[str]
+    cut: bool

@@ -1,0 +1,482 @@
+"""Says what a run and its tasks look like outside of the process: REST, `--json`, the page.
+
+Each type is a plain dictionary at run time, so nothing is copied before it is sent. The views
+(``api.views``) are made of these; the page's types are generated from them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+Counts = dict[str, int]  # how many tasks have each state; states that none has are left out
+
+
+# ---- a run ----
+
+
+class SchedulerProcess(TypedDict):
+    """Names the process that drives a run."""
+
+    host: str
+    pid: int
+
+
+class UndoneCounts(TypedDict):
+    """Counts the tasks of a completed run that were not done."""
+
+    lost: int
+    skipped: int
+
+
+class RunFacts(TypedDict):
+    """Describes a run as one row.
+
+    `driven`: a scheduler holds it now; `offered`: any may take it.
+    """
+
+    number: int
+    name: str
+    workflow: str
+    status: str
+    reason: str
+    undone: UndoneCounts
+    driven: bool
+    offered: bool
+    scheduler: SchedulerProcess | None
+    folder: str
+    definition: str
+    queue: str
+    created_at: str
+    updated_at: str
+    ended_at: str | None
+
+
+class RunWithOptions(RunFacts):
+    """Describes a run with its options; `kept`: commands that are done when it goes on."""
+
+    options: dict[str, Any]
+    kept: NotRequired[int]
+
+
+class RunCreated(TypedDict):
+    """Describes a run without its tasks."""
+
+    run: RunWithOptions
+
+
+class RunDeleted(TypedDict):
+    """Names the run that was deleted."""
+
+    deleted: str
+
+
+class RunAction(TypedDict):
+    """Describes a command as REST takes it: a verb and its fields; `run` carries a run on."""
+
+    verb: str
+    ids: NotRequired[list[str]]
+    prerequisites: NotRequired[list[str]]
+    outputs: NotRequired[list[str]]
+    flow: NotRequired[str]
+
+
+class RunReason(TypedDict):
+    """Says why something does not go on; `until`: when it passes, where that is known."""
+
+    text: str
+    passes: bool
+    until: str | None
+    commands: list[str]
+    actions: list[RunAction]
+
+
+class RunCause(TypedDict):
+    """Describes a task that keeps a run back."""
+
+    id: str
+    state: str
+    remarks: list[str]
+    reasons: list[RunReason]
+
+
+class RunStall(TypedDict):
+    """Says since when a run is stalled; `until`: when its stall timer ends it."""
+
+    since: str
+    until: str | None
+
+
+class PointProgress(TypedDict):
+    """Says how far a run is at one point."""
+
+    point: str
+    tasks: int
+    done: int
+    counts: Counts
+
+
+class RunBounds(TypedDict):
+    """Says where a run begins and ends, and how far it may go just now."""
+
+    initial: str
+    start: str
+    final: str | None
+    stop: str | None
+    points_to_stop: int | None
+    stop_after: str | None
+    hold_after: str | None
+    oldest: str | None
+    runahead_limit: str | None
+
+
+class FlowFacts(TypedDict):
+    """Describes a flow of a run."""
+
+    flow: int
+    text: str
+    tasks: int
+    until: str | None
+    until_tasks: list[str]
+    stopped: bool
+
+
+ActiveTask = TypedDict(
+    "ActiveTask",
+    {
+        "id": str,
+        "state": str,
+        "remarks": list[str],
+        "flows": list[int],
+        "submit": int,
+        "try": int,
+        "submitted_at": str | None,
+        "started_at": str | None,
+        "worker": str | None,
+    },
+)
+
+
+class LostTask(TypedDict):
+    """Describes a task that will not run, with the chain of what was lost."""
+
+    id: str
+    flow: int
+    chain: str
+
+
+class RunDocument(TypedDict):
+    """Describes a run with its progress point by point, and what a person should know."""
+
+    run: RunWithOptions
+    waits: list[RunReason]
+    points: list[PointProgress]
+    counts: Counts
+    bounds: RunBounds
+    stall: RunStall | None
+    flows: list[FlowFacts]
+    active: list[ActiveTask]
+    held: list[str]
+    causes: list[RunCause]
+    lost: list[LostTask]
+
+
+class PointsSummary(TypedDict):
+    """Says which points of a run are known and which are to come."""
+
+    known: int
+    oldest: str | None
+    newest: str | None
+    final: str | None
+    to_come: int | None
+
+
+class SummaryFacts(TypedDict):
+    """Says how far a run is; `tasks` counts points that have begun, `total` all points."""
+
+    batch: int
+    counts: Counts
+    tasks: int
+    total: int | None
+    done: int
+    points: PointsSummary
+    stall: RunStall | None
+    causes: list[RunCause]
+    causes_count: int
+    lost: int
+    held: int
+
+
+class RunSummary(SummaryFacts):
+    """Describes a run in short."""
+
+    run: RunWithOptions
+
+
+class ListedSummary(SummaryFacts):
+    """Describes how far a run of a list is; the run itself is only named."""
+
+    run: str
+
+
+class ListedRun(RunFacts):
+    """Describes a run in a list; `waits`: what keeps it from beginning."""
+
+    waits: list[str]
+    kept: int
+    summary: NotRequired[ListedSummary | None]
+
+
+class RunList(TypedDict):
+    """Lists runs, newest first; `next` is the `before` of the next page."""
+
+    runs: list[ListedRun]
+    next: int | None
+    summaries_left: NotRequired[int]
+
+
+# ---- tasks of a run ----
+
+
+class PooledTask(TypedDict):
+    """Says where a task of a run is; events say it in the same form."""
+
+    id: str
+    point: str
+    name: str
+    state: str
+    remarks: list[str]
+    flows: list[int]
+    submit: int
+    in_pool: bool
+
+
+class TaskOfRun(PooledTask):
+    """Describes a task of a run as a row, with the times of its last submission."""
+
+    queued_at: str | None
+    started_at: str | None
+    ended_at: str | None
+    exit_status: int | None
+    worker: str | None
+
+
+class NodeFacts(TypedDict):
+    """Says what all points of a node share.
+
+    `branch`: the families around it, outermost first.
+    """
+
+    families: list[str]
+    branch: list[str]
+    title: str
+    rank: int
+
+
+class RunTasks(TypedDict):
+    """Lists the tasks of a run; `cursor`: from where events keep the list up to date."""
+
+    run: RunFacts
+    batch: int
+    cursor: str
+    points: list[str]
+    points_left_out: int
+    nodes: dict[str, NodeFacts]
+    tasks: list[TaskOfRun]
+
+
+class AttemptAsked(TypedDict):
+    """Says what an attempt asked for."""
+
+    cpu: float
+    memory_bytes: int
+    gpu: float
+
+
+class AttemptUsed(TypedDict):
+    """Says what an attempt used; null: nobody measured it."""
+
+    memory_bytes: int | None
+    cpu_percent: float | None
+    gpu_percent: float | None
+    gpu_memory_bytes: int | None
+
+
+class AttemptOfRun(TypedDict):
+    """Describes an attempt with its times and resources.
+
+    One that nobody has claimed has no worker.
+    """
+
+    id: str
+    point: str
+    name: str
+    submit: int
+    attempt: int
+    task: str
+    worker: str | None
+    queued_at: str
+    claimed_at: str | None
+    started_at: str | None
+    ended_at: str | None
+    ended_by: str | None
+    exit_status: int | None
+    asked: AttemptAsked
+    used: AttemptUsed
+
+
+class RunAttempts(TypedDict):
+    """Lists attempts, oldest first; `left_out`: older submissions may have had more."""
+
+    run: str
+    now: str
+    attempts: list[AttemptOfRun]
+    left_out: bool
+
+
+class PoolRow(TypedDict):
+    """Describes a task of the pool, for scripts."""
+
+    id: str
+    point: str
+    name: str
+    state: str
+    held: bool
+    queued: bool
+    runahead: bool
+    incomplete: bool
+    blocked: bool
+    flows: list[int]
+    submit: int
+
+
+class PoolDump(TypedDict):
+    """Lists the pool of a run, in order of points and names."""
+
+    run: str
+    status: str
+    reason: str
+    tasks: list[PoolRow]
+
+
+class SelectedTask(TypedDict):
+    """Describes a task that an id means."""
+
+    id: str
+    state: str
+
+
+class SelectedTasks(TypedDict):
+    """Lists the tasks that a command would be about."""
+
+    run: str
+    tasks: list[SelectedTask]
+
+
+class BroadcastSetting(TypedDict):
+    """Describes a setting that was changed by hand."""
+
+    point: str
+    namespace: str
+    setting: str
+    value: str | None
+
+
+class RunBroadcasts(TypedDict):
+    """Lists the settings of a run that were changed by hand."""
+
+    run: str
+    broadcasts: list[BroadcastSetting]
+
+
+class TaskProgress(TypedDict):
+    """Says how far a task has got."""
+
+    id: str
+    point: str
+    name: str
+    state: str
+    flows: list[int]
+    outputs: dict[str, str]
+
+
+class WorkflowProgress(TypedDict):
+    """Says which tasks have got so far, as other workflows ask; `reason`: why none was read."""
+
+    run: str
+    reason: str
+    selector: str
+    tasks: list[TaskProgress]
+
+
+# ---- events ----
+
+
+class BatchEvent(TypedDict):
+    """Tells of a batch of a run; `tasks` is null if there are too many to be told."""
+
+    run: str
+    number: int
+    workflow: str
+    status: str
+    reason: str
+    batch: int
+    at: str
+    changed: NotRequired[int]
+    tasks: NotRequired[list[PooledTask] | None]
+
+
+TaskStepEvent = TypedDict(
+    "TaskStepEvent",
+    {
+        "id": str,
+        "queue": str,
+        "run": str | None,
+        "point": str | None,
+        "name": str | None,
+        "submit": int | None,
+        "signal": str | None,
+        "from": str | None,
+        "to": str,
+        "attempt": int,
+        "worker": str | None,
+        "progress": float | None,
+        "exit_status": int | None,
+        "at": str,
+    },
+)
+
+
+class SnapshotRun(TypedDict):
+    """Describes the run of a snapshot."""
+
+    run: str
+    number: int
+    workflow: str
+    status: str
+    reason: str
+    batch: int
+
+
+class OpenTask(TypedDict):
+    """Describes a task of a queue that has not ended."""
+
+    id: str
+    queue: str
+    name: str | None
+    status: str
+    attempt: int
+    worker: str | None
+    progress: float
+
+
+class EventSnapshot(TypedDict):
+    """Describes the state from which a follower begins.
+
+    `id` is the cursor from which events go on.
+    """
+
+    id: str
+    run: SnapshotRun | None
+    pool: list[PooledTask]
+    tasks: list[OpenTask]
+    cut: bool

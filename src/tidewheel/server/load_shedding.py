@@ -1,0 +1,325 @@
+"""Who is let in when there is too much to do: decided before any work is done.
+
+Theory of operation
+-------------------
+Requests are of six kinds, from those that must never wait to those that can come again. Each
+kind is let in only while less than its share of requests is under way, those of all kinds
+together. So streams are turned away first, then reads, submissions, claims and cancellations.
+What workers report is never turned away: were it, leases would run out, tasks would be done
+again, and there would be even more to do. Whoever only waits for news does no work and does
+not count; neither does a request that is still on its way, or whose sender is not known yet.
+So nobody can take a place by sending slowly, and strangers take none of those that known
+clients need: what anybody may ask for has places of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from ipaddress import ip_address, ip_network
+from typing import NoReturn, Protocol
+
+from tidewheel.config import ServerSettings, StoreSettings
+from tidewheel.core.queue.access import Scope
+from tidewheel.ports.store import Store
+from tidewheel.server.errors import Overloaded, QuotaSpent
+from tidewheel.wiring.stores import is_embedded, opened_store, store_settings, with_readers_of
+
+STREAM_MEDIA_TYPE = "text/event-stream"
+
+
+class Urgency(IntEnum):
+    """How much a request matters under load, the most first."""
+
+    REPORT = 0  # heartbeats, messages and ends of attempts
+    CANCEL = 1  # and whatever else operators do
+    CLAIM = 2
+    SUBMIT = 3  # and whatever else is changed
+    READ = 4
+    STREAM = 5
+
+
+def urgency_of(
+    method: str, path: str, media_type: str, scopes: Sequence[Scope] = ()
+) -> Urgency:
+    """Of a route that does not say it itself."""
+    if method == "GET":
+        return Urgency.STREAM if media_type == STREAM_MEDIA_TYPE else Urgency.READ
+    if path.endswith("/cancel") or tuple(scopes) == (Scope.OPERATE,):
+        return Urgency.CANCEL
+    if path.endswith(("/claim", "/workers")):
+        return Urgency.CLAIM
+    if Scope.WORKER in scopes and "/logs" not in path:
+        return Urgency.REPORT
+    return Urgency.SUBMIT
+
+
+class RequestSlot:
+    """One request, from the door on: a place is taken when there is something to do for it."""
+
+    __slots__ = ("_admission", "_client", "_is_taken", "_urgency")
+
+    def __init__(self, admission: Admission, urgency: Urgency, client: str) -> None:
+        self._admission, self._urgency = admission, urgency
+        self._client: str | None = client  # None: known
+        self._is_taken = False
+
+    def is_known(self) -> None:
+        """Whoever sends it has shown a valid token, and is no stranger any more."""
+        if self._client is not None:
+            self._admission.leave_door(self._client)
+            self._client = None
+
+    def take(self) -> None:
+        """From here on it counts; Overloaded if there is no place for its kind any more."""
+        self._admission.check(self._urgency, is_known=self._client is None)
+        self._count(+1)
+
+    def leave(self) -> None:
+        """The request is over, or waits for others."""
+        if self._is_taken:
+            self._count(-1)
+
+    def close(self) -> None:
+        """It is over."""
+        self.leave()
+        if self._client is not None:
+            self._admission.leave_door(self._client)
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """While it waits for others it takes nobody's place; who was let in once, stays in."""
+        was_taken = self._is_taken
+        self.leave()
+        try:
+            yield
+        finally:
+            if was_taken:
+                self._count(+1)
+
+    def _count(self, change: int) -> None:
+        self._is_taken = change > 0
+        if self._client is None:
+            self._admission.under_way += change
+        else:
+            self._admission.strangers_under_way += change
+
+
+class Admission:
+    """Counts what is under way, and refuses what is too much."""
+
+    def __init__(
+        self, settings: ServerSettings, connections: Callable[[], int] = lambda: 0
+    ) -> None:
+        self.under_way = 0
+        self.strangers_under_way = 0
+        self.turned_away: Counter[Urgency] = Counter()
+        self._at_door: Counter[str] = Counter()
+        self._connections, self._connections_max = connections, settings.connections_max
+        self._strangers_max = settings.strangers_max
+        self._per_address_max = settings.connections_per_address_max
+        self._shares = {
+            Urgency.CANCEL: settings.cancels_max,
+            Urgency.CLAIM: settings.claims_max,
+            Urgency.SUBMIT: settings.submits_max,
+            Urgency.READ: settings.reads_max,
+            Urgency.STREAM: settings.streams_max,
+        }
+
+    @contextmanager
+    def admitted(
+        self, urgency: Urgency, client: str, *, is_open: bool
+    ) -> Iterator[RequestSlot]:
+        """One request; Overloaded if there is no place for its kind, before anything is done.
+
+        ``is_open``: anybody may send it, so nobody is asked for a token.
+        """
+        self.check(urgency, is_known=not is_open)
+        if urgency is not Urgency.REPORT and self._at_door[client] >= self._per_address_max:
+            self._turn_away(urgency)
+        self._at_door[client] += 1
+        place = RequestSlot(self, urgency, client)
+        try:
+            yield place
+        finally:
+            place.close()
+
+    def check(self, urgency: Urgency, *, is_known: bool) -> None:
+        """Overloaded if there is no place for a request of this kind."""
+        if urgency is not Urgency.REPORT and self._is_full(urgency, is_known=is_known):
+            self._turn_away(urgency)
+
+    def leave_door(self, client: str) -> None:
+        """One stranger fewer who comes from there."""
+        self._at_door[client] -= 1
+        if not self._at_door[client]:
+            del self._at_door[client]
+
+    def _turn_away(self, urgency: Urgency) -> NoReturn:
+        self.turned_away[urgency] += 1
+        raise Overloaded()
+
+    def _is_full(self, urgency: Urgency, *, is_known: bool) -> bool:
+        is_crowded = self._connections() > self._connections_max
+        if is_crowded and urgency > Urgency.CANCEL:
+            return True
+        if not is_known:
+            return self.strangers_under_way >= self._strangers_max
+        return self.under_way >= self._shares[urgency]
+
+
+class OpenConnection(Protocol):
+    """Something that somebody opened, and that can be cut."""
+
+    def cut(self) -> None: ...
+
+
+class ConnectionLimit:
+    """The connections that are open: how many, from where, and which of them are strangers'.
+
+    A stranger's is one on which no valid token was shown yet. Where there are too many, in all
+    or from one address, the stranger who has been there longest has to go: so strangers never
+    keep out anybody whom the server knows, even from their own address. Proxies that were named
+    hold connections for many others, and are no strangers.
+    """
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._addresses: dict[OpenConnection, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._strangers: dict[OpenConnection, None] = {}  # the first has been there longest
+        self._strangers_from: dict[str, dict[OpenConnection, None]] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._addresses)
+
+    def came(self, one: OpenConnection, address: str) -> bool:
+        """Whether there is room for it; if not, it is not counted."""
+        is_proxy = _is_among(address, self._settings.proxies)
+        mates = self._strangers_from.get(address, {})
+        is_full = self._counts[address] >= self._settings.connections_per_address_max
+        if is_full and not is_proxy and not self._drop_first(mates):
+            return False
+        if self.count >= self._settings.connections_max:
+            self._drop_first(self._strangers)
+        self._addresses[one] = address
+        self._counts[address] += 1
+        if not is_proxy:
+            self._strangers[one] = None
+            self._strangers_from.setdefault(address, {})[one] = None
+        return True
+
+    def is_known(self, one: OpenConnection) -> None:
+        """A valid token was shown on it."""
+        if one in self._strangers:
+            del self._strangers[one]
+            mates = self._strangers_from[self._addresses[one]]
+            del mates[one]
+            if not mates:
+                del self._strangers_from[self._addresses[one]]
+
+    def left(self, one: OpenConnection) -> None:
+        """It is closed, or about to be."""
+        if one in self._addresses:
+            self.is_known(one)
+            address = self._addresses.pop(one)
+            self._counts[address] -= 1
+            if not self._counts[address]:
+                del self._counts[address]
+
+    def _drop_first(self, strangers: dict[OpenConnection, None]) -> bool:
+        """Whether there was one."""
+        for one in strangers:
+            self.left(one)
+            one.cut()
+            return True
+        return False
+
+
+def _is_among(address: str, proxies: Sequence[str]) -> bool:
+    """As uvicorn judges whose X-Forwarded-For counts: addresses, networks, or * for all."""
+    if "*" in proxies or address in proxies:
+        return True
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    return any(found in ip_network(one) for one in proxies if "/" in one)
+
+
+# How fast tasks may be submitted: a bucket for each queue that fills at a steady rate.
+
+
+BURST_SECONDS = 10.0  # what was not used for so long can be used at once
+QUEUES_MAX = 10_000
+
+
+class RateLimit:
+    """Tasks per second and queue, by this server; None: as many as come.
+
+    A request is taken whole if there is anything in the bucket of each of its queues, and what
+    it takes too much has to flow in before the next: so no list is too long for ever.
+    """
+
+    def __init__(
+        self, per_second: float | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._clock = per_second, clock
+        self._levels: dict[str, tuple[float, float]] = {}  # when, and how much there was
+
+    def take(self, counts: Mapping[str, int]) -> None:
+        """So many tasks for each queue; QuotaSpent if one has to wait, and nothing is taken."""
+        if self._rate is None:
+            return
+        now, rate = self._clock(), self._rate
+        levels = {queue: self._level(queue, now, rate) for queue in counts}
+        for queue, level in levels.items():
+            if level < min(1.0, self._full(rate)):
+                raise QuotaSpent(queue, rate, (1.0 - level) / rate)
+        for queue, level in levels.items():
+            self._levels.pop(queue, None)
+            self._levels[queue] = (now, level - counts[queue])
+        while len(self._levels) > QUEUES_MAX:  # the one that was used longest ago
+            del self._levels[next(iter(self._levels))]
+
+    def _level(self, queue: str, now: float, rate: float) -> float:
+        at, level = self._levels.get(queue, (now, self._full(rate)))
+        return min(self._full(rate), level + (now - at) * rate)
+
+    @staticmethod
+    def _full(rate: float) -> float:
+        return max(1.0, rate * BURST_SECONDS)
+
+
+# Connections that are kept free, so that workers are heard whoever else is served.
+
+
+CONNECTIONS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedConnections:
+    """Where callers are looked up, and where workers report.
+
+    A database server takes reports on connections that nobody else uses. A file has one writer,
+    which takes all changes in the order in which they come; only its readers can be others.
+    """
+
+    asking: Store
+    reporting: Store
+
+
+@asynccontextmanager
+async def kept_reserve(
+    where: str | StoreSettings | None, store: Store
+) -> AsyncIterator[ReservedConnections]:
+    """Connections beside those of a store that is open already."""
+    few = replace(store_settings(where), connections_max=CONNECTIONS)
+    async with opened_store(few) as second:
+        own = with_readers_of(store, second) if is_embedded(where) else second
+        yield ReservedConnections(asking=second, reporting=own)

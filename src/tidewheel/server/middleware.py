@@ -1,0 +1,121 @@
+"""What is checked and said for every request, whichever it is: size, host, headers.
+
+It also routes by the path as it was sent: a slash within an id, written %2F, is no border
+between two parts of the path.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tidewheel.config import ServerSettings
+from tidewheel.server.problems import plain
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SECURITY_HEADERS = {
+    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'self'; object-src 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # Other sites hear nothing. With `no-referrer` a browser hides from our own form, too, where
+    # it came from, and the login would be refused as that of another site.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def known_hosts(settings: ServerSettings) -> frozenset[str]:
+    """The names under which this server may be called (DNS rebinding uses others)."""
+    own = (settings.host,) if settings.host not in ("0.0.0.0", "::", "") else ()
+    return frozenset(name.lower() for name in (*LOOPBACK, *own, *settings.hosts))
+
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
+_PORTS = {"http": "80", "https": "443"}
+
+
+def host_name(header: str) -> str:
+    """The name in a Host header, without its port; "" if it is none."""
+    found = _HOST.fullmatch(header)
+    return "" if found is None else (found[1] or found[2]).lower()
+
+
+def _origin(scheme: str, host: str) -> tuple[str, str, str]:
+    """Scheme, name and port, which need not be written."""
+    found = _HOST.fullmatch(host)
+    port = found[3] if found is not None else None
+    return scheme, host_name(host), port or _PORTS.get(scheme, "")
+
+
+class Middleware:
+    """Stands before the application."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self._app, self._settings = app, settings
+        self._hosts = known_hosts(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        if refused := self._refusal(scope):
+            status, code, words = refused
+            response = plain(status, code, words, secrets.token_hex(8))
+            await response(scope, receive, send_guarded)
+            return
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        await self._app(
+            {**scope, "path": raw.decode("latin-1"), "root_path": ""}, receive, send_guarded
+        )
+
+    def _refusal(self, scope: Scope) -> tuple[int, str, str] | None:
+        settings = self._settings
+        url = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
+        if url > settings.url_bytes_max:
+            return 414, "url_too_long", f"the URL has more than {settings.url_bytes_max} bytes"
+        size = sum(len(name) + len(value) for name, value in scope["headers"])
+        if size > settings.header_bytes_max:
+            accepted = settings.header_bytes_max
+            return 431, "headers_too_large", f"the headers have more than {accepted} bytes"
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or host_name(hosts[0]) not in self._hosts:
+            return (
+                421,
+                "unknown_host",
+                "this server is not called so; start it with --allow-host NAME if it is",
+            )
+        length = headers.get("content-length")
+        if length is not None and not (length.isascii() and length.isdigit()):
+            return 400, "bad_length", "Content-Length is no number"
+        origin = headers.get("origin")
+        listens = "text/event-stream" in headers.get("accept", "")
+        concerns = listens or scope["method"] != "GET"
+        if concerns and origin is not None and not self._is_own(origin, scope, hosts[0]):
+            return 403, "forbidden", "a page of another site may change and hear nothing here"
+        return None
+
+    def _is_own(self, origin: str, scope: Scope, host: str) -> bool:
+        """A browser says from whose page a request comes; `null` is nobody's.
+
+        A page of ours has our scheme, name and port. A proxy may have another port and name
+        before the world than it uses to us: there it is enough that the name is one of ours.
+        """
+        scheme, _, name = origin.partition("://")
+        if self._settings.proxies:
+            return host_name(name) in self._hosts
+        return _origin(scheme, name) == _origin(scope["scheme"], host)

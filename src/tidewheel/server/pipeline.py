@@ -1,0 +1,398 @@
+"""The way of every request: known, read, judged, done, written down, answered.
+
+The order matters. Who calls is asked before the body is read, so that strangers cost little;
+what the request concerns is judged before anything is done; what was done is in the audit
+before the caller hears of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from urllib.parse import unquote
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response
+
+from tidewheel.config import ServerSettings
+from tidewheel.core.queue.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
+from tidewheel.errors import TidewheelError
+from tidewheel.ports.store import Store
+from tidewheel.server import problems
+from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.errors import (
+    BadRequest,
+    BodyTooLarge,
+    KeyReused,
+    NotAllowed,
+    NotAuthenticated,
+    TookTooLong,
+    TooSlow,
+    WrongMediaType,
+)
+from tidewheel.server.event_broadcaster import EventBroadcaster
+from tidewheel.server.load_shedding import (
+    Admission,
+    RateLimit,
+    RequestSlot,
+    ReservedConnections,
+    Urgency,
+)
+from tidewheel.server.metrics import Metrics
+from tidewheel.server.protocol import KNOWN
+from tidewheel.server.routes import Needs, Route
+from tidewheel.server.run_services import RunServices
+from tidewheel.server.static_page import LOGIN_NEEDED
+from tidewheel.server.wire.validation import read, read_query
+from tidewheel.views.events import EventDocuments
+
+KEY_LENGTH_MAX = 256
+KEPT_BYTES_MAX = 256 * 1024
+TARGET_LENGTH_MAX = 500
+LONG_BYTES = 32 * 1024
+_log = logging.getLogger("tidewheel.server")
+
+
+class Pipeline:
+    """Answers requests for the routes of one table."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: ServerSettings,
+        routes: tuple[Route, ...],
+        *,
+        reserve: ReservedConnections | None = None,
+        metrics: Metrics | None = None,
+        connections: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.stopping = asyncio.Event()
+        self._store, self._settings, self.routes = store, settings, routes
+        self._reserve = reserve or ReservedConnections(asking=store, reporting=store)
+        self._authenticator = Authenticator(self._reserve, settings.failures_max)
+        self._admission = Admission(settings, connections)
+        self._quota = RateLimit(settings.submit_rate)
+        self._keys = IdempotencyLocks()
+        self._metrics = metrics or Metrics()
+        self._metrics.watch(self._admission, connections)
+        documents = EventDocuments(store, settings.state_directory)
+        self._doors = RunServices(settings.state_directory)
+        self._hub = EventBroadcaster(
+            store, documents, self._authenticator, self._metrics, self.stopping
+        )
+
+    def close(self) -> None:
+        """Nothing is asked any more."""
+        self._doors.close()
+
+    async def answer(self, route: Route, request: Request) -> Response:
+        """One request; whatever happens is an answer."""
+        started = time.monotonic()
+        correlation = secrets.token_hex(8)
+        try:
+            async with asyncio.timeout(route.seconds_max or self._settings.request_seconds_max):
+                response = await self._admitted(route, request, correlation)
+        except TimeoutError:
+            response = problems.error_response(TookTooLong(), correlation)
+        except TidewheelError as error:
+            response = problems.error_response(error, correlation)
+            if isinstance(error, NotAuthenticated) and _is_for_people(route, request):
+                response = HTMLResponse(LOGIN_NEEDED, response.status_code)
+        except ClientDisconnect:
+            response = Response(status_code=499)  # nobody will read it
+        except Exception:
+            _log.exception("request %s: %s failed", correlation, route.verb)
+            response = problems.plain(
+                500, "internal", "this is a mistake of the server, not yours", correlation
+            )
+        response.headers["x-request-id"] = correlation
+        self._metrics.count(route.verb, response.status_code, time.monotonic() - started)
+        return response
+
+    async def _admitted(self, route: Route, request: Request, correlation: str) -> Response:
+        client = request.client.host if request.client else ""
+        is_open = not isinstance(route.guard, Needs)
+        with self._admission.admitted(route.rank, client, is_open=is_open) as place:
+            return await self._answered(route, request, correlation, place)
+
+    async def _answered(
+        self, route: Route, request: Request, correlation: str, place: RequestSlot
+    ) -> Response:
+        call = self._call(route, request, correlation, place)
+        if isinstance(route.guard, Needs):
+            await self._identify(route, route.guard, request, call)
+            place.is_known()
+            request.scope.get("extensions", {}).get(KNOWN, {}).get("call", _nothing)()
+        await self._receive(route, request, call)
+        place.take()  # only now: who sends slowly must not keep others out
+        await self._parse(route, call)
+        if isinstance(route.guard, Needs):
+            await _judge(call, route.guard)
+        if not route.changes:
+            return _response(route, await route.handler(call))
+        return await self._changed(route, request, call)
+
+    async def _identify(self, route: Route, guard: Needs, request: Request, call: Call) -> None:
+        shown = shown_by(request.headers, request.cookies)
+        if shown.text is not None and is_job_token(shown.text):
+            call.job = await self._authenticator.job_of(shown.text, call.client)
+            call.token = call.job.caller
+            if guard.job is None:
+                raise NotAllowed("a job's token is for its messages, its task and its run only")
+            return
+        call.token = await self._authenticator.token_of(shown, call.client)
+        if route.changes and call.token.kind is TokenKind.SESSION:
+            _require_csrf(request, call.token)
+        _require_scope(call, guard.scopes)
+
+    def _call(
+        self, route: Route, request: Request, correlation: str, place: RequestSlot
+    ) -> Call:
+        reports = route.rank is Urgency.REPORT
+        return Call(
+            store=self._reserve.reporting if reports else self._store,
+            asking=self._reserve.asking,
+            place=place,
+            hub=self._hub,
+            doors=self._doors,
+            last_event_id=request.headers.get("last-event-id"),
+            takes_gzip="gzip" in request.headers.get("accept-encoding", ""),
+            quota=self._quota,
+            settings=self._settings,
+            metrics=self._metrics,
+            authenticator=self._authenticator,
+            is_gone=request.is_disconnected,
+            stopping=self.stopping,
+            secure=request.url.scheme == "https",
+            routes=self.routes,
+            path={name: unquote(text) for name, text in request.path_params.items()},
+            client=request.client.host if request.client else "",
+            correlation=correlation,
+        )
+
+    async def _receive(self, route: Route, request: Request, call: Call) -> None:
+        """Parameters and body, as they come."""
+        if route.query is not None:
+            call.query = read_query(request.query_params.multi_items(), route.query)
+        elif request.query_params and not route.page:
+            raise BadRequest([f"there is no parameter {next(iter(request.query_params))!r}"])
+        if not route.changes:
+            return
+        call.key = _key(request)
+        if call.key is not None and call.job is not None:
+            call.key = call.job.key(call.key)
+        call.raw = await self._body(request, route)
+        if route.raw:
+            _require_media_type(request, route.raw)
+        elif call.raw and not route.form:
+            _require_media_type(request, ("application/json",))
+
+    async def _parse(self, route: Route, call: Call) -> None:
+        if not route.changes or route.raw:
+            return
+        # Heartbeats need not wait until it is read; what workers report is read quickly.
+        if route.parse is not None and len(call.raw) > LONG_BYTES:
+            call.body = await asyncio.to_thread(_parsed, route, call)
+        else:
+            call.body = _parsed(route, call)
+
+    async def _body(self, request: Request, route: Route) -> bytes:
+        limit = route.body_bytes_max or self._settings.body_bytes_max
+        seconds_max = route.body_seconds_max or self._settings.body_seconds_max
+        if int(request.headers.get("content-length") or 0) > limit:
+            raise BodyTooLarge(limit)
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(seconds_max):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > limit:
+                        raise BodyTooLarge(limit)
+                    parts.append(part)
+        except TimeoutError:
+            raise TooSlow(TooSlow.__doc__) from None
+        return b"".join(parts)
+
+    # ---- requests that change something ----
+
+    async def _changed(self, route: Route, request: Request, call: Call) -> Response:
+        # Not the host: the same request may come again by another server.
+        said = (
+            request.method,
+            request.scope["path"],
+            request.scope["query_string"].decode("latin-1"),
+        )
+        fingerprint = hashlib.sha256("\0".join(said).encode() + b"\0" + call.raw).hexdigest()
+        call.fingerprint = fingerprint
+        if call.key is None or call.token is None:
+            return await self._done(route, call, fingerprint)
+        async with self._keys.alone(call.token.number, call.key, call.place):
+            kept = await self._kept(call, fingerprint)
+            return kept or await self._done(route, call, fingerprint)
+
+    async def _done(self, route: Route, call: Call, fingerprint: str) -> Response:
+        try:
+            response = _response(route, await route.handler(call))
+        except TidewheelError as error:
+            await self._write_down(route, call, problems.status_of(error))
+            raise
+        await self._write_down(route, call, response.status_code)
+        await self._keep(call, fingerprint, response)
+        return response
+
+    async def _kept(self, call: Call, fingerprint: str) -> Response | None:
+        if call.key is None or call.token is None:
+            return None
+        kept = await self._store.kept_answer(call.token.number, call.key)
+        if kept is None:
+            return None
+        if kept.fingerprint != fingerprint:
+            raise KeyReused(call.key)
+        headers = {"idempotency-replayed": "true"}
+        return Response(kept.body, kept.status, headers, media_type="application/json")
+
+    async def _keep(self, call: Call, fingerprint: str, response: Response) -> None:
+        if call.key is None or call.token is None or len(response.body) > KEPT_BYTES_MAX:
+            return
+        await self._store.keep_answer(
+            KeptAnswer(
+                token=call.token.number,
+                key=call.key,
+                fingerprint=fingerprint,
+                status=response.status_code,
+                body=bytes(response.body).decode(),
+            )
+        )
+
+    async def _write_down(self, route: Route, call: Call, status: int) -> None:
+        if not route.audited or call.token is None or call.only_tried:
+            return
+        named = [*call.path.values(), *call.targets]
+        await self._store.add_audit(
+            AuditEntry(
+                token=call.token.number,
+                who=call.token.name,
+                client=call.client,
+                verb=route.verb,
+                target=", ".join(named)[:TARGET_LENGTH_MAX],
+                status=status,
+                correlation=call.correlation,
+            )
+        )
+
+
+def _nothing() -> None:
+    """Where requests come without a connection of ours."""
+
+
+def _parsed(route: Route, call: Call) -> object:
+    if route.parse is not None:
+        return route.parse(call)
+    if route.body is not None:
+        assert isinstance(route.body, type) and issubclass(route.body, msgspec.Struct)
+        return read(call.raw or b"{}", route.body)
+    if call.raw.strip() not in (b"", b"{}"):
+        raise BadRequest(["this takes no body"])
+    return None
+
+
+def _require_scope(call: Call, scopes: tuple[Scope, ...]) -> None:
+    if not call.allows(scopes):
+        has = ", ".join(sorted(call.grant.scopes))
+        raise NotAllowed(f"this needs a token with scope {' or '.join(scopes)}; it has {has}")
+
+
+async def _judge(call: Call, guard: Needs) -> None:
+    if call.job is not None:
+        assert guard.job is not None, "it was let in without a rule"
+        await guard.job(call)
+        return
+    if guard.narrow is not None:
+        _require_scope(call, guard.narrow(call))
+    call.require_queues(await guard.queues(call))
+    if guard.workflows is not None:
+        call.require_workflows(await guard.workflows(call))
+    if guard.worker is not None and (worker := guard.worker(call)) is not None:
+        await call.require_worker(worker)
+
+
+def _is_for_people(route: Route, request: Request) -> bool:
+    """A page that a browser asked for."""
+    return route.media_type == "text/html" and "text/html" in request.headers.get("accept", "")
+
+
+def _require_csrf(request: Request, session: TokenView) -> None:
+    """A browser sends the cookie whoever makes it send something; this header it does not."""
+    given = request.headers.get("x-csrf-token", "")
+    if not hmac.compare_digest(given.encode(), csrf_token(session).encode()):
+        raise NotAllowed(
+            "a change in a browser's session needs the header X-CSRF-Token, "
+            "as GET /api/v1/session tells it"
+        )
+
+
+def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
+    """A form of another site can send no JSON, so this is a defence as well (S8)."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in accepted:
+        raise WrongMediaType(accepted)
+
+
+def _key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
+        raise BadRequest([f"Idempotency-Key: give 1 to {KEY_LENGTH_MAX} printable characters"])
+    return key
+
+
+def _response(route: Route, outcome: object) -> Response:
+    if isinstance(outcome, Response):
+        return outcome
+    answer = (
+        outcome if isinstance(outcome, Answer) else Answer(body=outcome, status=route.status)
+    )
+    body = answer.body
+    if not isinstance(body, str | bytes):
+        body = msgspec.json.encode(body)
+    return Response(body, answer.status, dict(answer.headers), media_type=answer.media_type)
+
+
+# Requests with the same idempotency key come one after the other.
+#
+# Whoever got no answer in time sends the same again while the first is still at work. It waits,
+# and gets the answer of the first, instead of being done beside it.
+
+
+class IdempotencyLocks:
+    """Of one server; what another one does at the same moment it does not know."""
+
+    def __init__(self) -> None:
+        self._locks: dict[tuple[int, str], asyncio.Lock] = {}
+        self._users: Counter[tuple[int, str]] = Counter()
+
+    @asynccontextmanager
+    async def alone(self, token: int, key: str, place: RequestSlot) -> AsyncIterator[None]:
+        """Until nobody else is at work with this key; waiting takes nobody's place."""
+        name = (token, key)
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        self._users[name] += 1
+        try:
+            with place.resting():
+                await lock.acquire()
+            try:
+                yield
+            finally:
+                lock.release()
+        finally:
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name], self._locks[name]

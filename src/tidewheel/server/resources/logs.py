@@ -1,0 +1,163 @@
+"""Logs that workers elsewhere send, kept where those of this host are (0021)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from tidewheel.api.tasks import Task
+from tidewheel.client.log_places import attempt_folder
+from tidewheel.core.operator.names import LATEST, read_job_name
+from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.task import WorkerId
+from tidewheel.errors import LeaseLost, NotFound, Unavailable
+from tidewheel.runners.job_directory import make_private_directory
+from tidewheel.runners.job_logs import (
+    CHUNK_BYTES_MAX,
+    FILES,
+    CopyEnd,
+    CopyPlace,
+    add_to_copy,
+    point_to_latest,
+)
+from tidewheel.runners.worker_home import home_id
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
+from tidewheel.server.wire.validation import In, Out
+from tidewheel.server.wire.workers import Attempt
+
+LATE_SECONDS_MAX = 86_400.0  # after its end: this server may have been away for long
+RAW = ("application/octet-stream", "text/plain")
+RUNS = "runs"
+
+
+class ChunkQuery(In):
+    """Whose attempt wrote it, and where in the file it belongs."""
+
+    worker: str
+    attempt: Attempt
+    offset: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
+
+class LogSizeOut(Out):
+    """Where the file ends now: send from there; if it is full, send no more."""
+
+    size: int
+    full: bool
+
+
+class HomeOut(Out):
+    """Who finds the same in the file home.id of its own home shares this server's folder."""
+
+    id: str
+
+
+class LogsUnwritable(Unavailable):
+    """This server cannot keep logs just now; try again later."""
+
+    code = "logs_unwritable"
+
+
+async def take_in(call: Call) -> object:
+    query, stream = call.query_as(ChunkQuery), call.path["stream"]
+    if stream not in FILES:
+        raise NotFound("stream", stream)
+    task = await call.found_task()
+    await _require_attempt(call, task, query)
+    home = call.settings.state_directory
+    folder = await attempt_folder(call.store, home, (task.id, task.seq), query.attempt)
+    write = (home, folder, FILES[stream], query.offset, call.raw)
+    try:
+        end = await asyncio.to_thread(_write, task, *write)
+    except OSError as error:
+        raise LogsUnwritable(LogsUnwritable.__doc__) from error
+    return LogSizeOut(size=end.size, full=end.full)
+
+
+def _write(
+    task: Task, home: Path, folder: Path, name: str, offset: int, content: bytes
+) -> CopyEnd:
+    kind, *folders = folder.relative_to(home).parts
+    make_private_directory(home / kind)
+    end = add_to_copy(CopyPlace(home / kind, folders, name), offset, content)
+    if kind == RUNS and offset == 0:
+        submit = f"{read_job_name(task.id).submit:02d}"
+        until = len(folders) - folders[::-1].index(submit)
+        point_to_latest(home / kind, folders[:until], LATEST)
+    return end
+
+
+async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
+    """Its owner's, while it has its lease and for a while after; nobody else's, ever (D4)."""
+    asked = (WorkerId(query.worker), query.attempt)
+    if task.status in LEASED and (task.owner, task.attempt) == asked:
+        return
+    now = await call.store.now()
+    for one in await call.store.attempts(task.id):
+        recent = one.ended_at is None or now - one.ended_at <= LATE_SECONDS_MAX
+        if (one.worker, one.attempt) == asked and recent:
+            return
+    owner = task.owner if task.status in LEASED else None
+    raise LeaseLost(task.id, asked=asked, held=(owner, task.attempt))
+
+
+async def home(call: Call) -> object:
+    where = call.settings.state_directory
+    return HomeOut(id=await asyncio.to_thread(home_id, where))
+
+
+ROUTES = (
+    Route(
+        method="PUT",
+        path=f"{API}/tasks/{{id}}/logs/{{stream}}",
+        guard=Needs(
+            scopes=(Scope.WORKER,),
+            queues=queue_of_task,
+            worker=lambda call: call.query_as(ChunkQuery).worker,
+        ),
+        handler=take_in,
+        says="A part of what an attempt wrote elsewhere: out, err, job or status.",
+        query=ChunkQuery,
+        raw=RAW,
+        body_bytes_max=CHUNK_BYTES_MAX,
+        answers=LogSizeOut,
+        audited=False,  # as all that workers say of their attempts
+    ),
+    Route(
+        method="GET",
+        path=f"{API}/home",
+        guard=Needs(scopes=(Scope.WORKER,), queues=no_queue),
+        handler=home,
+        says="Which folder this server keeps logs in, for workers that may share it.",
+        answers=HomeOut,
+    ),
+)
+
+
+# Logs over HTTP: the end of one, or a part of it, as plain text whatever it holds (S11).
+
+
+LOG_BYTES_MAX = 1_000_000
+
+
+class PartQuery(In):
+    """Which part; without an offset, the end."""
+
+    offset: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX
+
+
+async def log_answer(root: Path, path: Path, query: PartQuery, what: str) -> Answer:
+    """Some bytes of a file below the root; NotFound if there is no such plain file."""
+    from tidewheel.views.log import part_of_file
+
+    part = await asyncio.to_thread(part_of_file, root, path, query.offset, query.limit)
+    if part is None:
+        raise NotFound("log", what)
+    text, offset, size = part
+    headers = {"x-log-offset": str(offset), "x-log-size": str(size)}
+    return Answer(body=text, media_type="text/plain; charset=utf-8", headers=headers)

@@ -1,0 +1,63 @@
+"""Every route of the server; it stands alone because documentation and tests read it, too."""
+
+from __future__ import annotations
+
+from tidewheel.server.resources import (
+    adoption,
+    blocks,
+    bulk_queries,
+    channels,
+    documentation,
+    events,
+    execution_info,
+    health,
+    index_page,
+    job_messages,
+    logs,
+    notifications,
+    queues,
+    reports,
+    run_commands,
+    run_creation,
+    runs,
+    sessions,
+    statistics,
+    task_changes,
+    task_edges,
+    task_queries,
+    task_submission,
+    tokens,
+    workers,
+    workflows,
+)
+from tidewheel.server.routes import Route
+
+# A path with fixed words comes before one that names something in the same place.
+ROUTES: tuple[Route, ...] = (
+    *health.ROUTES,
+    *index_page.ROUTES,
+    *documentation.ROUTES,
+    *task_submission.ROUTES,
+    *bulk_queries.ROUTES,
+    *task_edges.ROUTES,
+    *task_changes.ROUTES,
+    *reports.ROUTES,
+    *logs.ROUTES,
+    *job_messages.ROUTES,
+    *execution_info.ROUTES,
+    *task_queries.ROUTES,
+    *queues.ROUTES,
+    *workers.ROUTES,
+    *adoption.ROUTES,
+    *channels.ROUTES,
+    *runs.ROUTES,
+    *run_creation.ROUTES,
+    *run_commands.ROUTES,
+    *workflows.ROUTES,
+    *blocks.ROUTES,
+    *events.ROUTES,
+    *statistics.ROUTES,
+    *notifications.ROUTES,
+    *tokens.ROUTES,
+    *sessions.ROUTES,
+)

@@ -1,0 +1,152 @@
+"""The doors to runs of this process, which remember definitions from one request to the next.
+
+To read a definition may take seconds, and every view of a run needs it: it is read once. That,
+and what is worked out from it, is done apart, so that heartbeats are answered meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tidewheel.ports.runs import RunDoor
+from tidewheel.ports.store import Store
+from tidewheel.wiring.services import run_door
+
+if TYPE_CHECKING:
+    from tidewheel.views.graph import ToldGraphs
+
+DEFINITIONS_MAX = 32
+BEGINNING_MAX = 2  # runs whose definitions are read at once
+
+
+class RunServices:
+    """One for each store that a server uses; nothing is loaded before the first request."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._doors: dict[int, RunDoor] = {}
+        self._apart = BackgroundLoop()
+        self._graphs: ToldGraphs | None = None
+        self.summaries = SummaryCache()
+        # Threads are few, and logs are read and written by the same.
+        self.beginning = asyncio.Semaphore(BEGINNING_MAX)
+
+    def of(self, store: Store) -> RunDoor:
+        """The runs of a store that lives as long as the server does."""
+        if id(store) not in self._doors:
+            from tidewheel.services.workflow_state import definitions_of, remembering
+
+            remembered = remembering(definitions_of(store, self._home), DEFINITIONS_MAX)
+            self._doors[id(store)] = run_door(store, self._home, remembered)
+        return self._doors[id(store)]
+
+    @property
+    def graphs(self) -> ToldGraphs:
+        """Those that pages were told; used apart only, so by one thread."""
+        if self._graphs is None:
+            from tidewheel.views.graph import ToldGraphs
+
+            self._graphs = ToldGraphs()
+        return self._graphs
+
+    async def apart(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Whatever reads a definition or a whole pool, where it keeps nobody waiting."""
+        return await self._apart.run(work)
+
+    def close(self) -> None:
+        self._apart.close()
+
+
+# A thread with an event loop of its own, for what takes long to work out.
+#
+# A view of a run with thousands of tasks is seconds of computing. In the loop that answers
+# requests every heartbeat would wait for it, and leases would run out; here it only shares the
+# interpreter. One thread does all such work, one piece between two waits at a time.
+
+
+Result = TypeVar("Result")
+
+
+class BackgroundLoop:
+    """The thread begins with the first work that it is given."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """What comes of it; whoever is cancelled here ends it there, too."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            body = (self._loop,)
+            threading.Thread(target=_serve, args=body, name="views", daemon=True).start()
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def close(self) -> None:
+        """Nothing is worked out any more."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+        for left in asyncio.all_tasks(loop):
+            left.cancel()
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+
+
+# How far runs are, remembered until they change: a list of a thousand is looked into once.
+
+
+Document = dict[str, Any]
+Look = Callable[[str], Awaitable[Document | None]]
+
+LOOKS_MAX = 50  # for one list: each reads a whole run
+KNOWN_MAX = 5_000
+_OVER = ("completed", "stopped")
+
+
+class SummaryCache:
+    """Those of the runs that were listed last."""
+
+    def __init__(self, known_max: int = KNOWN_MAX) -> None:
+        self._known_max = known_max
+        self._known: dict[int, tuple[Hashable, Document | None]] = {}
+
+    async def added(
+        self, runs: list[Document], look: Look, looks_max: int = LOOKS_MAX
+    ) -> tuple[list[Document], int]:
+        """The runs, each with its `summary`, and how many are left to be looked into.
+
+        What somebody may have to mend comes first; whoever asks again is told more.
+        """
+        unknown = [run for run in runs if self._at_hand(run) is None]
+        unknown.sort(key=lambda run: run["status"] in _OVER)
+        for run in unknown[:looks_max]:
+            # As it was listed: what happens meanwhile is looked for the next time.
+            self._keep(run, await look(run["name"]))
+        found = [(run, self._at_hand(run)) for run in runs]
+        shown = [run | {"summary": None if one is None else one[1]} for run, one in found]
+        return shown, max(0, len(unknown) - looks_max)
+
+    def _at_hand(self, run: Document) -> tuple[Hashable, Document | None] | None:
+        known = self._known.get(run["number"])
+        return known if known is not None and known[0] == _version(run) else None
+
+    def _keep(self, run: Document, summary: Document | None) -> None:
+        self._known.pop(run["number"], None)
+        self._known[run["number"]] = (_version(run), summary)
+        while len(self._known) > self._known_max:
+            del self._known[next(iter(self._known))]
+
+
+def _version(run: Document) -> Hashable:
+    """Every batch leaves its time in the row of its run; what cannot be read may be mended."""
+    return run["status"], run["updated_at"], run["definition"], run["driven"]

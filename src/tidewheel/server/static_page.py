@@ -1,0 +1,186 @@
+"""The web page as it was built: which files there are, and how they are sent.
+
+`index.html` names every other file by the hash of its content, so those may be kept for ever.
+Only files that lie flat in `assets/` can be asked for: a name with a slash is none.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from tidewheel.api.tasks import QueueView, WorkerView
+from tidewheel.core.queue.status import FINAL, Status
+from tidewheel.quantities import show_duration
+from tidewheel.server.metrics import StoreFigures
+from tidewheel.server.middleware import SECURITY_HEADERS
+from tidewheel.vocabulary import time_text
+
+BUILT = Path(__file__).parent / "built_page"  # where `make web` and the wheel put it
+FOR_EVER = "public, max-age=31536000, immutable"
+FOR_AN_HOUR = "public, max-age=3600"
+# For pages that the server writes by itself; where nothing is built they are plainer still.
+PLAIN_HEAD = """<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="/assets/favicon.svg"><link rel="stylesheet" href="/assets/plain.css">"""
+HASHED = "-"  # a built name is NAME-HASH.KIND; what is copied as it is has no hash
+COMPRESSED_MIN = 1_024
+
+MEDIA_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".wasm": "application/wasm",
+    ".woff2": "font/woff2",
+    ".json": "application/json",
+    ".map": "application/json",
+}
+# A worker has the policy of its own file. Graphviz is compiled there, and only there.
+WORKER = "worker"
+POLICY = "content-security-policy"
+COMPILING = SECURITY_HEADERS[POLICY] + "; script-src 'self' 'wasm-unsafe-eval'"
+
+
+class SiteFile(NamedTuple):
+    """A file as it is sent."""
+
+    content: bytes
+    media_type: str
+    headers: dict[str, str]
+
+
+def index_page(folder: Path | None) -> bytes | None:
+    """The page that loads everything else; None where nothing was built."""
+    return _read((folder or BUILT) / "index.html")
+
+
+def asset(folder: Path | None, name: str, *, compressed: bool) -> SiteFile | None:
+    """A file of the built page, as a browser takes it; None if there is none of this name."""
+    media_type = MEDIA_TYPES.get(Path(name).suffix)
+    if media_type is None or "/" in name or "\0" in name:
+        return None
+    path = (folder or BUILT) / "assets" / name
+    content = _read(path)
+    if content is None:
+        return None
+    headers = {"cache-control": FOR_EVER if HASHED in name else FOR_AN_HOUR}
+    headers["vary"] = "accept-encoding"
+    if name.startswith(WORKER):
+        headers[POLICY] = COMPILING
+    if compressed and len(content) >= COMPRESSED_MIN:
+        content = _compressed(content)
+        headers["content-encoding"] = "gzip"
+    return SiteFile(content, media_type, headers)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _compressed(content: bytes) -> bytes:
+    return gzip.compress(content, compresslevel=6, mtime=0)
+
+
+# What goes on, as a plain page: runs, queues, workers. No script, nothing from elsewhere.
+
+
+ROWS_MAX = 100
+
+_HEAD = f"""<!doctype html>
+<html lang="en"><head>{PLAIN_HEAD}<title>tidewheel</title>
+<meta http-equiv="refresh" content="5"></head><body>
+<h1>tidewheel</h1>
+"""
+_FOOT = """<p><a href="/docs/">documentation</a> · <a href="/api/v1/docs">REST API</a> ·
+<a href="/metrics">figures</a></p>
+</body></html>
+"""
+
+LOGIN_NEEDED = f"""<!doctype html>
+<html lang="en"><head>{PLAIN_HEAD}<title>tidewheel: log in</title></head>
+<body class="door"><main class="door"><h1>tidewheel</h1>
+<p>Open the link that <code>tidewheel up</code> printed. It is good once and for
+five minutes; whoever has a token makes another:</p>
+<pre>tidewheel token link</pre>
+</main></body></html>
+"""
+
+
+def html(seen: StoreFigures) -> str:
+    """All of it, each list cut to its first rows."""
+    runs = [(run.name, run.status, run.reason, time_text(run.updated_at)) for run in seen.runs]
+    return (
+        _HEAD
+        + _table("Runs", ("run", "status", "reason", "changed"), runs)
+        + _table(
+            "Queues",
+            ("queue", "waiting", "ready", "running", "oldest ready", ""),
+            map(_queue_row, _queues_in_use(seen)),
+        )
+        + _table(
+            "Workers",
+            ("worker", "name", "host", "queues", "slots", "leases", "trouble"),
+            map(_worker_row, seen.workers),
+        )
+        + _FOOT
+    )
+
+
+def _queues_in_use(seen: StoreFigures) -> list[QueueView]:
+    """Without those that runs left behind: nothing is open in them, and nobody paused them."""
+    over = {run.queue for run in seen.runs if run.ended_at is not None}
+    return [
+        view
+        for view in seen.queues
+        if view.queue not in over
+        or view.settings.paused
+        or any(view.counts.get(status, 0) for status in Status if status not in FINAL)
+    ]
+
+
+def _queue_row(view: QueueView) -> Sequence[object]:
+    counts = view.counts
+    running = counts.get(Status.RUNNING, 0) + counts.get(Status.CANCELLING, 0)
+    age = view.oldest_ready_seconds
+    return (
+        view.queue,
+        counts.get(Status.WAITING, 0),
+        counts.get(Status.READY, 0),
+        running,
+        "" if age is None else show_duration(age),
+        "paused" if view.settings.paused else "",
+    )
+
+
+def _worker_row(view: WorkerView) -> Sequence[object]:
+    queues = ", ".join(view.queues)
+    return (
+        *(view.id, view.name, view.process.host, queues),
+        *(view.slots, view.leases, view.trouble or ""),
+    )
+
+
+def _table(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    listed = list(rows)
+    if not listed:
+        return f"<h2>{title}</h2><p>None.</p>\n"
+    heads = "".join(f"<th>{escape(header)}</th>" for header in headers)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>\n"
+        for row in listed[:ROWS_MAX]
+    )
+    more = len(listed) - ROWS_MAX
+    rest = f"<p>and {more} more</p>\n" if more > 0 else ""
+    return (
+        f'<h2>{title}</h2><table border="1" cellpadding="4"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>\n{lines}</tbody></table>\n{rest}"
+    )

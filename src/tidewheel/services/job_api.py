@@ -1,0 +1,119 @@
+"""What a job may ask of its run, through its worker: commands, and looks at runs.
+
+A job has no key to the store. Its worker knows which task the job is, and so which run it may
+speak to: commands go to that run alone and are recorded as its doing; looking is free. Where
+the run is behind a server, the worker shows the job's own token for a command, and the server
+judges it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.verbs import Command, read_command
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import TaskId
+from tidewheel.errors import Refused
+from tidewheel.ports.runs import Document, RunDoor
+from tidewheel.services.paths import run_directory
+
+ANSWER_SECONDS_MAX = 60.0
+HANDLER = "handler"
+ITEM = "job commands"
+DEFINITIONS_MAX = 100  # remembered
+
+SpeakingFor = Callable[[TaskId], AbstractAsyncContextManager[RunDoor]]  # as a job itself
+
+
+def handler_caller(run: str) -> TaskId:
+    """Who speaks for the event handlers of a run; no task has such an id."""
+    return TaskId(f"{run}//{HANDLER}")
+
+
+class JobApi:
+    """Answers the calls of all jobs of a worker."""
+
+    def __init__(
+        self,
+        door: RunDoor,
+        home: Path,
+        answer_seconds_max: float = ANSWER_SECONDS_MAX,
+        speaking_for: SpeakingFor | None = None,
+    ) -> None:
+        self._door = door
+        self._speaking_for = speaking_for
+        self._home = home
+        self._answer_seconds_max = answer_seconds_max
+        self._allowing: dict[str, bool] = {}  # by the digest of a definition
+
+    async def __call__(self, caller: TaskId, call: Document) -> Document:
+        """`{"command": {…}}`, or `{"look": NAME, "arguments": {…}}`.
+
+        With `"wait": false` a command is answered when it is stored, not when it is obeyed.
+        """
+        if "command" in call:
+            return await self._command(
+                caller, call["command"], wait=bool(call.get("wait", True))
+            )
+        name, arguments = call.get("look"), call.get("arguments", {})
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            raise Refused('a call has a "command", or a "look" with "arguments"')
+        run, _ = _who(caller)
+        return await self._door.look(name, {"run": run, **arguments})
+
+    async def _command(self, caller: TaskId, body: object, *, wait: bool) -> Document:
+        command = read_command(json.dumps(body))
+        name, who = _who(caller)
+        run = await self._door.find(name)
+        if self._speaking_for is not None:
+            async with self._speaking_for(caller) as door:
+                return await self._passed_on(door, run, command, who, wait=wait)
+        if not await self.allows_commands(run):
+            raise Refused(
+                f"jobs of {run.name} may send messages and look, not {command.verb}; "
+                "allow more with [scheduler] job commands = True"
+            )
+        return await self._passed_on(self._door, run, command, who, wait=wait)
+
+    async def _passed_on(
+        self, door: RunDoor, run: RunView, command: Command, who: str, *, wait: bool
+    ) -> Document:
+        if not wait:
+            return {"number": await door.post(run.name, command, who=who)}
+        seconds = self._answer_seconds_max
+        answer = await door.give(run.name, command, who=who, seconds_max=seconds)
+        return answer.document
+
+    async def allows_commands(self, run: RunView) -> bool:
+        """The definition may say; a reload may say otherwise."""
+        known = self._allowing.get(run.definition)
+        if known is None:
+            known = await self._said_by_definition(run)
+            if len(self._allowing) >= DEFINITIONS_MAX:
+                self._allowing.clear()
+            self._allowing[run.definition] = known
+        return known
+
+    async def _said_by_definition(self, run: RunView) -> bool:
+        definition = await self._door.definition(run.name)
+        if ITEM not in definition.text:  # nearly always: to read all of it takes its time
+            return run.options.job_commands
+        # Here, since it brings along all that reads definitions: most jobs call nothing.
+        from tidewheel.services.definitions.snapshot import restore  # noqa: PLC0415
+
+        folder = run_directory(self._home, run.name)
+        said = restore(definition, run.options, folder).settings.scheduler.job_commands
+        return run.options.job_commands if said is None else said
+
+
+def _who(caller: TaskId) -> tuple[str, str]:
+    """The run that a caller belongs to, and how history names the caller."""
+    run, slashes, word = caller.rpartition("//")
+    if slashes and word == HANDLER:
+        return run, "event handler"
+    name = read_job_name(caller)
+    return name.run, f"job {name.text}"

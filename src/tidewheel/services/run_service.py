@@ -1,0 +1,261 @@
+"""The door to runs on a store: views, commands, logs, beginning and deleting them.
+
+Everybody comes through here: applications, the command line, jobs through their worker, and the
+server for those who come over HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidewheel.core.graph.node import RunMode
+from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.requests import NewCommand
+from tidewheel.core.operator.verbs import REOPENING, REOPENING_VERBS, Command, command_text
+from tidewheel.core.operator.views import RunView, only_run
+from tidewheel.core.queue.requests import Wake
+from tidewheel.errors import Aborted, Declined, NoAnswer, NotRunning
+from tidewheel.ports.runs import (
+    ANSWER_SECONDS_MAX,
+    LOG_BYTES_MAX,
+    Answer,
+    Arguments,
+    Document,
+    LogPart,
+)
+from tidewheel.ports.store import Store
+from tidewheel.services.file_removal import remove_run_files
+
+if TYPE_CHECKING:
+    from tidewheel.core.graph.findings import Findings
+    from tidewheel.core.graph.graph import Graph
+    from tidewheel.services.workflow_state import DefinitionOf
+    from tidewheel.views.context import ViewContext
+
+NOTHING_GIVEN = RunOptions(mode="")
+
+
+class RunService:
+    """``ports.runs.RunDoor`` on a store; ``home`` is where the files of runs are on this host.
+
+    What reads definitions is loaded by the first request that needs it: most need none of it.
+    """
+
+    def __init__(
+        self, store: Store, home: Path, definition_of: DefinitionOf | None = None
+    ) -> None:
+        self._store, self._home = store, home
+        self._definition_of = definition_of
+        self._made_context: ViewContext | None = None
+
+    # ---- looking ----
+
+    async def find(self, text: str = "") -> RunView:
+        if text:
+            return await self._store.find_run(text)
+        return only_run(await self._store.runs(), await self._store.now())
+
+    async def look(self, name: str, arguments: Arguments) -> Document:
+        from tidewheel.views import look
+
+        return await look(self._store, self._context(), name, arguments)
+
+    def _context(self) -> ViewContext:
+        """Remembered: a job that waits asks about the same run again and again."""
+        from tidewheel.services.workflow_state import definitions_of, remembering
+        from tidewheel.views.context import ViewContext
+        from tidewheel.views.past import Pasts
+
+        if self._made_context is None:
+            read = self._definition_of
+            if read is None:
+                read = remembering(definitions_of(self._store, self._home))
+            self._made_context = ViewContext(self._home, read, Pasts())
+        return self._made_context
+
+    async def log_part(
+        self,
+        run: str,
+        wish: Arguments,
+        *,
+        offset: int | None = None,
+        bytes_max: int = LOG_BYTES_MAX,
+        wait_seconds: float = 0.0,
+    ) -> LogPart:
+        from tidewheel.views.log import LogSpan, log_part
+
+        view = await self._store.find_run(run)
+        span = LogSpan(offset, bytes_max, wait_seconds)
+        return await log_part(self._store, self._context(), view, wish, span)
+
+    async def definition(self, run: str) -> StoredDefinition:
+        view = await self._store.find_run(run)
+        return await self._store.definition(view.definition)
+
+    # ---- commands ----
+
+    async def give(
+        self, run: str, command: Command, *, who: str, seconds_max: float = ANSWER_SECONDS_MAX
+    ) -> Answer:
+        view = await self._judged(run, command)
+        number = await post_command(self._store, view, command, who)
+        return await awaited_answer(self._store, view, number, command.verb, seconds_max)
+
+    async def post(self, run: str, command: Command, *, who: str) -> int:
+        view = await self._judged(run, command)
+        return await post_command(self._store, view, command, who)
+
+    async def _judged(self, run: str, command: Command) -> RunView:
+        """The run that is meant; refused if it would have to refuse a command that is kept."""
+        view = await self._store.find_run(run)
+        is_kept = isinstance(command, REOPENING) and not view.is_aborted
+        if is_kept and view.can_be_reopened(await self._store.now()):
+            said = json.loads(command_text(command))
+            await self.look("dry-run", {"run": view.name, "command": said})
+        return view
+
+    # ---- beginning and ending ----
+
+    async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
+        from tidewheel.platforms import read_platforms
+        from tidewheel.scheduler.placement import check_places
+        from tidewheel.services.definitions.snapshot import check_definition
+
+        def check_jobs(graph: Graph, findings: Findings) -> None:
+            if new.options.mode == RunMode.LIVE:
+                check_places(graph, read_platforms(self._home), findings)
+
+        await asyncio.to_thread(check_definition, definition, new.options, check_jobs)
+        await self._store.save_definition(definition)
+        given = NOTHING_GIVEN if new.given is None else new.given
+        return await self._store.create_run(replace(new, given=given))
+
+    async def carry_on(self, run: str, given: RunOptions) -> RunView:
+        from tidewheel.scheduler.open_run import check_given
+
+        view = await self._store.find_run(run)
+        await check_given(view, given, self._home, self._store)
+        return await self._store.offer_run(view.number, given)
+
+    async def save_definition(self, run: str, definition: StoredDefinition) -> str:
+        await self._store.find_run(run)
+        await self._store.save_definition(definition)
+        return definition.digest
+
+    async def delete(self, run: str) -> RunView:
+        view = await self._store.find_run(run)
+        await self._store.delete_run(view.number)
+        store_id = await self._store.store_id()
+        await asyncio.to_thread(remove_run_files, self._home, view, store_id)
+        return view
+
+
+# Gives commands to runs, and waits until whoever drives one has answered.
+#
+# What reopens a run that has ended is stored in any case, and the store offers the run to every
+# scheduler. Where none serves, the command waits there until somebody carries the run on.
+
+
+POLL_SECONDS_FIRST = 0.02  # where nobody tells that something changed
+POLL_SECONDS_MAX = 0.25
+HANDOVER_SECONDS = 5.0  # a scheduler on standby takes a run sooner than that
+# Whoever serves takes a run that was reopened within a second; then nobody serves it here.
+REOPENING_SECONDS = 2.5
+
+
+async def post_command(store: Store, run: RunView, command: Command, who: str) -> int:
+    """The number of the command; NotRunning if nobody could obey.
+
+    A run that is just between two schedulers hears it from the next one; one that has ended
+    goes on with what reopens it.
+    """
+    asked = NewCommand(
+        run=run.number,
+        body=command_text(command),
+        who=who,
+        reopens=isinstance(command, REOPENING),
+    )
+    give_up_at = asyncio.get_running_loop().time() + HANDOVER_SECONDS
+    while True:
+        try:
+            return await store.post_command(asked)
+        except NotRunning:
+            between = (await store.run(run.number)).wants_scheduler
+            if not between or asyncio.get_running_loop().time() >= give_up_at:
+                raise
+        await asyncio.sleep(POLL_SECONDS_MAX)
+
+
+async def awaited_answer(
+    store: Store, run: RunView, number: int, verb: str, seconds_max: float
+) -> Answer:
+    """What became of a command; a refusal is raised."""
+    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+
+    def ring(wake: Wake) -> None:
+        if wake.everything or run.number in wake.runs:
+            loop.call_soon_threadsafe(changed.set)
+
+    stop_listening = store.listen(ring)
+    try:
+        async with asyncio.timeout(seconds_max):
+            return await _watch(store, run, number, verb, changed)
+    except TimeoutError:
+        raise NoAnswer(
+            f"the scheduler of {run.name} did not answer {verb} within {seconds_max:g} s; "
+            f"the command waits for it: tidewheel show {run.name} --history"
+        ) from None
+    finally:
+        stop_listening()
+
+
+async def _watch(
+    store: Store, run: RunView, number: int, verb: str, changed: asyncio.Event
+) -> Answer:
+    pause = POLL_SECONDS_FIRST
+    keep_at = asyncio.get_running_loop().time() + REOPENING_SECONDS
+    at_rest: RunView | None = None  # it has ended, and nobody has taken it since
+    is_late = False
+    while True:
+        changed.clear()
+        seen = await store.command(number)
+        if seen.refused is not None:
+            raise Declined(seen.refused)
+        if seen.answered_at is not None:
+            return Answer(run.name, number, verb, _document(seen.answer))
+        if at_rest is not None and verb in REOPENING_VERBS:
+            if at_rest.is_aborted:
+                raise Aborted(at_rest.name, at_rest.reason)
+            if is_late:
+                return Answer(run.name, number, verb, kept_document(at_rest))
+        elif at_rest is not None and not at_rest.wants_scheduler:
+            raise NotRunning(at_rest.name, at_rest.status)
+        try:
+            async with asyncio.timeout(pause):
+                await changed.wait()
+        except TimeoutError:
+            pause = min(pause * 1.5, POLL_SECONDS_MAX)
+            # A scheduler that lets a run go answers with its last batch, or nobody does.
+            now_there = await store.run(run.number)
+            rests = now_there.can_be_reopened(await store.now())
+            at_rest = now_there if rests or not now_there.wants_scheduler else None
+            is_late = asyncio.get_running_loop().time() >= keep_at
+
+
+def kept_document(run: RunView) -> Document:
+    """What is said of a command that nobody obeys yet."""
+    return {
+        "kept": True,
+        "status": run.status,
+        "next": f"tidewheel run {shlex.quote(run.name)}",
+    }
+
+
+def _document(answer: str | None) -> Document:
+    said = json.loads(answer or "{}")
+    return said if isinstance(said, dict) else {"answer": said}

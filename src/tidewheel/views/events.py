@@ -1,0 +1,311 @@
+"""Events as documents: what followers of a store are told, in the words of every other view.
+
+A document holds the state after the event, not the way there: applied again, or to a state that
+is newer already and followed by what comes after, it leads to the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from tidewheel.api.runs import (
+    BatchEvent,
+    EventSnapshot,
+    OpenTask,
+    PooledTask,
+    SnapshotRun,
+    TaskStepEvent,
+)
+from tidewheel.api.tasks import Task
+from tidewheel.core.cycling.style import PointStyle
+from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.stream import (
+    Event,
+    EventCursor,
+    EventFilter,
+    FollowedEvent,
+    RunEvent,
+    TaskEvent,
+    read_cursor,
+)
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter, Wake
+from tidewheel.core.queue.status import FINAL, Status
+from tidewheel.core.sched.persistence import (
+    Change,
+    DropTask,
+    ForgetMemory,
+    PooledTaskRow,
+    PutMemory,
+    PutTask,
+)
+from tidewheel.core.sched.task_state import Key
+from tidewheel.errors import Refused, Unavailable
+from tidewheel.ports.clock import Clock
+from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
+from tidewheel.services.definitions.snapshot import restore
+from tidewheel.services.paths import run_directory
+from tidewheel.services.wakeup import Wakeup
+from tidewheel.views.snapshot import RunSnapshot, gather
+from tidewheel.views.status_text import FUTURE, TaskWords, memory_words, row_words, words_of
+
+EventDocument = TaskStepEvent | BatchEvent
+
+TASKS_MAX = 2_000  # of one batch, told one by one
+STYLES_MAX = 100  # runs whose way to write points is remembered
+_LEFT = TaskWords(FUTURE)  # it left the pool as if it had never been spawned
+
+
+class EventDocuments:
+    """Makes documents of the events of one store."""
+
+    def __init__(self, store: Store, home: Path) -> None:
+        self._store, self._home = store, home
+        self._styles: dict[int, PointStyle | None] = {}
+
+    async def of(self, event: Event) -> EventDocument:
+        """One event in words."""
+        if isinstance(event, TaskEvent):
+            return step_document(event)
+        changed = changed_tasks(event.changes)
+        style = await self.style(event) if changed and len(changed) <= TASKS_MAX else None
+        tasks = None if changed and style is None else _tasks(style, changed)
+        return {**batch_document(event), "changed": len(changed), "tasks": tasks}
+
+    async def style(self, event: RunEvent) -> PointStyle | None:
+        """How this run writes its points; None if nobody can know that any more."""
+        if event.number not in self._styles:
+            while len(self._styles) >= STYLES_MAX:
+                del self._styles[next(iter(self._styles))]
+            self._styles[event.number] = await self._read_style(event)
+        return self._styles[event.number]
+
+    async def _read_style(self, event: RunEvent) -> PointStyle | None:
+        try:
+            view = await self._store.run(event.number)
+            definition = await self._store.definition(view.definition)
+            folder = run_directory(self._home, view.name)
+            # To read a large definition takes a second, for which others need not wait.
+            restored = await asyncio.to_thread(restore, definition, view.options, folder)
+        except (Refused, OSError):
+            return None
+        return restored.graph.cycling.style
+
+
+def step_document(event: TaskEvent) -> TaskStepEvent:
+    """A step of a task."""
+    job = None if event.run is None else read_job_name(event.task_id)
+    return {
+        "id": event.task_id,
+        "queue": event.queue,
+        "run": event.run,
+        "point": None if job is None else job.point,
+        "name": event.name if job is None else job.node,
+        "submit": None if job is None else job.submit,
+        "signal": None if event.signal is None else event.signal.value,
+        "from": None if event.from_status is None else event.from_status.value,
+        "to": event.to_status.value,
+        "attempt": event.attempt,
+        "worker": event.worker,
+        "progress": event.progress,
+        "exit_status": event.exit_status,
+        "at": show_instant(event.at),
+    }
+
+
+def batch_document(event: RunEvent) -> BatchEvent:
+    """A batch of a run, without its tasks."""
+    return {
+        "run": event.run,
+        "number": event.number,
+        "workflow": event.workflow,
+        "status": event.status,
+        "reason": event.reason,
+        "batch": event.batch,
+        "at": show_instant(event.at),
+    }
+
+
+def changed_tasks(changes: Iterable[Change]) -> dict[Key, tuple[TaskWords, int]]:
+    """The tasks that came into the pool, moved in it or left it: words and submit number."""
+    rows, memories = last_rows(changes)
+    return {
+        key: _left(memories.get(key)) if row is None else (row_words(row), row.submit)
+        for key, row in rows.items()
+    }
+
+
+def last_rows(
+    changes: Iterable[Change],
+) -> tuple[dict[Key, PooledTaskRow | None], dict[Key, PutMemory]]:
+    """The last row of each such task, None if it left, and what is remembered of it."""
+    rows: dict[Key, PooledTaskRow | None] = {}
+    memories: dict[Key, PutMemory] = {}
+    for change in changes:
+        match change:
+            case PutTask(row):
+                rows[row.point, row.name] = row
+            case DropTask(key):
+                rows[key] = None
+            case PutMemory(key=key):
+                memories[key] = change
+            case ForgetMemory(PutMemory(key=key) as memory):
+                memories[key] = memory
+            case _:
+                pass
+    return rows, memories
+
+
+def _left(memory: PutMemory | None) -> tuple[TaskWords, int]:
+    return (_LEFT, 0) if memory is None else (memory_words(memory), memory.submits)
+
+
+def _tasks(
+    style: PointStyle | None, changed: Mapping[Key, tuple[TaskWords, int]]
+) -> list[PooledTask]:
+    if style is None:
+        return []
+    return [
+        pooled_document(style.text(point), name, words, submit)
+        for (point, name), (words, submit) in changed.items()
+    ]
+
+
+def pooled_document(point: str, name: str, words: TaskWords, submit: int) -> PooledTask:
+    """A task of a run, in the pool or just out of it."""
+    return {
+        "id": f"{point}/{name}",
+        "point": point,
+        "name": name,
+        "state": words.state,
+        "remarks": list(words.remarks),
+        "flows": sorted(words.flows),
+        "submit": submit,
+        "in_pool": words.pooled,
+    }
+
+
+# The state from which a follower of events begins, with the cursor from which to go on.
+#
+# The cursor is read first: the state is at least as new as it. What is told after the cursor
+# may be in the state already; since an event holds the state after it, applying one again is
+# no harm.
+
+
+OPEN_TASKS_MAX = 10_000
+OPEN = tuple(status for status in Status if status not in FINAL)
+
+
+async def queue_snapshot(store: Store, queue: str) -> EventSnapshot:
+    """The tasks of a queue that have not ended."""
+    cursor = await store.events_head()
+    found = await _open_tasks(store, queue)
+    return _told(str(cursor), None, [], found)
+
+
+async def run_snapshot(store: Store, view: RunView, home: Path) -> EventSnapshot:
+    """A run, its pool, and those of its submissions that have not ended."""
+    cursor = await store.events_head()
+    snapshot = await gather(store, view, home, recall=False)
+    found = await _open_tasks(store, snapshot.view.queue)
+    own = [one for one in found if one.id.startswith(f"{snapshot.view.name}/")]
+    run: SnapshotRun = {
+        "run": snapshot.view.name,
+        "number": snapshot.view.number,
+        "workflow": snapshot.view.workflow,
+        "status": snapshot.view.status,
+        "reason": snapshot.view.reason,
+        "batch": snapshot.view.batch,
+    }
+    return _told(str(cursor), run, _pool(snapshot), own)
+
+
+async def _open_tasks(store: Store, queue: str) -> list[Task]:
+    which = TaskFilter(statuses=OPEN, queue=queue)
+    return await store.list_tasks(which, KeysetPage(count=OPEN_TASKS_MAX))
+
+
+def _told(
+    cursor: str,
+    run: SnapshotRun | None,
+    pool: list[PooledTask],
+    found: Sequence[Task],
+) -> EventSnapshot:
+    return {
+        "id": cursor,
+        "run": run,
+        "pool": pool,
+        "tasks": [_task_document(one) for one in found],
+        "cut": len(found) == OPEN_TASKS_MAX,  # there may be older ones
+    }
+
+
+def _task_document(task: Task) -> OpenTask:
+    return {
+        "id": task.id,
+        "queue": task.queue,
+        "name": task.name,
+        "status": task.status.value,
+        "attempt": task.attempt,
+        "worker": task.owner,
+        "progress": task.progress,
+    }
+
+
+def _pool(snapshot: RunSnapshot) -> list[PooledTask]:
+    return [
+        pooled_document(
+            snapshot.pool.plan.text(task.point),
+            task.plan.name,
+            words_of(snapshot.pool, key),
+            task.submit,
+        )
+        for key, task in sorted(snapshot.pool.tasks.items())
+    ]
+
+
+# Following the events of a store that is here: told by it, or asking where it cannot tell.
+
+
+LOOK_SECONDS = 0.2  # not every change wakes those who listen
+TROUBLE_SECONDS = 1.0
+PAGE_EVENTS = 500
+
+
+async def follow_store(
+    store: Store, home: Path, since: str | None, which: EventFilter, clock: Clock
+) -> AsyncIterator[FollowedEvent]:
+    """Until the caller ends it; Unavailable only at the beginning."""
+    if which.run is not None:
+        which = replace(which, run=(await store.find_run(which.run)).name)
+    cursor = read_cursor(since) if since is not None else await store.events_head()
+    documents, alarm = EventDocuments(store, home), Wakeup(clock)
+
+    def ring(_: Wake) -> None:
+        alarm.ring()
+
+    stop_listening = store.listen(ring)
+    try:
+        yield FollowedEvent("start", str(cursor), {})
+        while True:
+            try:
+                page = await store.events_after(cursor, which, PAGE_EVENTS)
+            except Unavailable:
+                await alarm.wait(TROUBLE_SECONDS)
+                continue
+            if page.is_lost:
+                yield FollowedEvent("resync", str(page.next), {})
+            for event in page.events:
+                place = EventCursor(page.next.store, event.place)
+                told = cast("dict[str, object]", await documents.of(event))
+                yield FollowedEvent(event.kind, str(place), told)
+            cursor = page.next
+            if page.is_last:
+                await alarm.wait(LOOK_SECONDS)
+    finally:
+        stop_listening()

@@ -1,0 +1,174 @@
+"""Every task of a run as flat rows, with the cursor from which events keep them up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tidewheel.api.run_details import AttemptInTree
+from tidewheel.api.runs import AttemptOfRun, NodeFacts, RunAttempts, RunTasks, TaskOfRun
+from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView
+from tidewheel.core.queue.task import Instant, TaskId
+from tidewheel.core.sched.task_state import Key
+from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
+from tidewheel.views.events import pooled_document
+from tidewheel.views.run import Submissions, known_tasks
+from tidewheel.views.run_facts import run_facts
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import words_of
+from tidewheel.views.tree import ROOT
+from tidewheel.vocabulary import time_text
+
+ROWS_MAX = 20_000  # the newest points, as many as fit
+
+
+def task_rows_document(
+    snapshot: RunSnapshot,
+    submissions: Submissions,
+    cursor: str,
+    rows_max: int = ROWS_MAX,
+    older_points: int = 0,
+) -> RunTasks:
+    """Those of the newest points first to be kept; `nodes` says what all points share.
+
+    `older_points` are known to nobody but the store.
+    """
+    by_point = known_tasks(snapshot)
+    shown: list[list[Key]] = []
+    count = 0
+    for there in reversed(by_point.values()):
+        count += len(there)
+        if count > rows_max and shown:
+            break
+        shown.append(there)
+    keys = [key for there in reversed(shown) for key in there]
+    return {
+        "run": run_facts(snapshot.view, snapshot.now),
+        "batch": snapshot.view.batch,
+        "cursor": cursor,
+        "points": [snapshot.pool.plan.text(there[0][0]) for there in reversed(shown)],
+        "points_left_out": older_points + len(by_point) - len(shown),
+        "nodes": {name: _node(snapshot, name) for name in sorted({name for _, name in keys})},
+        "tasks": [_row(snapshot, key, submissions) for key in keys],
+    }
+
+
+def _node(snapshot: RunSnapshot, name: str) -> NodeFacts:
+    definition = snapshot.pool.plan.nodes[name].definition
+    families = [one for one in definition.lineage if one != name]
+    return {
+        "families": families,
+        "branch": _branch(snapshot, families[:1]),
+        "title": dict(definition.meta).get("title", ""),
+        "rank": snapshot.pool.plan.nodes[name].rank,
+    }
+
+
+def _branch(snapshot: RunSnapshot, first: Sequence[str]) -> list[str]:
+    """The families in which it is drawn, the outermost first; the root is none."""
+    found: list[str] = []
+    family = first[0] if first else ""
+    while family not in ("", ROOT, *found):
+        found.insert(0, family)
+        definition = snapshot.graph.families.get(family)
+        family = "" if definition is None else definition.parent or ""
+    return found
+
+
+def _row(snapshot: RunSnapshot, key: Key, submissions: Submissions) -> TaskOfRun:
+    pool, point = snapshot.pool, snapshot.pool.plan.text(key[0])
+    task, memory = pool.tasks.get(key), pool.recall(*key)
+    remembered = 0 if memory is None else memory.submits
+    submit = remembered if task is None else task.submit
+    found = submissions.get((point, key[1]), ())
+    last = found[-1] if found else None
+    return {
+        **pooled_document(point, key[1], words_of(pool, key), submit),
+        "queued_at": time_text(None if last is None else last.submitted_at),
+        "started_at": time_text(None if last is None else last.started_at),
+        "ended_at": time_text(None if last is None else last.ended_at),
+        "exit_status": None if last is None else last.exit_status,
+        "worker": None if last is None else last.worker,
+    }
+
+
+# Every attempt of a run with its times and resources: for timelines and distributions.
+
+
+SUBMISSIONS_MAX = 10_000
+
+
+async def attempts_document(store: Store, view: RunView, count: int) -> RunAttempts:
+    """Oldest first; `left_out`: older submissions may have attempts that are not shown."""
+    limit = min(count, SUBMISSIONS_MAX)
+    found = await store.run_attempts(view.number, limit)
+    return {
+        "run": view.name,
+        "now": show_instant(await store.now()),
+        "attempts": list(_in_order(found[::-1])),
+        "left_out": len({one.task_id for one in found}) == limit,
+    }
+
+
+async def repeated_attempts(
+    store: Store, view: RunView, submissions: Iterable[SubmissionView]
+) -> dict[TaskId, list[AttemptInTree]]:
+    """The attempts at submissions that had several; of one alone the submission says it all."""
+    several = {one.task_id for one in submissions if one.attempt > 1}
+    found: dict[TaskId, list[AttemptInTree]] = {}
+    if several:
+        for one in (await store.run_attempts(view.number, SUBMISSIONS_MAX))[::-1]:
+            if one.task_id in several and one.claimed_at is not None:
+                found.setdefault(one.task_id, []).append(_short(one))
+    return found
+
+
+def _short(one: RunAttempt) -> AttemptInTree:
+    return {
+        "attempt": one.attempt,
+        "worker": one.worker,
+        "started_at": time_text(one.started_at),
+        "ended_at": time_text(one.ended_at),
+        "ended_by": one.ended_by,
+        "exit_status": one.exit_status,
+    }
+
+
+def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[AttemptOfRun]:
+    """An attempt behind another waits since that one ended."""
+    over: dict[TaskId, Instant | None] = {}
+    for one in attempts:
+        waits_since = over.get(one.task_id) or one.submitted_at
+        over[one.task_id] = one.ended_at
+        yield _attempt(one, waits_since)
+
+
+def _attempt(one: RunAttempt, queued_at: Instant) -> AttemptOfRun:
+    job = read_job_name(one.task_id)
+    return {
+        "id": f"{job.point}/{job.node}",
+        "point": job.point,
+        "name": job.node,
+        "submit": job.submit,
+        "attempt": one.attempt,
+        "task": one.task_id,
+        "worker": one.worker,
+        "queued_at": show_instant(queued_at),
+        "claimed_at": time_text(one.claimed_at),
+        "started_at": time_text(one.started_at),
+        "ended_at": time_text(one.ended_at),
+        "ended_by": one.ended_by,
+        "exit_status": one.exit_status,
+        "asked": {
+            "cpu": one.cpu_asked,
+            "memory_bytes": one.memory_asked_bytes,
+            "gpu": one.gpu_asked,
+        },
+        "used": {
+            "memory_bytes": one.memory_used_bytes,
+            "cpu_percent": one.cpu_used_percent,
+            "gpu_percent": one.gpu_used_percent,
+            "gpu_memory_bytes": one.gpu_memory_used_bytes,
+        },
+    }

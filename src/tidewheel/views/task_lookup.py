@@ -1,0 +1,138 @@
+"""Which tasks are meant by somebody who only looks; those that ended are found, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from itertools import islice
+
+from tidewheel.core.operator.selection import read_id, select
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import Key
+from tidewheel.errors import Refused
+from tidewheel.views.run import known_tasks
+from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.status_text import ACTIVE, words_of
+
+TASKS_MAX = 100  # shown in full by one request
+
+
+def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
+    """Globs, families and whole points take every task that is known, in the pool or not.
+
+    A bare name, or a glob that fits names only, is meant at whichever point. (R001-51)
+    """
+    known = [key for there in known_tasks(snapshot).values() for key in there]
+    points = {snapshot.pool.plan.text(key[0]) for key in known}
+    found: set[Key] = set()
+    for text in texts:
+        head, status = _selected(text)
+        ids = [_with_point(snapshot, head, known, points)]
+        meant = select(snapshot.pool, ids, all_at_point=not status, also=known)
+        fitting = {key for key in meant if not status or _fits(snapshot, key, status)}
+        if not fitting:
+            raise Refused(f"{text}: of {len(meant)} tasks that could be meant none is {status}")
+        found |= fitting
+    return tuple(sorted(found))
+
+
+def _selected(text: str) -> tuple[str, str]:
+    """An id and the status by which it chooses: here tasks that have ended have one, too."""
+    status = "" if "/" not in text and ":" not in text else read_id(text).status
+    return (text.rpartition(":")[0], status) if status else (text, "")
+
+
+def _fits(snapshot: RunSnapshot, key: Key, status: str) -> bool:
+    words = words_of(snapshot.pool, key)
+    fitting = [words.state, *words.remarks]
+    fitting += ["active"] if words.state in ACTIVE else []
+    fitting += ["pending"] if {"xtrigger", "retrying"} & set(words.remarks) else []
+    return any(fnmatchcase(word, status) for word in fitting)
+
+
+def _with_point(
+    snapshot: RunSnapshot, text: str, known: Iterable[Key], points: set[str]
+) -> str:
+    nodes = snapshot.pool.plan.nodes
+    if text in nodes:
+        return _first_of(snapshot, text, known)
+    names = (*nodes, *snapshot.graph.families)
+    if "/" in text or not any(fnmatchcase(name, text) for name in names):
+        return text
+    return text if any(fnmatchcase(point, text) for point in points) else f"*/{text}"
+
+
+def _first_of(snapshot: RunSnapshot, name: str, known: Iterable[Key]) -> str:
+    """Wherever it is known; if nowhere, its first point is what there is to be seen."""
+    node = snapshot.graph.nodes.get(name)  # None: a reload removed it
+    first = None if node is None else node.first_from(snapshot.pool.run.start)
+    if first is None or any(key[1] == name for key in known):
+        return f"*/{name}"
+    return f"{snapshot.pool.plan.text(first)}/{name}"
+
+
+def find_task(snapshot: RunSnapshot, text: str) -> tuple[Key, int | None]:
+    """One task, and its submit number if one was named."""
+    found = find_tasks(snapshot, [text])
+    submit = None if text in snapshot.pool.plan.nodes else read_id(text).submit
+    return found[-1], submit
+
+
+# Window n: the pool, and everything within n edges of it (R001-50).
+#
+# What lies behind is known from history, what lies ahead from the graph.
+
+
+EDGES_MAX = 10  # how far one may look
+WINDOW_TASKS_MAX = 5_000  # of one window
+
+
+def window(pool: TaskPool, edges: int, middle: Iterable[Key] | None = None) -> dict[Key, int]:
+    """Every task of the window with its distance from the pool; cut if there are too many.
+
+    With a `middle` the distance is that from these tasks.
+    """
+    found = dict.fromkeys(islice(pool.tasks if middle is None else middle, WINDOW_TASKS_MAX), 0)
+    front = list(found)
+    for distance in range(1, min(edges, EDGES_MAX) + 1):
+        following: list[Key] = []
+        for key in front:
+            for other in neighbours(pool, key):
+                if other not in found and len(found) < WINDOW_TASKS_MAX:
+                    found[other] = distance
+                    following.append(other)
+        front = following
+    return found
+
+
+def neighbours(pool: TaskPool, key: Key) -> Iterator[Key]:
+    """The parents and the children of a task that lie within the run."""
+    for other in (*parents(pool, key), *_children(pool, key)):
+        point, name = other
+        final = pool.plan.final
+        inside = point >= pool.run.start and (final is None or point <= final)
+        if inside and pool.plan.nodes[name].is_at(point):
+            yield other
+
+
+def parents(pool: TaskPool, key: Key) -> Iterator[Key]:
+    """Every task that an arrow into this one names, also of points outside of the run."""
+    for arrow, _ in pool.plan.nodes[key[1]].arrows_at(key[0]):
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(key[0], pool.plan.initial)
+            members = (leaf.node,) if leaf.group is None else leaf.group.members
+            for member in members:
+                yield (parent, member)
+
+
+def _children(pool: TaskPool, key: Key) -> Iterator[Key]:
+    node = pool.plan.nodes[key[1]]
+    links = [link for found in node.links.values() for link in found]
+    links += [link for found in node.groups.values() for group in found for link in group.links]
+    for link in links:
+        # An absolute parent has children at points without end.
+        if link.arrow.suicide or link.leaf.absolute is not None:
+            continue
+        for child in pool.plan.child_points(link, key[0]):
+            for target, _ in link.arrow.targets:
+                yield (child, target.name)

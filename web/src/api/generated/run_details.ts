@@ -1,0 +1,503 @@
+/** Written by web/write_types.py from tidewheel.api; do not edit it. */
+/* eslint-disable max-lines */
+import type { NodeFacts, RunFacts, RunReason, RunStall, SelectedTask, TaskOfRun, UndoneCounts } from "./runs";
+
+/** Describes a member of a family that a task waits for. */
+export type FamilyMember = {
+  id: string;
+  made: boolean;
+  state: string;
+};
+
+/** Says where an output that an arrow names stands. */
+export type AtomFacts = {
+  output: string;
+  state: "true" | "open" | "lost" | "not taken";
+  by_hand: boolean;
+  before_start: boolean;
+};
+
+/** Describes one output that an arrow names, and whose it is. */
+export type PrerequisiteAtom = {
+  output: string;
+  state: "true" | "open" | "lost" | "not taken";
+  by_hand: boolean;
+  before_start: boolean;
+  id: string;
+  text: string;
+  parent: string;
+  members: FamilyMember[];
+};
+
+/** Describes an arrow into a task. */
+export type PrerequisiteArrow = {
+  text: string;
+  satisfied: boolean;
+  by_hand: boolean;
+  atoms: PrerequisiteAtom[];
+};
+
+/** Describes an xtrigger or a timer of a task. */
+export type XtriggerFacts = {
+  label: string;
+  call: string;
+  satisfied: boolean;
+  by_hand: boolean;
+  at: string | null;
+};
+
+/** Describes an output of a task: whether it was made, in which flows and by whom. */
+export type OutputFacts = {
+  output: string;
+  message: string;
+  made: boolean;
+  by_hand: boolean;
+  by: string;
+  at: string | null;
+  flows: number[];
+  required: boolean;
+};
+
+/** Says what became of a task in a flow. */
+export type VerdictFacts = {
+  flow: number;
+  verdict: string;
+  text: string;
+};
+
+/** Describes a variable that a job gets from its definition. `broadcast`: it was set by hand. */
+export type JobVariable = {
+  name: string;
+  value: string;
+  broadcast: boolean;
+};
+
+/** Describes an attempt at a submission, with its logs on this host. */
+export type AttemptOfTask = {
+  attempt: number;
+  worker: string;
+  claimed_at: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  ended_by: string | null;
+  exit_status: number | null;
+  error: string | null;
+  logs: string[];
+};
+
+/** Describes a message that a job sent. */
+export type JobMessage = {
+  at: string;
+  output: string | null;
+  text: string;
+};
+
+/** Describes a submission with its attempts, messages and the values that it handed on. */
+export type SubmissionOfTask = {
+  submit: number;
+  task: string;
+  status: string;
+  submitted_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  exit_status: number | null;
+  error: string | null;
+  worker: string | null;
+  folder: string;
+  attempts: AttemptOfTask[];
+  messages: JobMessage[];
+  values: unknown;
+};
+
+export type TaskFacts = {
+  run: string;
+  id: string;
+  name: string;
+  point: string;
+  title: string;
+  description: string;
+  families: string[];
+  state: string;
+  remarks: string[];
+  flows: number[];
+  in_pool: boolean;
+  submits: number;
+  try: number;
+  completion: string;
+  children: string[];
+};
+
+/** Shows one task of a run in full; `why` is empty for one that runs. */
+export type TaskDocument = {
+  run: string;
+  id: string;
+  name: string;
+  point: string;
+  title: string;
+  description: string;
+  families: string[];
+  state: string;
+  remarks: string[];
+  flows: number[];
+  in_pool: boolean;
+  submits: number;
+  try: number;
+  completion: string;
+  children: string[];
+  prerequisites: PrerequisiteArrow[];
+  suicide: PrerequisiteArrow[];
+  xtriggers: XtriggerFacts[];
+  outputs: OutputFacts[];
+  verdicts: VerdictFacts[];
+  environment: JobVariable[];
+  submissions: SubmissionOfTask[];
+  why: RunReason[];
+};
+
+/** Shows some tasks of a run in full. */
+export type TaskDocuments = {
+  tasks: TaskDocument[];
+};
+
+/** Says why one task does not run. */
+export type TaskReasons = {
+  run: string;
+  id: string;
+  state: string;
+  remarks: string[];
+  flows: number[];
+  reasons: RunReason[];
+};
+
+/** Says of some tasks why they do not run. */
+export type WhyDocument = {
+  tasks: TaskReasons[];
+};
+
+/** Describes an attempt in short. */
+export type AttemptInTree = {
+  attempt: number;
+  worker: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  ended_by: string | null;
+  exit_status: number | null;
+};
+
+/** Describes a submission in short; its attempts are listed if there were several. */
+export type SubmissionInTree = {
+  submit: number;
+  status: string;
+  submitted_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  exit_status: number | null;
+  attempts: AttemptInTree[];
+};
+
+/** Describes a family (`children`) or a task (everything else) in the tree of a run. */
+export type TreeBranch = {
+  name: string;
+  family: boolean;
+  children?: TreeBranch[];
+  id?: string;
+  state?: string;
+  remarks?: string[];
+  flows?: number[];
+  distance?: number | null;
+  submissions?: SubmissionInTree[];
+};
+
+/** Describes a point of the tree of a run. */
+export type TreePoint = {
+  point: string;
+  counts: Record<string, number>;
+  children: TreeBranch[];
+};
+
+/** Describes a run as a tree; `left_out` counts points that are older than those shown. */
+export type RunTree = {
+  run: string;
+  status: string;
+  undone: UndoneCounts;
+  stall: RunStall | null;
+  left_out: number;
+  points: TreePoint[];
+};
+
+/** Describes a task of a graph; `distance` counts edges from the middle of the window. */
+export type GraphTask = {
+  id: string;
+  point: string;
+  name: string;
+  state: string;
+  remarks: string[];
+  flows: number[];
+  submit: number;
+  in_pool: boolean;
+  distance: number;
+};
+
+/** Describes an edge by its end, and whether it is met. */
+export type EdgeFacts = {
+  to: string;
+  output: string;
+  state: "true" | "open" | "lost" | "not taken";
+  by_hand: boolean;
+  suicide: boolean;
+  arrow: number;
+  alternative: boolean;
+};
+
+/** Describes an edge between two tasks, or between a task and a group. */
+export type GraphEdge = {
+  from: string;
+  to: string;
+  output: string;
+  state: "true" | "open" | "lost" | "not taken";
+  by_hand: boolean;
+  suicide: boolean;
+  arrow: number;
+  alternative: boolean;
+};
+
+/** Describes a large family on the left of an arrow, drawn as one group. */
+export type GraphGroup = {
+  id: string;
+  point: string;
+  family: string;
+  output: string;
+  every: boolean;
+  members: number;
+  made: number;
+};
+
+/** Describes the graph of a run around some tasks. */
+export type RunGraph = {
+  run: string;
+  status: string;
+  batch: number;
+  points: string[];
+  families: Record<string, string[]>;
+  tasks: GraphTask[];
+  groups: GraphGroup[];
+  edges: GraphEdge[];
+  cut: boolean;
+};
+
+export type GoneEdge = {
+  from: string;
+  to: string;
+  output: string;
+  suicide: boolean;
+};
+
+/** Names what is no longer in a graph. */
+export type GraphGone = {
+  tasks: string[];
+  groups: string[];
+  edges: GoneEdge[];
+};
+
+/** Describes the whole graph, or what differs from the version `since`. */
+export type GraphAnswer = {
+  run: string;
+  status: string;
+  batch: number;
+  points: string[];
+  families: Record<string, string[]>;
+  tasks: GraphTask[];
+  groups: GraphGroup[];
+  edges: GraphEdge[];
+  cut: boolean;
+  version: string;
+  since: string | null;
+  gone: GraphGone;
+};
+
+/** Describes a command that somebody gave to a run. */
+export type CommandRecord = {
+  number: number;
+  at: string;
+  who: string;
+  verb: string;
+  arguments: Record<string, unknown>;
+  answered_at: string | null;
+  refused: string | null;
+  answer: unknown;
+};
+
+/** Lists the commands that were given to a run, newest first. */
+export type RunHistory = {
+  run: string;
+  commands: CommandRecord[];
+};
+
+/** Describes a submission as one row. */
+export type SubmissionOfRun = {
+  id: string;
+  submit: number;
+  attempt: number;
+  task: string;
+  status: string;
+  queued_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  exit_status: number | null;
+  error: string | null;
+  worker: string | null;
+};
+
+/** Lists the submissions of a run, newest first. */
+export type RunSubmissions = {
+  run: string;
+  submissions: SubmissionOfRun[];
+};
+
+/** Describes one submission on the critical path. */
+export type CriticalStep = {
+  id: string;
+  submit: number;
+  task: string;
+  status: string;
+  queued_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+};
+
+/** Describes the chain of submissions that made a run take as long as it took. */
+export type CriticalPath = {
+  run: string;
+  seconds: number | null;
+  steps: CriticalStep[];
+};
+
+/** Says where a batch left a task; `submit` is null for a task that left the pool. */
+export type TaskInBatch = {
+  id: string;
+  state: string;
+  remarks: string[];
+  flows: number[];
+  in_pool: boolean;
+  submit: number | null;
+};
+
+/** Says what a batch left; `status` is that of the run, if it changed. */
+export type BatchFacts = {
+  batch: number;
+  at: string;
+  status: string | null;
+  tasks: TaskInBatch[];
+  left_pool: string[];
+};
+
+/** Lists batches, oldest first; `next` is the `after` of the next page. */
+export type RunChanges = {
+  run: string;
+  batches: BatchFacts[];
+  next: number | null;
+};
+
+/** Says what a batch did to a task. */
+export type TaskChange = {
+  id: string;
+  before: string;
+  state: string;
+  remarks: string[];
+  made: string[];
+};
+
+/** Describes a run as it was behind a batch. */
+export type RunPast = {
+  run: RunFacts;
+  batch: number;
+  points: string[];
+  points_left_out: number;
+  nodes: Record<string, NodeFacts>;
+  tasks: TaskOfRun[];
+  at: string;
+  status: string;
+  last_batch: number;
+  changed: TaskChange[];
+  around: BatchFacts[];
+  commands: CommandRecord[];
+};
+
+/** Holds the end of a log; `cut`: it has more before that. */
+export type LogContent = {
+  path: string;
+  files: string[];
+  text: string;
+  cut: boolean;
+};
+
+/** Shows the end of a log; `id`, `submit` and `attempt` are null for that of the run. */
+export type LogDocument = {
+  path: string;
+  files: string[];
+  text: string;
+  cut: boolean;
+  run: string;
+  id: string | null;
+  submit: number | null;
+  attempt: number | null;
+};
+
+/** Describes the status of a run before a command and after it. */
+export type StatusChange = {
+  before: string;
+  after: string;
+};
+
+/** Says what a command would change of a task at once. */
+export type TriedChange = {
+  id: string;
+  flows: number[];
+  before: string;
+  after: string;
+  in_pool: boolean;
+  made: string[];
+};
+
+/** Describes a task that would run then; `after` names what would have to end before it. */
+export type TriedRun = {
+  id: string;
+  submit: number;
+  flows: number[];
+  triggered: boolean;
+  after: string[];
+};
+
+/** Describes a task that would wait then. */
+export type TriedWait = {
+  id: string;
+  reasons: RunReason[];
+};
+
+/** Says what a command would do at once. */
+export type DoneAtOnce = {
+  run: string;
+  verb: string;
+  tasks: SelectedTask[];
+  status: StatusChange;
+  changes: TriedChange[];
+  killed: string[];
+  polled: string[];
+  comes_back: string[];
+};
+
+/** Says what a command would do, and what would run then if every job succeeded. */
+export type DryRun = {
+  run: string;
+  verb: string;
+  tasks: SelectedTask[];
+  status: StatusChange;
+  changes: TriedChange[];
+  killed: string[];
+  polled: string[];
+  comes_back: string[];
+  runs: TriedRun[];
+  waits: TriedWait[];
+  notices: string[];
+  cut: boolean;
+};

@@ -1,0 +1,463 @@
+/** Written by web/write_types.py from tidewheel.api; do not edit it. */
+/* eslint-disable max-lines */
+
+/** Names the process that drives a run. */
+export type SchedulerProcess = {
+  host: string;
+  pid: number;
+};
+
+/** Counts the tasks of a completed run that were not done. */
+export type UndoneCounts = {
+  lost: number;
+  skipped: number;
+};
+
+/** Describes a run as one row. `driven`: a scheduler holds it now; `offered`: any may take it. */
+export type RunFacts = {
+  number: number;
+  name: string;
+  workflow: string;
+  status: string;
+  reason: string;
+  undone: UndoneCounts;
+  driven: boolean;
+  offered: boolean;
+  scheduler: SchedulerProcess | null;
+  folder: string;
+  definition: string;
+  queue: string;
+  created_at: string;
+  updated_at: string;
+  ended_at: string | null;
+};
+
+/** Describes a run with its options; `kept`: commands that are done when it goes on. */
+export type RunWithOptions = {
+  number: number;
+  name: string;
+  workflow: string;
+  status: string;
+  reason: string;
+  undone: UndoneCounts;
+  driven: boolean;
+  offered: boolean;
+  scheduler: SchedulerProcess | null;
+  folder: string;
+  definition: string;
+  queue: string;
+  created_at: string;
+  updated_at: string;
+  ended_at: string | null;
+  options: Record<string, unknown>;
+  kept?: number;
+};
+
+/** Describes a run without its tasks. */
+export type RunCreated = {
+  run: RunWithOptions;
+};
+
+/** Names the run that was deleted. */
+export type RunDeleted = {
+  deleted: string;
+};
+
+/** Describes a command as REST takes it: a verb and its fields; `run` carries a run on. */
+export type RunAction = {
+  verb: string;
+  ids?: string[];
+  prerequisites?: string[];
+  outputs?: string[];
+  flow?: string;
+};
+
+/** Says why something does not go on; `until`: when it passes, where that is known. */
+export type RunReason = {
+  text: string;
+  passes: boolean;
+  until: string | null;
+  commands: string[];
+  actions: RunAction[];
+};
+
+/** Describes a task that keeps a run back. */
+export type RunCause = {
+  id: string;
+  state: string;
+  remarks: string[];
+  reasons: RunReason[];
+};
+
+/** Says since when a run is stalled; `until`: when its stall timer ends it. */
+export type RunStall = {
+  since: string;
+  until: string | null;
+};
+
+/** Says how far a run is at one point. */
+export type PointProgress = {
+  point: string;
+  tasks: number;
+  done: number;
+  counts: Record<string, number>;
+};
+
+/** Says where a run begins and ends, and how far it may go just now. */
+export type RunBounds = {
+  initial: string;
+  start: string;
+  final: string | null;
+  stop: string | null;
+  points_to_stop: number | null;
+  stop_after: string | null;
+  hold_after: string | null;
+  oldest: string | null;
+  runahead_limit: string | null;
+};
+
+/** Describes a flow of a run. */
+export type FlowFacts = {
+  flow: number;
+  text: string;
+  tasks: number;
+  until: string | null;
+  until_tasks: string[];
+  stopped: boolean;
+};
+
+export type ActiveTask = {
+  id: string;
+  state: string;
+  remarks: string[];
+  flows: number[];
+  submit: number;
+  try: number;
+  submitted_at: string | null;
+  started_at: string | null;
+  worker: string | null;
+};
+
+/** Describes a task that will not run, with the chain of what was lost. */
+export type LostTask = {
+  id: string;
+  flow: number;
+  chain: string;
+};
+
+/** Describes a run with its progress point by point, and what a person should know. */
+export type RunDocument = {
+  run: RunWithOptions;
+  waits: RunReason[];
+  points: PointProgress[];
+  counts: Record<string, number>;
+  bounds: RunBounds;
+  stall: RunStall | null;
+  flows: FlowFacts[];
+  active: ActiveTask[];
+  held: string[];
+  causes: RunCause[];
+  lost: LostTask[];
+};
+
+/** Says which points of a run are known and which are to come. */
+export type PointsSummary = {
+  known: number;
+  oldest: string | null;
+  newest: string | null;
+  final: string | null;
+  to_come: number | null;
+};
+
+/** Says how far a run is; `tasks` counts points that have begun, `total` all points. */
+export type SummaryFacts = {
+  batch: number;
+  counts: Record<string, number>;
+  tasks: number;
+  total: number | null;
+  done: number;
+  points: PointsSummary;
+  stall: RunStall | null;
+  causes: RunCause[];
+  causes_count: number;
+  lost: number;
+  held: number;
+};
+
+/** Describes a run in short. */
+export type RunSummary = {
+  batch: number;
+  counts: Record<string, number>;
+  tasks: number;
+  total: number | null;
+  done: number;
+  points: PointsSummary;
+  stall: RunStall | null;
+  causes: RunCause[];
+  causes_count: number;
+  lost: number;
+  held: number;
+  run: RunWithOptions;
+};
+
+/** Describes how far a run of a list is; the run itself is only named. */
+export type ListedSummary = {
+  batch: number;
+  counts: Record<string, number>;
+  tasks: number;
+  total: number | null;
+  done: number;
+  points: PointsSummary;
+  stall: RunStall | null;
+  causes: RunCause[];
+  causes_count: number;
+  lost: number;
+  held: number;
+  run: string;
+};
+
+/** Describes a run in a list; `waits`: what keeps it from beginning. */
+export type ListedRun = {
+  number: number;
+  name: string;
+  workflow: string;
+  status: string;
+  reason: string;
+  undone: UndoneCounts;
+  driven: boolean;
+  offered: boolean;
+  scheduler: SchedulerProcess | null;
+  folder: string;
+  definition: string;
+  queue: string;
+  created_at: string;
+  updated_at: string;
+  ended_at: string | null;
+  waits: string[];
+  kept: number;
+  summary?: ListedSummary | null;
+};
+
+/** Lists runs, newest first; `next` is the `before` of the next page. */
+export type RunList = {
+  runs: ListedRun[];
+  next: number | null;
+  summaries_left?: number;
+};
+
+/** Says where a task of a run is; events say it in the same form. */
+export type PooledTask = {
+  id: string;
+  point: string;
+  name: string;
+  state: string;
+  remarks: string[];
+  flows: number[];
+  submit: number;
+  in_pool: boolean;
+};
+
+/** Describes a task of a run as a row, with the times of its last submission. */
+export type TaskOfRun = {
+  id: string;
+  point: string;
+  name: string;
+  state: string;
+  remarks: string[];
+  flows: number[];
+  submit: number;
+  in_pool: boolean;
+  queued_at: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  exit_status: number | null;
+  worker: string | null;
+};
+
+/** Says what all points of a node share. `branch`: the families around it, outermost first. */
+export type NodeFacts = {
+  families: string[];
+  branch: string[];
+  title: string;
+  rank: number;
+};
+
+/** Lists the tasks of a run; `cursor`: from where events keep the list up to date. */
+export type RunTasks = {
+  run: RunFacts;
+  batch: number;
+  cursor: string;
+  points: string[];
+  points_left_out: number;
+  nodes: Record<string, NodeFacts>;
+  tasks: TaskOfRun[];
+};
+
+/** Says what an attempt asked for. */
+export type AttemptAsked = {
+  cpu: number;
+  memory_bytes: number;
+  gpu: number;
+};
+
+/** Says what an attempt used; null: nobody measured it. */
+export type AttemptUsed = {
+  memory_bytes: number | null;
+  cpu_percent: number | null;
+  gpu_percent: number | null;
+  gpu_memory_bytes: number | null;
+};
+
+/** Describes an attempt with its times and resources. One that nobody has claimed has no worker. */
+export type AttemptOfRun = {
+  id: string;
+  point: string;
+  name: string;
+  submit: number;
+  attempt: number;
+  task: string;
+  worker: string | null;
+  queued_at: string;
+  claimed_at: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  ended_by: string | null;
+  exit_status: number | null;
+  asked: AttemptAsked;
+  used: AttemptUsed;
+};
+
+/** Lists attempts, oldest first; `left_out`: older submissions may have had more. */
+export type RunAttempts = {
+  run: string;
+  now: string;
+  attempts: AttemptOfRun[];
+  left_out: boolean;
+};
+
+/** Describes a task of the pool, for scripts. */
+export type PoolRow = {
+  id: string;
+  point: string;
+  name: string;
+  state: string;
+  held: boolean;
+  queued: boolean;
+  runahead: boolean;
+  incomplete: boolean;
+  blocked: boolean;
+  flows: number[];
+  submit: number;
+};
+
+/** Lists the pool of a run, in order of points and names. */
+export type PoolDump = {
+  run: string;
+  status: string;
+  reason: string;
+  tasks: PoolRow[];
+};
+
+/** Describes a task that an id means. */
+export type SelectedTask = {
+  id: string;
+  state: string;
+};
+
+/** Lists the tasks that a command would be about. */
+export type SelectedTasks = {
+  run: string;
+  tasks: SelectedTask[];
+};
+
+/** Describes a setting that was changed by hand. */
+export type BroadcastSetting = {
+  point: string;
+  namespace: string;
+  setting: string;
+  value: string | null;
+};
+
+/** Lists the settings of a run that were changed by hand. */
+export type RunBroadcasts = {
+  run: string;
+  broadcasts: BroadcastSetting[];
+};
+
+/** Says how far a task has got. */
+export type TaskProgress = {
+  id: string;
+  point: string;
+  name: string;
+  state: string;
+  flows: number[];
+  outputs: Record<string, string>;
+};
+
+/** Says which tasks have got so far, as other workflows ask; `reason`: why none was read. */
+export type WorkflowProgress = {
+  run: string;
+  reason: string;
+  selector: string;
+  tasks: TaskProgress[];
+};
+
+/** Tells of a batch of a run; `tasks` is null if there are too many to be told. */
+export type BatchEvent = {
+  run: string;
+  number: number;
+  workflow: string;
+  status: string;
+  reason: string;
+  batch: number;
+  at: string;
+  changed?: number;
+  tasks?: PooledTask[] | null;
+};
+
+export type TaskStepEvent = {
+  id: string;
+  queue: string;
+  run: string | null;
+  point: string | null;
+  name: string | null;
+  submit: number | null;
+  signal: string | null;
+  from: string | null;
+  to: string;
+  attempt: number;
+  worker: string | null;
+  progress: number | null;
+  exit_status: number | null;
+  at: string;
+};
+
+/** Describes the run of a snapshot. */
+export type SnapshotRun = {
+  run: string;
+  number: number;
+  workflow: string;
+  status: string;
+  reason: string;
+  batch: number;
+};
+
+/** Describes a task of a queue that has not ended. */
+export type OpenTask = {
+  id: string;
+  queue: string;
+  name: string | null;
+  status: string;
+  attempt: number;
+  worker: string | null;
+  progress: number;
+};
+
+/** Describes the state from which a follower begins. `id` is the cursor from which events go on. */
+export type EventSnapshot = {
+  id: string;
+  run: SnapshotRun | null;
+  pool: PooledTask[];
+  tasks: OpenTask[];
+  cut: boolean;
+};
