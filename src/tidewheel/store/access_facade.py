@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidewheel.api.tasks import Figure
 from tidewheel.core.queue.task import Instant, WorkerId
 from tidewheel.store.rows import worker_number
-from tidewheel.store.run_facade import WritingScript
+from tidewheel.store.store import WritingScript
 from tidewheel.store.transaction import Result, Script
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ class AccessOperations(ABC):
         )
 
     async def figures(self) -> list[Figure]:
-        from tidewheel.store.operations import look
+        from tidewheel.store.operations import queries
 
-        return await self.look(look.figures)
+        return await self.look(queries.figures)
 
     async def touch_token(self, number: int) -> None:
         await self._write("touch_token", lambda tx, _: tx.rows("touch_token", number=number))

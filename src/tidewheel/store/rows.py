@@ -27,7 +27,7 @@ from tidewheel.core.queue.task import (
     TaskState,
     WorkerId,
 )
-from tidewheel.store.resource_rows import (
+from tidewheel.store.rows import (
     RESOURCE_COLUMNS,
     columns_in,
     resource_columns,

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidewheel.api.tasks import WorkerView
 from tidewheel.core.queue.requests import Abilities, HostProcess
-from tidewheel.store.resource_rows import resources
+from tidewheel.store.rows import resources
 
 
 def worker_view(row: Sequence[Any]) -> WorkerView:

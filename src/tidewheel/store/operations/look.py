@@ -35,9 +35,9 @@ from tidewheel.store.rows import (
     history_entry,
     task_view,
     usage_sample,
+    worker_view,
 )
 from tidewheel.store.transaction import Transaction, rows_in_chunks
-from tidewheel.store.worker_rows import worker_view
 
 PAGE_COUNT_MAX = 10_000
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
