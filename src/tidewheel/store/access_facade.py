@@ -57,9 +57,9 @@ class AccessOperations(ABC):
         )
 
     async def figures(self) -> list[Figure]:
-        from tidewheel.store.operations import look
+        from tidewheel.store.operations import queries
 
-        return await self.look(look.figures)
+        return await self.look(queries.figures)
 
     async def touch_token(self, number: int) -> None:
         await self._write("touch_token", lambda tx, _: tx.rows("touch_token", number=number))

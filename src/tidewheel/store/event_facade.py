@@ -26,11 +26,11 @@ class EventOperations(ABC):
     async def events_after(
         self, cursor: EventCursor, which: EventFilter, count: int = EVENTS_PER_PAGE
     ) -> EventPage:
-        from tidewheel.store.operations import stream
+        from tidewheel.store.operations import event_stream
 
-        return await self.look(lambda tx: stream.events_after(tx, cursor, which, count))
+        return await self.look(lambda tx: event_stream.events_after(tx, cursor, which, count))
 
     async def events_head(self) -> EventCursor:
-        from tidewheel.store.operations import stream
+        from tidewheel.store.operations import event_stream
 
-        return await self.look(stream.events_head)
+        return await self.look(event_stream.events_head)

@@ -29,21 +29,21 @@ class NotebookOperations(ABC):
     async def claim_notebook(
         self, name: str, owner: str, lease_seconds: float, *, dead_epoch: int | None = None
     ) -> Notebook | None:
-        from tidewheel.store.operations import notebooks
+        from tidewheel.store.operations import leased_records
 
-        claim = notebooks.Claim(name, owner, lease_seconds, dead_epoch)
+        claim = leased_records.Claim(name, owner, lease_seconds, dead_epoch)
         return _notebook(
-            await self._write("claim_notebook", lambda tx, _: notebooks.claim(tx, claim))
+            await self._write("claim_notebook", lambda tx, _: leased_records.claim(tx, claim))
         )
 
     async def write_notebook(
         self, name: str, epoch: int, body: str, lease_seconds: float
     ) -> bool:
-        from tidewheel.store.operations import notebooks
+        from tidewheel.store.operations import leased_records
 
         return await self._write(
             "write_notebook",
-            lambda tx, _: notebooks.write(tx, name, epoch, body, lease_seconds),
+            lambda tx, _: leased_records.write(tx, name, epoch, body, lease_seconds),
         )
 
     async def leave_notebook(self, name: str, epoch: int) -> None:

@@ -31,10 +31,10 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.facade import ScriptedStore
 from tidewheel.store.postgres_notices import TELL_OTHERS, Listener, notice
 from tidewheel.store.postgres_schema import prepare
 from tidewheel.store.sql import load_queries
+from tidewheel.store.store import ScriptedStore
 from tidewheel.store.transaction import (
     Conflict,
     News,

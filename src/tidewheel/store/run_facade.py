@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tidewheel.failpoints import Failpoint
-from tidewheel.store.operations.cascade import Effects
+from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.transaction import Result, Script, Transaction
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidewheel.core.queue.requests import Wake
-from tidewheel.store.facade import ScriptedStore
+from tidewheel.store.store import ScriptedStore
 from tidewheel.store.transaction import News, Result, Script, no_news
 
 

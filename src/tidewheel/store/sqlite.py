@@ -35,9 +35,9 @@ from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.views import Figure, Violation
 from tidewheel.errors import StoreUnreachable, TidewheelError
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.facade import ScriptedStore
 from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
+from tidewheel.store.store import ScriptedStore
 from tidewheel.store.transaction import (
     News,
     PlainEnd,

@@ -22,8 +22,8 @@ from tests.kit.memory import (
 )
 from tests.kit.memory.tables import Tables
 from tidewheel.core.queue.submission import SubmitLimits
-from tidewheel.store.facade import ScriptedStore
 from tidewheel.store.rows import lease_rows
+from tidewheel.store.store import ScriptedStore
 from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_news
 
 Query = Callable[..., list[Row]]

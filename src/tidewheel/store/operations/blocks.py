@@ -18,10 +18,10 @@ from tidewheel.core.operator.blocks import (
 from tidewheel.core.operator.definition import SIP
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Duplicate, NotFound, SbiTaken, UnknownDependency
-from tidewheel.store.operations.cascade import Effects
-from tidewheel.store.operations.clients import cancel
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import create_run, save_definition
+from tidewheel.store.operations.task_admin import cancel
+from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.rows import storable
 from tidewheel.store.run_rows import need_view, run_view
 from tidewheel.store.transaction import (

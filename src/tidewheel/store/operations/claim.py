@@ -14,9 +14,9 @@ from tidewheel.core.queue.status import Signal, Status
 from tidewheel.core.queue.steps import step
 from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
 from tidewheel.errors import BadSetting, NotDue, NotFound, NotRunning, WrongStatus
-from tidewheel.store.operations.cascade import lock_tasks, write_changes
-from tidewheel.store.operations.look import views_of
+from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
+from tidewheel.store.operations.transitions import lock_tasks, write_changes
 from tidewheel.store.resource_rows import labels_text
 from tidewheel.store.rows import (
     ClaimedRow,

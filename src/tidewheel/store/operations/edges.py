@@ -13,7 +13,7 @@ from tidewheel.core.queue.dependency import EdgeState, find_cycle
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, TaskId, TaskState
 from tidewheel.errors import DependencyCycle, InvalidTask, NotFound, WrongStatus
-from tidewheel.store.operations.cascade import Effects, become_what_edges_say, lock_tasks
+from tidewheel.store.operations.transitions import Effects, become_what_edges_say, lock_tasks
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 
 

@@ -10,7 +10,7 @@ from tidewheel.core.operator.registry import NewWorkflow, Registered, WorkflowVi
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound
 from tidewheel.registry_errors import AlreadyRegistered
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import save_definition
 from tidewheel.store.transaction import Conflict, Transaction
 

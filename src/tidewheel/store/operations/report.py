@@ -13,8 +13,8 @@ from tidewheel.core.queue.steps import adopt as adopt_step
 from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
 from tidewheel.core.queue.values import values_text
 from tidewheel.errors import MessagesMissing, NotFound, Refused
-from tidewheel.store.operations.cascade import Effects, apply, lock_tasks, write_changes
-from tidewheel.store.operations.events import EventRow, spoken, start, success, tell_runs
+from tidewheel.store.operations.run_events import EventRow, spoken, start, success, tell_runs
+from tidewheel.store.operations.transitions import Effects, apply, lock_tasks, write_changes
 from tidewheel.store.rows import (
     ClaimedRow,
     claimed,

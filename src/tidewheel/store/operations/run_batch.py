@@ -36,10 +36,10 @@ from tidewheel.core.sched.states import Memory
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
-from tidewheel.store.operations.cascade import Effects, withdraw
-from tidewheel.store.operations.clients import cancel
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import get_run, lost, reopen_run
+from tidewheel.store.operations.task_admin import cancel
+from tidewheel.store.operations.transitions import Effects, withdraw
 from tidewheel.store.rows import new_task_row
 from tidewheel.store.run_rows import (
     command_view,

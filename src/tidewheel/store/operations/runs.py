@@ -24,9 +24,9 @@ from tidewheel.errors import (
     RunNeeded,
     RunWaits,
 )
-from tidewheel.store.operations.cascade import Effects
-from tidewheel.store.operations.events import COMMAND, tell_runs
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
+from tidewheel.store.operations.run_events import COMMAND, tell_runs
+from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.run_rows import (
     definition_row,
     need_view,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidewheel.core.queue.statistics import EndedAttempt
 from tidewheel.core.queue.status import Signal
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.transaction import Transaction
 
 

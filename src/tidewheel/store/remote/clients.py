@@ -18,7 +18,7 @@ from tidewheel.core.queue.submission import refusal, run_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import BadSetting, Refused
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.remote.asking import Asking
 from tidewheel.store.remote.portions import BODY_BYTES_MAX, in_portions, json_list
 from tidewheel.store.remote.possible import (

@@ -23,7 +23,7 @@ from tidewheel.core.queue.views import (
     WorkerView,
 )
 from tidewheel.errors import NotFound
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.remote.address import Query, path_of
 from tidewheel.store.remote.asking import Asking
 from tidewheel.store.remote.possible import (

@@ -15,8 +15,8 @@ from tidewheel.core.queue.submission import MESSAGES_MAX
 from tidewheel.core.queue.task import TaskState
 from tidewheel.errors import NotFound, Refused
 from tidewheel.store.operations.access import keep_answer, kept_answer
-from tidewheel.store.operations.cascade import Effects, apply, lock_tasks
-from tidewheel.store.operations.events import spoken, tell_runs
+from tidewheel.store.operations.run_events import spoken, tell_runs
+from tidewheel.store.operations.transitions import Effects, apply, lock_tasks
 from tidewheel.store.rows import storable
 from tidewheel.store.transaction import Transaction
 

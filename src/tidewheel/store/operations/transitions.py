@@ -23,7 +23,7 @@ from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.status import FINAL, LEASED, Status
 from tidewheel.core.queue.steps import become_ready, cancel
 from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
-from tidewheel.store.operations.events import overs, tell_runs
+from tidewheel.store.operations.run_events import overs, tell_runs
 from tidewheel.store.rows import task_state
 from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_in_chunks
 

@@ -14,9 +14,14 @@ from tidewheel.core.queue.steps import cancel as cancel_step
 from tidewheel.core.queue.submission import SubmitLimits, name_finding, refusal
 from tidewheel.core.queue.task import NewTask, TaskId, TaskState
 from tidewheel.errors import BadSetting, Duplicate, NotFound, WrongStatus
-from tidewheel.store.operations.cascade import Effects, apply, become_what_edges_say, lock_tasks
 from tidewheel.store.operations.edges import list_edge_states
-from tidewheel.store.operations.look import filter_parameters, get, page_count
+from tidewheel.store.operations.queries import filter_parameters, get, page_count
+from tidewheel.store.operations.transitions import (
+    Effects,
+    apply,
+    become_what_edges_say,
+    lock_tasks,
+)
 from tidewheel.store.resource_rows import resource_columns
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 

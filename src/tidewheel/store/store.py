@@ -56,8 +56,16 @@ from tidewheel.store.access_facade import AccessOperations
 from tidewheel.store.block_facade import BlockOperations
 from tidewheel.store.event_facade import EventOperations
 from tidewheel.store.notebook_facade import NotebookOperations
-from tidewheel.store.operations import claim, clients, edges, look, report, submit, watch
-from tidewheel.store.operations.cascade import Effects
+from tidewheel.store.operations import (
+    claim,
+    edges,
+    lease_expiry,
+    queries,
+    report,
+    submit,
+    task_admin,
+)
+from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.registry_facade import RegistryOperations
 from tidewheel.store.resource_rows import resource_columns
 from tidewheel.store.rows import storable, worker_number
@@ -129,18 +137,18 @@ class ScriptedStore(
         return [answers[position] for position in range(len(tasks))]
 
     async def arm(self, task_id: TaskId) -> TaskView:
-        await self._write("arm", lambda tx, effects: clients.arm(tx, task_id, effects))
+        await self._write("arm", lambda tx, effects: task_admin.arm(tx, task_id, effects))
         return await self.get(task_id)
 
     async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView:
         await self._write(
-            "amend", lambda tx, _: clients.amend(tx, task_id, amendment, self._limits)
+            "amend", lambda tx, _: task_admin.amend(tx, task_id, amendment, self._limits)
         )
         return await self.get(task_id)
 
     async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]:
         return await self._write(
-            "cancel", lambda tx, effects: clients.cancel(tx, task_ids, effects)
+            "cancel", lambda tx, effects: task_admin.cancel(tx, task_ids, effects)
         )
 
     async def cancel_matching(
@@ -148,7 +156,7 @@ class ScriptedStore(
     ) -> list[Cancelled]:
         return await self._write(
             "cancel_matching",
-            lambda tx, effects: clients.cancel_matching(tx, which, count_max, effects),
+            lambda tx, effects: task_admin.cancel_matching(tx, which, count_max, effects),
         )
 
     async def add_edges(self, new: Sequence[tuple[TaskId, TaskId]]) -> None:
@@ -162,13 +170,15 @@ class ScriptedStore(
     async def configure_queue(self, queue: str, settings: QueueSettings) -> None:
         await self._write(
             "configure_queue",
-            lambda tx, effects: clients.configure_queue(tx, queue, settings, effects),
+            lambda tx, effects: task_admin.configure_queue(tx, queue, settings, effects),
         )
 
     async def pause_queue(self, queue: str, *, paused: bool) -> None:
         await self._write(
             "pause_queue",
-            lambda tx, effects: clients.pause_queue(tx, queue, paused=paused, effects=effects),
+            lambda tx, effects: task_admin.pause_queue(
+                tx, queue, paused=paused, effects=effects
+            ),
         )
 
     # ---- workers ----
@@ -235,20 +245,20 @@ class ScriptedStore(
 
     async def hear_job(self, words: JobWords) -> None:
         # Only servers hear jobs.
-        from tidewheel.store.operations import job_words  # noqa: PLC0415
+        from tidewheel.store.operations import job_messages  # noqa: PLC0415
 
         said = Message(number=1, text=words.text)
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
             raise why
         await self._write(
-            "hear_job", lambda tx, effects: job_words.hear_job(tx, words, effects)
+            "hear_job", lambda tx, effects: job_messages.hear_job(tx, words, effects)
         )
 
     async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
         return await self.look(lambda tx: report.cancelling(tx, worker))
 
     async def orphans(self, host: str, boot_id: str) -> list[HeldLease]:
-        return await self.look(lambda tx: look.orphans(tx, host, boot_id))
+        return await self.look(lambda tx: queries.orphans(tx, host, boot_id))
 
     async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed:
         return await self._write("adopt", lambda tx, _: report.adopt(tx, holder, new_owner))
@@ -260,56 +270,60 @@ class ScriptedStore(
     ) -> list[tuple[TaskId, Signal]]:
         return await self._write(
             "take_back_lapsed_leases",
-            lambda tx, effects: watch.take_back_lapsed_leases(
+            lambda tx, effects: lease_expiry.take_back_lapsed_leases(
                 tx, watched_seconds, count_max, effects
             ),
         )
 
     async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[TaskView]:
-        return await self.look(lambda tx: watch.expired_tasks(tx, retention_seconds, count_max))
+        return await self.look(
+            lambda tx: lease_expiry.expired_tasks(tx, retention_seconds, count_max)
+        )
 
     async def delete_tasks(self, seqs: Sequence[int]) -> int:
-        return await self._write("delete_tasks", lambda tx, _: watch.delete_tasks(tx, seqs))
+        return await self._write(
+            "delete_tasks", lambda tx, _: lease_expiry.delete_tasks(tx, seqs)
+        )
 
     async def delete_workers(self, retention_seconds: float, count_max: int) -> int:
         return await self._write(
             "delete_workers",
-            lambda tx, _: watch.delete_workers(tx, retention_seconds, count_max),
+            lambda tx, _: lease_expiry.delete_workers(tx, retention_seconds, count_max),
         )
 
     # ---- looking ----
 
     async def get(self, task_id: TaskId) -> TaskView:
-        return await self.look(lambda tx: look.get(tx, task_id))
+        return await self.look(lambda tx: queries.get(tx, task_id))
 
     async def get_many(self, task_ids: Sequence[TaskId]) -> list[TaskView]:
-        return await self.look(lambda tx: look.get_many(tx, task_ids))
+        return await self.look(lambda tx: queries.get_many(tx, task_ids))
 
     async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]:
-        return await self.look(lambda tx: look.list_tasks(tx, which, page))
+        return await self.look(lambda tx: queries.list_tasks(tx, which, page))
 
     async def peek(self, queue: str, count: int) -> list[TaskView]:
-        return await self.look(lambda tx: look.peek(tx, queue, count))
+        return await self.look(lambda tx: queries.peek(tx, queue, count))
 
     async def history(
         self, task_id: TaskId, after: int = 0, count: int = 100
     ) -> list[HistoryEntry]:
-        return await self.look(lambda tx: look.history(tx, task_id, after, count))
+        return await self.look(lambda tx: queries.history(tx, task_id, after, count))
 
     async def attempts(self, task_id: TaskId) -> list[AttemptView]:
-        return await self.look(lambda tx: look.attempts(tx, task_id))
+        return await self.look(lambda tx: queries.attempts(tx, task_id))
 
     async def outputs(self, task_id: TaskId) -> list[OutputView]:
-        return await self.look(lambda tx: look.outputs(tx, task_id))
+        return await self.look(lambda tx: queries.outputs(tx, task_id))
 
     async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
-        return await self.look(lambda tx: look.values_of(tx, task_ids))
+        return await self.look(lambda tx: queries.values_of(tx, task_ids))
 
     async def usage(self, task_id: TaskId) -> list[UsageView]:
-        return await self.look(lambda tx: look.usage(tx, task_id))
+        return await self.look(lambda tx: queries.usage(tx, task_id))
 
     async def edges(self, task_id: TaskId) -> list[EdgeView]:
-        return await self.look(lambda tx: look.edges(tx, task_id))
+        return await self.look(lambda tx: queries.edges(tx, task_id))
 
     async def ended_attempts(self, count: int) -> list[EndedAttempt]:
         # Only whoever asks for figures needs it.
@@ -318,16 +332,16 @@ class ScriptedStore(
         return await self.look(lambda tx: statistics.ended_attempts(tx, count))
 
     async def queues(self) -> list[QueueView]:
-        return await self.look(look.queues)
+        return await self.look(queries.queues)
 
     async def ready_queues(self) -> Mapping[str, int]:
         return await self.look(lambda tx: dict(tx.rows("list_ready_queues")))
 
     async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
-        return await self.look(lambda tx: look.workers(tx, live_only=live_only))
+        return await self.look(lambda tx: queries.workers(tx, live_only=live_only))
 
     async def verify(self) -> list[Violation]:
-        return await self.look(look.verify)
+        return await self.look(queries.verify)
 
     async def now(self) -> Instant:
         return await self.look(lambda tx: Instant(tx.rows("get_now")[0][0]))

@@ -9,8 +9,8 @@ from tidewheel.core.queue.status import Signal
 from tidewheel.core.queue.steps import step
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.queue.views import TaskView
-from tidewheel.store.operations.cascade import Effects, apply
-from tidewheel.store.operations.look import page_count, views_of
+from tidewheel.store.operations.queries import page_count, views_of
+from tidewheel.store.operations.transitions import Effects, apply
 from tidewheel.store.rows import task_state
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 

@@ -18,7 +18,7 @@ from tidewheel.core.operator.stream import (
 )
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.store.change_rows import read_changes
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.transaction import Row, Transaction
 
 # A batch may have changed thousands of tasks: fewer of them are in memory at once.
