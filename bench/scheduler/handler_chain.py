@@ -21,7 +21,7 @@ from bench.scheduler.one_process import create_run, store_address, store_in
 from tidewheel.client.embedded import worker_settings
 from tidewheel.core.operator.requests import Batch, RunLease
 from tidewheel.core.queue.task import NewTask
-from tidewheel.store.run_facade import RunOperations
+from tidewheel.store.store import DatabaseStore
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import driving
 from tidewheel.wiring.workers import Fittings, built_worker
@@ -70,7 +70,7 @@ async def run(flow: Path, home: Path) -> str:
 
 def main() -> None:
     flow, home = map(Path, sys.argv[1:])
-    operations: Any = RunOperations
+    operations: Any = DatabaseStore
     operations.write_batch = writing_handlers(operations.write_batch)
     marks = marks_of_store()
     spare_garbage_collector()

@@ -105,11 +105,11 @@ RUN_BUGS = (
         "submissions are written after the batch",
         (
             Edit(
-                "store/run_facade.py",
+                "store/store.py",
                 "        await self._write(\n"
                 '            "write_batch",\n'
                 "            lambda tx, effects: run_batch.write_batch(\n"
-                "                tx, lease, batch, rows, effects, self._failpoint\n"
+                "                tx, effects, lease, batch, rows, self._failpoint\n"
                 "            ),\n"
                 "        )\n",
                 "        from dataclasses import replace\n"
@@ -117,7 +117,7 @@ RUN_BUGS = (
                 "        await self._write(\n"
                 '            "write_batch",\n'
                 "            lambda tx, effects: run_batch.write_batch(\n"
-                "                tx, lease, first, rows, effects, self._failpoint\n"
+                "                tx, effects, lease, first, rows, self._failpoint\n"
                 "            ),\n"
                 "        )\n"
                 "        await self.submit(batch.submissions)\n",

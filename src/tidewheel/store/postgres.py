@@ -8,7 +8,10 @@ graph), and every write is guarded by (status, attempt), so what a decision has 
 it writes: no lost update and no write skew (docs/decisions/0003). Deadlocks, serialisation
 failures and our own Conflict run the script again.
 
-Other processes are told and heard as ``postgres_notices`` says.
+Other processes are told by NOTIFY and heard by LISTEN. NOTIFY inside a writing transaction
+takes a database-wide lock at its commit; so it follows the COMMIT as a statement of its own, in
+the same round trip. Behind a transaction pooler LISTEN hears nothing: then workers find tasks
+by polling.
 """
 
 from __future__ import annotations
@@ -23,18 +26,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 
+import msgspec
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.postgres_notices import TELL_OTHERS, Listener, notice
 from tidewheel.store.postgres_schema import prepare
 from tidewheel.store.sql import load_queries
-from tidewheel.store.store import ScriptedStore
+from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
     News,
@@ -47,6 +51,9 @@ from tidewheel.store.transaction import (
     no_news,
 )
 
+NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
+RECONNECT_SECONDS = 1.0
+TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
 TRIES_MAX = 8
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
 NOTICE_DEAD_NETWORK = {
@@ -144,7 +151,7 @@ def _as_array(value: object) -> object:
     return "{" + ",".join(map(str, value)) + "}"
 
 
-class PostgresStore(ScriptedStore):
+class PostgresStore(DatabaseStore):
     """A TaskStore for several machines."""
 
     def __init__(
@@ -302,6 +309,64 @@ def translated() -> Iterator[None]:
             f"the database does not answer ({seen}); check that it runs and "
             "that the address is right"
         ) from error
+
+
+def notice(wake: Wake) -> str:
+    """What to tell other processes."""
+    text = msgspec.json.encode(
+        {
+            "queues": sorted(wake.queues),
+            "workers": sorted(wake.workers),
+            "runs": sorted(wake.runs),
+        }
+    )
+    return text.decode() if len(text) < NOTICE_BYTES_MAX else "{}"
+
+
+class Listener:
+    """A thread with a connection of its own that hears what other processes say."""
+
+    def __init__(
+        self, connect: Callable[[], psycopg.Connection[Row]], tell: Callable[[Wake], None]
+    ) -> None:
+        self._connect, self._tell = connect, tell
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tidewheel-postgres-listener")
+        self._thread.daemon = True
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with contextlib.suppress(psycopg.Error):
+                self._listen()
+            self._stopping.wait(RECONNECT_SECONDS)
+
+    def _listen(self) -> None:
+        with self._connect() as connection:
+            connection.execute(b"LISTEN tidewheel")
+            # Whatever was said before this moment was not heard.
+            self._tell(Wake(everything=True))
+            while not self._stopping.is_set():
+                for notice in connection.notifies(timeout=0.2):
+                    self._tell(_heard(notice.payload))
+
+
+class _News(msgspec.Struct):
+    queues: frozenset[str]
+    workers: frozenset[WorkerId]
+    runs: frozenset[int] = frozenset()
+
+
+def _heard(payload: str) -> Wake:
+    try:
+        news = msgspec.json.decode(payload, type=_News)
+    except msgspec.DecodeError:  # too much to say, or somebody else's words
+        return Wake(everything=True)
+    return Wake(queues=news.queues, workers=news.workers, runs=news.runs)
 
 
 def open_postgres_store(

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, overload
 
 import msgspec
 
-from tidewheel.core.queue.requests import Claimed, UsageSample
+from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess, UsageSample
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Signal, Status
 from tidewheel.core.queue.steps import End
@@ -26,13 +27,68 @@ from tidewheel.core.queue.task import (
     TaskState,
     WorkerId,
 )
-from tidewheel.core.queue.views import AttemptView, HistoryEntry, TaskView
-from tidewheel.store.resource_rows import (
-    RESOURCE_COLUMNS,
-    columns_in,
-    resource_columns,
-    resources,
+from tidewheel.core.queue.views import AttemptView, HistoryEntry, TaskView, WorkerView
+
+# ---- what is asked or offered: the same columns in every table that has them ----
+
+RESOURCE_COLUMNS = (
+    *("cpu", "memory_bytes", "gpu", "labels"),
+    *("nodes", "exclusive", "buffer_bytes"),
 )
+
+
+def columns_in(row: type[NamedTuple]) -> slice:
+    """Where a row has them."""
+    fields: tuple[str, ...] = row._fields
+    first = fields.index(RESOURCE_COLUMNS[0])
+    found = slice(first, first + len(RESOURCE_COLUMNS))
+    assert fields[found] == RESOURCE_COLUMNS, fields
+    return found
+
+
+def resource_columns(given: Resources) -> dict[str, Any]:
+    """As they are stored."""
+    return {
+        "cpu": given.cpu,
+        "memory_bytes": given.memory_bytes,
+        "gpu": given.gpu,
+        "labels": labels_text(given.labels),
+        "nodes": given.nodes,
+        "exclusive": given.exclusive,
+        "buffer_bytes": given.buffer_bytes,
+    }
+
+
+def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
+    cpu: float,
+    memory_bytes: int,
+    gpu: int,
+    labels: str | None,
+    nodes: int,
+    exclusive: bool,
+    buffer_bytes: int,
+) -> Resources:
+    """Most tasks ask for nothing: they share one value."""
+    asks_nothing = not cpu and not memory_bytes and not gpu and labels is None
+    if asks_nothing and nodes == 1 and not exclusive and not buffer_bytes:
+        return NO_RESOURCES
+    return Resources(
+        cpu=cpu,
+        memory_bytes=memory_bytes,
+        gpu=gpu,
+        labels=frozenset(json.loads(labels)) if labels else frozenset(),
+        nodes=nodes,
+        exclusive=bool(exclusive),
+        buffer_bytes=buffer_bytes,
+    )
+
+
+def labels_text(labels: frozenset[str]) -> str | None:
+    """A sorted JSON array; nothing asked is NULL, so that the claim skips the test."""
+    return json.dumps(sorted(labels)) if labels else None
+
+
+# ---- tasks ----
 
 
 class TaskStateRow(NamedTuple):
@@ -269,6 +325,42 @@ def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object
         "digest": digest,
         "run": task.run,
     }
+
+
+# ---- workers ----
+
+
+def worker_view(row: Sequence[Any]) -> WorkerView:
+    """From list_workers."""
+    (id_, name, host, boot_id, pid, started, queues, slots) = row[:8]
+    cpu, memory, gpu, labels, nodes, buffer = row[8:14]
+    return WorkerView(
+        id=id_,
+        name=name,
+        process=HostProcess(host=host, boot_id=boot_id, pid=pid, started=started),
+        queues=tuple(json.loads(queues)),
+        slots=slots,
+        capacity=resources(cpu, memory, gpu, labels, nodes, False, buffer),
+        leases=row[14],
+        registered_at=row[15],
+        seen_at=row[16],
+        stopped_at=row[17],
+        trouble=row[18],
+        abilities=abilities(row[19]),
+    )
+
+
+def abilities_text(known: Abilities) -> str:
+    """As the worker's row keeps them."""
+    handlers = None if known.handlers is None else sorted(known.handlers)
+    return json.dumps({"commands": known.commands, "handlers": handlers, "bare": known.bare})
+
+
+def abilities(text: str) -> Abilities:
+    """From a worker's row."""
+    said = json.loads(text)
+    handlers = None if said["handlers"] is None else frozenset(said["handlers"])
+    return Abilities(commands=said["commands"], handlers=handlers, bare=said["bare"])
 
 
 WORKER_DIGITS_MAX = 18

@@ -37,7 +37,7 @@ from tidewheel.errors import StoreUnreachable, TidewheelError
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
-from tidewheel.store.store import ScriptedStore
+from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     News,
     PlainEnd,
@@ -109,7 +109,7 @@ class _Job:
     future: Future[Any]
 
 
-class SqliteStore(ScriptedStore):
+class SqliteStore(DatabaseStore):
     """A TaskStore in one file."""
 
     def __init__(

@@ -1,92 +1,159 @@
-"""The Store port over any database that can run scripts; what is about runs: ``run_facade``.
+"""The Store port over any database that can run operations in transactions.
 
-A store gives two things: ``transact`` runs a script in a transaction and commits it, ``look``
-runs one that changes nothing. Everything else is here, once. After a commit, and only then,
-listeners are told what they may be waiting for.
+A database gives two things: ``transact`` runs a script in a transaction and commits it,
+``look`` runs one that changes nothing. What a store can be asked is listed in
+``DatabaseStore``, each operation with the function of ``operations/`` that does it: ``reads``
+changes nothing, ``writes`` does, and ``tells`` also notes whom the change concerns. These are
+told after the commit, and only then.
+
+Most processes need only tasks. Operations on anything else are loaded when one is first asked
+for: a store that is opened for tasks alone would start half as slowly again with them.
 """
 
 from __future__ import annotations
 
-import json
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
-from tidewheel.core.queue.lease import Answer, Holder
 from tidewheel.core.queue.requests import (
     Amendment,
-    Beat,
-    Cancelled,
-    Claimed,
-    ClaimedTasks,
-    ClaimRequest,
-    HeldLease,
     Message,
-    NewWorker,
-    Page,
-    QueueSettings,
     Report,
     Reported,
     Submitted,
-    TaskFilter,
     Wake,
 )
-from tidewheel.core.queue.status import Signal
 from tidewheel.core.queue.submission import (
     SubmitLimits,
     message_refusal,
     refusal,
     run_refusal,
 )
-from tidewheel.core.queue.task import Instant, NewTask, TaskId, WorkerId
-from tidewheel.core.queue.views import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    QueueView,
-    TaskView,
-    UsageView,
-    Violation,
-    WorkerView,
-)
-from tidewheel.errors import BadSetting, NotFound
+from tidewheel.core.queue.task import NewTask, TaskId
+from tidewheel.core.queue.views import Figure, TaskView, Violation
+from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.access_facade import AccessOperations
-from tidewheel.store.block_facade import BlockOperations
-from tidewheel.store.event_facade import EventOperations
-from tidewheel.store.notebook_facade import NotebookOperations
+from tidewheel.store.operations import claim as claim_operations
+from tidewheel.store.operations import edges as edge_operations
 from tidewheel.store.operations import (
-    claim,
-    edges,
     lease_expiry,
     queries,
-    report,
-    submit,
     task_admin,
 )
+from tidewheel.store.operations import report as report_operations
+from tidewheel.store.operations import submit as submit_operations
+from tidewheel.store.operations import workers as worker_operations
 from tidewheel.store.operations.transitions import Effects
-from tidewheel.store.registry_facade import RegistryOperations
-from tidewheel.store.resource_rows import resource_columns
-from tidewheel.store.rows import storable, worker_number
-from tidewheel.store.run_facade import RunOperations, WritingScript
 from tidewheel.store.transaction import News, Result, Script, Transaction, no_news
-from tidewheel.store.worker_rows import abilities_text
+
+P = ParamSpec("P")
+R = TypeVar("R")
+WritingScript = Callable[[Transaction, Effects], Result]
+
+
+class _Later:
+    """A module of ``operations/`` that is loaded when one of its functions is called."""
+
+    def __init__(self, name: str) -> None:
+        self._name = f"tidewheel.store.operations.{name}"
+
+    def __getattr__(self, function: str) -> _LaterFunction:
+        return _LaterFunction(self._name, function)
+
+
+class _LaterFunction:
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def load(self) -> Callable[..., Any]:
+        """Imports the module in the caller's thread, not in one that holds a transaction."""
+        return cast("Callable[..., Any]", getattr(import_module(self._module), self._name))
+
 
 if TYPE_CHECKING:
+    from tidewheel.core.cycling.calendar import Point
+    from tidewheel.core.operator.requests import Batch, RunLease
     from tidewheel.core.queue.job_words import JobWords
-    from tidewheel.core.queue.statistics import EndedAttempt
+    from tidewheel.core.sched.pool import Past
+    from tidewheel.core.sched.states import Memory
+    from tidewheel.store.operations import (
+        access,
+        event_stream,
+        leased_records,
+        registry,
+        run_batch,
+        statistics,
+    )
+    from tidewheel.store.operations import blocks as block_operations
+    from tidewheel.store.operations import runs as run_operations
+else:
+    access, event_stream, leased_records, registry, run_batch, statistics = map(
+        _Later,
+        ("access", "event_stream", "leased_records", "registry", "run_batch", "statistics"),
+    )
+    block_operations, run_operations = _Later("blocks"), _Later("runs")
 
 
-class ScriptedStore(
-    RunOperations,
-    AccessOperations,
-    EventOperations,
-    RegistryOperations,
-    BlockOperations,
-    NotebookOperations,
-):
-    """A Store whose operations are scripts."""
+def _loaded(operation: Callable[..., R] | _LaterFunction) -> Callable[..., R]:
+    return operation.load() if isinstance(operation, _LaterFunction) else operation
+
+
+def reads(
+    operation: Callable[Concatenate[Transaction, P], R],
+) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+    """Returns a method of a store that runs an operation which changes nothing."""
+
+    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        run = _loaded(operation)
+        return await self.look(lambda tx: run(tx, *args, **kwargs))
+
+    method.operation = operation  # type: ignore[attr-defined]
+    return method
+
+
+def writes(
+    name: str, operation: Callable[Concatenate[Transaction, P], R]
+) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+    """Returns a method that runs an operation of which nobody else need be told."""
+
+    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        run = _loaded(operation)
+        return await self._write(name, lambda tx, _: run(tx, *args, **kwargs))
+
+    method.operation = operation  # type: ignore[attr-defined]
+    return method
+
+
+def tells(
+    name: str, operation: Callable[Concatenate[Transaction, Effects, P], R]
+) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+    """Returns a method that runs an operation which notes in its effects who is to be told."""
+
+    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        run = _loaded(operation)
+        return await self._write(name, lambda tx, effects: run(tx, effects, *args, **kwargs))
+
+    method.operation = operation  # type: ignore[attr-defined]
+    return method
+
+
+class StoredPast:
+    """What a store remembers of a run; asked by the core, which waits."""
+
+    def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
+        self._look_now, self._run = look_now, run
+
+    def recall(self, point: Point, name: str) -> Memory | None:
+        """Returns what is known of a task that the pool has forgotten."""
+        remembered = _loaded(run_batch.remembered)
+        found = self._look_now(lambda tx: remembered(tx, self._run, point, name))
+        return cast("Memory | None", found)
+
+
+class DatabaseStore(ABC):
+    """A Store whose operations are transactions."""
 
     def __init__(
         self,
@@ -112,10 +179,14 @@ class ScriptedStore(
         """Run a script that only reads."""
 
     @abstractmethod
+    def look_now(self, script: Script[Result]) -> Result:
+        """The same for somebody who cannot await: a few rows, at once."""
+
+    @abstractmethod
     async def close(self) -> None:
         """Let go of files and connections."""
 
-    # ---- clients ----
+    # ---- tasks: clients ----
 
     async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
         if len(tasks) > self._limits.tasks_per_call_max:
@@ -132,12 +203,12 @@ class ScriptedStore(
                 answers[position] = Submitted(id=task.id, refused=why)
         answers |= await self._write(
             "submit",
-            lambda tx, effects: submit.submit(tx, good, atomic=atomic, effects=effects),
+            lambda tx, effects: submit_operations.submit(tx, effects, good, atomic=atomic),
         )
         return [answers[position] for position in range(len(tasks))]
 
     async def arm(self, task_id: TaskId) -> TaskView:
-        await self._write("arm", lambda tx, effects: task_admin.arm(tx, task_id, effects))
+        await self._write("arm", lambda tx, effects: task_admin.arm(tx, effects, task_id))
         return await self.get(task_id)
 
     async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView:
@@ -146,85 +217,24 @@ class ScriptedStore(
         )
         return await self.get(task_id)
 
-    async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]:
-        return await self._write(
-            "cancel", lambda tx, effects: task_admin.cancel(tx, task_ids, effects)
-        )
+    cancel = tells("cancel", task_admin.cancel)
+    cancel_matching = tells("cancel_matching", task_admin.cancel_matching)
+    add_edges = writes("add_edges", edge_operations.add_edges)
+    remove_edges = tells("remove_edges", edge_operations.remove_edges)
+    configure_queue = tells("configure_queue", task_admin.configure_queue)
+    pause_queue = tells("pause_queue", task_admin.pause_queue)
 
-    async def cancel_matching(
-        self, which: TaskFilter, count_max: int = 1000
-    ) -> list[Cancelled]:
-        return await self._write(
-            "cancel_matching",
-            lambda tx, effects: task_admin.cancel_matching(tx, which, count_max, effects),
-        )
+    # ---- tasks: workers ----
 
-    async def add_edges(self, new: Sequence[tuple[TaskId, TaskId]]) -> None:
-        await self._write("add_edges", lambda tx, effects: edges.add_edges(tx, new, effects))
-
-    async def remove_edges(self, old: Sequence[tuple[TaskId, TaskId]]) -> None:
-        await self._write(
-            "remove_edges", lambda tx, effects: edges.remove_edges(tx, old, effects)
-        )
-
-    async def configure_queue(self, queue: str, settings: QueueSettings) -> None:
-        await self._write(
-            "configure_queue",
-            lambda tx, effects: task_admin.configure_queue(tx, queue, settings, effects),
-        )
-
-    async def pause_queue(self, queue: str, *, paused: bool) -> None:
-        await self._write(
-            "pause_queue",
-            lambda tx, effects: task_admin.pause_queue(
-                tx, queue, paused=paused, effects=effects
-            ),
-        )
-
-    # ---- workers ----
-
-    async def register_worker(self, worker: NewWorker) -> WorkerId:
-        row = {
-            "name": worker.name,
-            "host": worker.process.host,
-            "boot_id": worker.process.boot_id,
-            "pid": worker.process.pid,
-            "process_started": worker.process.started,
-            "queues": json.dumps(worker.queues),
-            "slots": worker.slots,
-            **resource_columns(worker.capacity),
-            "abilities": abilities_text(worker.abilities),
-        }
-        del row["exclusive"]  # of what is asked
-        number = await self._write(
-            "register_worker", lambda tx, _: tx.rows("insert_worker", **row)[0][0]
-        )
-        return WorkerId(f"worker-{number}")
-
-    async def stop_worker(self, worker: WorkerId) -> None:
-        number = worker_number(worker)
-        if not await self._write(
-            "stop_worker", lambda tx, _: tx.rows("stop_worker", worker_number=number)
-        ):
-            raise NotFound("worker", worker)
-
-    async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
-        given = {"worker_number": worker_number(worker), "trouble": storable(trouble)}
-        if not await self._write("set_trouble", lambda tx, _: tx.rows("set_trouble", **given)):
-            raise NotFound("worker", worker)
-
-    async def claim(self, request: ClaimRequest) -> ClaimedTasks:
-        return await self._write("claim", lambda tx, _: claim.claim(tx, request))
-
-    async def claim_by_id(
-        self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
-    ) -> Claimed:
-        return await self._write(
-            "claim_by_id", lambda tx, _: claim.claim_by_id(tx, task_id, worker, lease_seconds)
-        )
-
-    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
-        return await self._write("heartbeat", lambda tx, _: report.heartbeat(tx, worker, beats))
+    register_worker = writes("register_worker", worker_operations.register)
+    stop_worker = writes("stop_worker", worker_operations.stop)
+    set_trouble = writes("set_trouble", worker_operations.set_trouble)
+    claim = writes("claim", claim_operations.claim)
+    claim_by_id = writes("claim_by_id", claim_operations.claim_by_id)
+    heartbeat = writes("heartbeat", report_operations.heartbeat)
+    cancelling = reads(report_operations.cancelling)
+    orphans = reads(queries.orphans)
+    adopt = writes("adopt", report_operations.adopt)
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
         refused = {
@@ -236,7 +246,8 @@ class ScriptedStore(
             [one for k, one in enumerate(reports) if k not in refused] if refused else reports
         )
         answers = await self._write(
-            "report", lambda tx, effects: report.report(tx, good, self._chance, effects)
+            "report",
+            lambda tx, effects: report_operations.report(tx, effects, good, self._chance),
         )
         if not refused:
             return answers
@@ -251,103 +262,142 @@ class ScriptedStore(
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
             raise why
         await self._write(
-            "hear_job", lambda tx, effects: job_messages.hear_job(tx, words, effects)
+            "hear_job", lambda tx, effects: job_messages.hear_job(tx, effects, words)
         )
 
-    async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
-        return await self.look(lambda tx: report.cancelling(tx, worker))
+    # ---- tasks: monitors ----
 
-    async def orphans(self, host: str, boot_id: str) -> list[HeldLease]:
-        return await self.look(lambda tx: queries.orphans(tx, host, boot_id))
+    take_back_lapsed_leases = tells(
+        "take_back_lapsed_leases", lease_expiry.take_back_lapsed_leases
+    )
+    expired_tasks = reads(lease_expiry.expired_tasks)
+    delete_tasks = writes("delete_tasks", lease_expiry.delete_tasks)
+    delete_workers = writes("delete_workers", worker_operations.delete_workers)
 
-    async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed:
-        return await self._write("adopt", lambda tx, _: report.adopt(tx, holder, new_owner))
+    # ---- tasks: looking ----
 
-    # ---- monitors ----
-
-    async def take_back_lapsed_leases(
-        self, *, watched_seconds: float, count_max: int
-    ) -> list[tuple[TaskId, Signal]]:
-        return await self._write(
-            "take_back_lapsed_leases",
-            lambda tx, effects: lease_expiry.take_back_lapsed_leases(
-                tx, watched_seconds, count_max, effects
-            ),
-        )
-
-    async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[TaskView]:
-        return await self.look(
-            lambda tx: lease_expiry.expired_tasks(tx, retention_seconds, count_max)
-        )
-
-    async def delete_tasks(self, seqs: Sequence[int]) -> int:
-        return await self._write(
-            "delete_tasks", lambda tx, _: lease_expiry.delete_tasks(tx, seqs)
-        )
-
-    async def delete_workers(self, retention_seconds: float, count_max: int) -> int:
-        return await self._write(
-            "delete_workers",
-            lambda tx, _: lease_expiry.delete_workers(tx, retention_seconds, count_max),
-        )
-
-    # ---- looking ----
-
-    async def get(self, task_id: TaskId) -> TaskView:
-        return await self.look(lambda tx: queries.get(tx, task_id))
-
-    async def get_many(self, task_ids: Sequence[TaskId]) -> list[TaskView]:
-        return await self.look(lambda tx: queries.get_many(tx, task_ids))
-
-    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]:
-        return await self.look(lambda tx: queries.list_tasks(tx, which, page))
-
-    async def peek(self, queue: str, count: int) -> list[TaskView]:
-        return await self.look(lambda tx: queries.peek(tx, queue, count))
-
-    async def history(
-        self, task_id: TaskId, after: int = 0, count: int = 100
-    ) -> list[HistoryEntry]:
-        return await self.look(lambda tx: queries.history(tx, task_id, after, count))
-
-    async def attempts(self, task_id: TaskId) -> list[AttemptView]:
-        return await self.look(lambda tx: queries.attempts(tx, task_id))
-
-    async def outputs(self, task_id: TaskId) -> list[OutputView]:
-        return await self.look(lambda tx: queries.outputs(tx, task_id))
-
-    async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
-        return await self.look(lambda tx: queries.values_of(tx, task_ids))
-
-    async def usage(self, task_id: TaskId) -> list[UsageView]:
-        return await self.look(lambda tx: queries.usage(tx, task_id))
-
-    async def edges(self, task_id: TaskId) -> list[EdgeView]:
-        return await self.look(lambda tx: queries.edges(tx, task_id))
-
-    async def ended_attempts(self, count: int) -> list[EndedAttempt]:
-        # Only whoever asks for figures needs it.
-        from tidewheel.store.operations import statistics  # noqa: PLC0415
-
-        return await self.look(lambda tx: statistics.ended_attempts(tx, count))
-
-    async def queues(self) -> list[QueueView]:
-        return await self.look(queries.queues)
-
-    async def ready_queues(self) -> Mapping[str, int]:
-        return await self.look(lambda tx: dict(tx.rows("list_ready_queues")))
-
-    async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
-        return await self.look(lambda tx: queries.workers(tx, live_only=live_only))
+    get = reads(queries.get)
+    get_many = reads(queries.get_many)
+    list_tasks = reads(queries.list_tasks)
+    peek = reads(queries.peek)
+    history = reads(queries.history)
+    attempts = reads(queries.attempts)
+    outputs = reads(queries.outputs)
+    values_of = reads(queries.values_of)
+    usage = reads(queries.usage)
+    edges = reads(queries.edges)
+    ended_attempts = reads(statistics.ended_attempts)
+    queues = reads(queries.queues)
+    ready_queues = reads(queries.ready_queues)
+    workers = reads(queries.workers)
+    now = reads(queries.now)
+    store_id = reads(queries.store_id)
 
     async def verify(self) -> list[Violation]:
         return await self.look(queries.verify)
 
-    async def now(self) -> Instant:
-        return await self.look(lambda tx: Instant(tx.rows("get_now")[0][0]))
+    # ---- definitions and runs ----
 
-    async def store_id(self) -> str:
-        return await self.look(lambda tx: str(tx.rows("get_store_id")[0][0]))
+    save_definition = writes("save_definition", run_operations.save_definition)
+    definition = reads(run_operations.definition)
+    create_run = writes("create_run", run_operations.create_run)
+    run = reads(run_operations.get_run)
+    runs = reads(run_operations.list_runs)
+    find_run = reads(run_operations.find_run)
+    status_since = reads(run_operations.status_since)
+    delete_run_part = writes("delete_run", run_operations.delete_part)
+    expired_runs = reads(run_operations.expired_runs)
+    delete_definitions = writes("delete_definitions", run_operations.delete_definitions)
+
+    async def delete_run(self, number: int) -> None:
+        while not await self.delete_run_part(number):
+            pass
+
+    # ---- runs: schedulers ----
+
+    claim_run = writes("claim_run", run_operations.claim_run)
+    claimable_runs = reads(run_operations.claimable_runs)
+    undelivered_runs = reads(run_operations.undelivered_runs)
+    offer_run = writes("offer_run", run_operations.offer_run)
+    renew_run = writes("scheduler_lease_renew", run_operations.renew_run)
+    read_run = reads(run_batch.read_run)
+    read_inbox = reads(run_batch.read_inbox)
+    withdrawn = reads(run_batch.withdrawn)
+    undelivered = reads(run_batch.undelivered)
+    delivered = writes("delivered", run_batch.delivered)
+
+    async def write_batch(self, lease: RunLease, batch: Batch) -> None:
+        from tidewheel.store.change_rows import changed_rows  # noqa: PLC0415
+        from tidewheel.store.operations import run_batch  # noqa: PLC0415
+
+        rows = changed_rows(batch.changes)  # here, where the writer need not wait for it
+        await self._write(
+            "write_batch",
+            lambda tx, effects: run_batch.write_batch(
+                tx, effects, lease, batch, rows, self._failpoint
+            ),
+        )
+
+    def past(self, number: int) -> Past:
+        return StoredPast(self.look_now, number)
+
+    # ---- runs: operators, looking ----
+
+    post_command = tells("post_command", run_operations.post_command)
+    command = reads(run_batch.command)
+    commands = reads(run_batch.commands)
+    submissions = reads(run_batch.submissions)
+    run_attempts = reads(run_batch.run_attempts)
+    run_changes = reads(run_batch.run_changes)
+    forgotten = reads(run_batch.forgotten)
+
+    # ---- blocks and objects ----
+
+    create_sbi = writes("create_sbi", block_operations.create_sbi)
+    sbi = reads(block_operations.get_sbi)
+    sbis = reads(block_operations.list_sbis)
+    block = reads(block_operations.get_block)
+    blocks = reads(block_operations.list_blocks)
+    needs_of = reads(block_operations.needs_of)
+    stop_run = tells("stop_run", block_operations.stop_run)
+    post_objects = tells("post_objects", block_operations.post_objects)
+    objects = reads(block_operations.list_objects)
+    objects_there = reads(block_operations.objects_there)
+    remove_object = writes("remove_object", block_operations.remove_object)
+
+    # ---- registry ----
+
+    register = writes("register", registry.register)
+    workflow = reads(registry.get_workflow)
+    workflows = reads(registry.list_workflows)
+    remove_workflow = writes("remove_workflow", registry.remove_workflow)
+
+    # ---- who may use it, and what happened ----
+
+    create_token = writes("create_token", access.create_token)
+    token = reads(access.token)
+    tokens = reads(access.tokens)
+    revoke_token = writes("revoke_token", access.revoke_token)
+    spend_token = writes("spend_token", access.spend_token)
+    touch_token = writes("touch_token", access.touch_token)
+    assign_worker = writes("assign_worker", access.assign_worker)
+    worker_token = reads(access.worker_token)
+    add_audit = writes("add_audit", access.add_audit)
+    audit = reads(access.audit)
+    kept_answer = reads(access.kept_answer)
+    keep_answer = writes("keep_answer", access.keep_answer)
+    events_after = reads(event_stream.events_after)
+    events_head = reads(event_stream.events_head)
+
+    async def figures(self) -> list[Figure]:
+        return await self.look(queries.figures)
+
+    # ---- records under a lease ----
+
+    claim_notebook = writes("claim_notebook", leased_records.claim)
+    write_notebook = writes("write_notebook", leased_records.write)
+    leave_notebook = writes("leave_notebook", leased_records.leave)
+    notebook = reads(leased_records.get)
 
     # ---- being told ----
 
@@ -379,3 +429,34 @@ class ScriptedStore(
         if wake := effects.wake():
             self.tell_listeners(wake)
         return result
+
+
+class SharedWriter(DatabaseStore):
+    """A store that changes things through one store and looks through another of the same file.
+
+    A file has one writer, and two in one process would only wait for each other; but a service
+    that must not wait for those who look can have readers of its own. Both stores belong to
+    somebody else, who closes them.
+    """
+
+    def __init__(self, writer: DatabaseStore, reader: DatabaseStore) -> None:
+        super().__init__(writer._limits, writer._chance, writer._failpoint)
+        self._writer, self._reader = writer, reader
+
+    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
+        return await self._writer.transact(script, news)
+
+    async def look(self, script: Script[Result]) -> Result:
+        return await self._reader.look(script)
+
+    def look_now(self, script: Script[Result]) -> Result:
+        return self._reader.look_now(script)
+
+    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
+        return self._writer.listen(listener)
+
+    def tell_listeners(self, wake: Wake) -> None:
+        self._writer.tell_listeners(wake)
+
+    async def close(self) -> None:
+        """Nothing here is its own."""

@@ -160,10 +160,9 @@ def open_store(where: str | StoreSettings | None = None) -> Store:
 
 def with_readers_of(store: Store, second: Store) -> Store:
     """A store that writes as the first and looks as the second, on one file."""
-    from tidewheel.store.shared_writer import SharedWriter
-    from tidewheel.store.store import ScriptedStore
+    from tidewheel.store.store import DatabaseStore, SharedWriter
 
-    assert isinstance(store, ScriptedStore) and isinstance(second, ScriptedStore)
+    assert isinstance(store, DatabaseStore) and isinstance(second, DatabaseStore)
     return SharedWriter(store, second)
 
 

@@ -23,7 +23,7 @@ from tests.kit.memory import (
 from tests.kit.memory.tables import Tables
 from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.store.rows import lease_rows
-from tidewheel.store.store import ScriptedStore
+from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_news
 
 Query = Callable[..., list[Row]]
@@ -61,7 +61,7 @@ class MemoryTransaction:
         return {}
 
 
-class MemoryStore(ScriptedStore):
+class MemoryStore(DatabaseStore):
     """A TaskStore that lasts as long as its process.
 
     ``clock`` stands for the database's clock, ``chance`` for its dice.

@@ -17,9 +17,9 @@ from tidewheel.core.queue.access import (
     TokenView,
     token_findings,
 )
-from tidewheel.core.queue.task import Instant
+from tidewheel.core.queue.task import Instant, WorkerId
 from tidewheel.errors import BadSetting, NotFound
-from tidewheel.store.rows import storable
+from tidewheel.store.rows import storable, worker_number
 from tidewheel.store.transaction import Transaction
 
 KEEP_SECONDS = 86_400.0  # a client that has not repeated its request by then never will
@@ -71,9 +71,24 @@ def revoke_token(tx: Transaction, number: int) -> TokenView:
     return token(tx, number)[0]
 
 
-def worker_token(tx: Transaction, worker_number: int) -> int | None:
+def spend_token(tx: Transaction, number: int) -> bool:
+    """Uses up a login, and says whether this was the call that did."""
+    return bool(tx.rows("spend_token", number=number))
+
+
+def touch_token(tx: Transaction, number: int) -> None:
+    """Notes that a token was used now."""
+    tx.rows("touch_token", number=number)
+
+
+def assign_worker(tx: Transaction, worker: WorkerId, token: int) -> None:
+    """Notes whose worker it is; the first token counts."""
+    tx.rows("assign_worker", worker_number=worker_number(worker), token=token)
+
+
+def worker_token(tx: Transaction, worker: WorkerId) -> int | None:
     """The token that registered a worker."""
-    rows = tx.rows("get_worker_token", worker_number=worker_number)
+    rows = tx.rows("get_worker_token", worker_number=worker_number(worker))
     return rows[0][0] if rows else None
 
 
@@ -85,16 +100,16 @@ def add_audit(tx: Transaction, entry: AuditEntry) -> None:
     tx.rows("add_audit", **given)
 
 
-def audit(tx: Transaction, before: int | None, count: int) -> list[AuditEntry]:
+def audit(tx: Transaction, before: int | None = None, count: int = 100) -> list[AuditEntry]:
     """Newest first."""
     rows = tx.rows("list_audit", before=NUMBER_MAX if before is None else before, count=count)
     names = tuple(AuditEntry.__dataclass_fields__)
     return [AuditEntry(**dict(zip(names, row, strict=True))) for row in rows]
 
 
-def kept_answer(tx: Transaction, token_number: int, key: str) -> KeptAnswer | None:
+def kept_answer(tx: Transaction, token: int, key: str) -> KeptAnswer | None:
     """What was answered to this key before."""
-    rows = tx.rows("get_answer", token=token_number, key=key)
+    rows = tx.rows("get_answer", token=token, key=key)
     names = tuple(KeptAnswer.__dataclass_fields__)
     return KeptAnswer(**dict(zip(names, rows[0], strict=True))) if rows else None
 

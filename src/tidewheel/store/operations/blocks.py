@@ -98,7 +98,7 @@ def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
     return _sbi_view(found[0], sorted(blocks, key=lambda one: one.position))
 
 
-def list_sbis(tx: Transaction, count: int) -> list[SbiView]:
+def list_sbis(tx: Transaction, count: int = 100) -> list[SbiView]:
     """Newest first, without their blocks."""
     return [_sbi_view(row) for row in tx.rows("list_sbis", count=page_count(count))]
 
@@ -123,7 +123,9 @@ def get_block(tx: Transaction, block_id: str) -> BlockView:
     return found[0]
 
 
-def list_blocks(tx: Transaction, sbi: str | None, count: int) -> list[BlockView]:
+def list_blocks(
+    tx: Transaction, *, sbi: str | None = None, count: int = 100
+) -> list[BlockView]:
     """Newest first."""
     return _views(tx, tx.rows("list_blocks", sbi=sbi, id=None, count=page_count(count)))
 
@@ -156,14 +158,14 @@ def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
 # ---- ending ----
 
 
-def stop_run(tx: Transaction, run: int, reason: str, effects: Effects) -> bool:
+def stop_run(tx: Transaction, effects: Effects, run: int, reason: str) -> bool:
     """With whatever it had submitted; its tasks' ends are kept for who carries it on."""
     if not tx.rows("stop_run", run=run, reason=storable(reason)):
         return False
     effects.runs.add(run)
     while True:
         found = tx.rows("find_open_run_tasks", run=run, count=ROWS_PER_STATEMENT_MAX)
-        cancel(tx, [TaskId(row[0]) for row in found], effects)
+        cancel(tx, effects, [TaskId(row[0]) for row in found])
         if len(found) < ROWS_PER_STATEMENT_MAX:
             return True
 
@@ -172,7 +174,7 @@ def stop_run(tx: Transaction, run: int, reason: str, effects: Effects) -> bool:
 
 
 def post_objects(
-    tx: Transaction, objects: Sequence[NewObject], who: str, effects: Effects
+    tx: Transaction, effects: Effects, objects: Sequence[NewObject], who: str
 ) -> list[ObjectView]:
     """Each once, the last word about it; runs that may wait for one look again."""
     rows = {one.name: {"name": one.name, "facts": one.facts} for one in objects}
@@ -185,7 +187,7 @@ def objects_there(tx: Transaction, names: Sequence[str]) -> list[ObjectView]:
     return [_object(row) for row in rows_in_chunks(tx, "find_objects", "names", names)]
 
 
-def list_objects(tx: Transaction, after: str, count: int) -> list[ObjectView]:
+def list_objects(tx: Transaction, *, after: str = "", count: int = 1_000) -> list[ObjectView]:
     return [
         _object(row) for row in tx.rows("list_objects", after=after, count=page_count(count))
     ]

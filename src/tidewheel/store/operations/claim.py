@@ -17,10 +17,10 @@ from tidewheel.errors import BadSetting, NotDue, NotFound, NotRunning, WrongStat
 from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
 from tidewheel.store.operations.transitions import lock_tasks, write_changes
-from tidewheel.store.resource_rows import labels_text
 from tidewheel.store.rows import (
     ClaimedRow,
     claimed,
+    labels_text,
     lease_rows,
     worker_number,
 )
@@ -68,7 +68,7 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
 
 
 def claim_by_id(
-    tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None
+    tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
 ) -> Claimed:
     """One task by name (R002-34); its queue's pause and limits are for those who take any."""
     task = lock_tasks(tx, [task_id]).get(task_id)
@@ -112,7 +112,9 @@ def _refuse_delayed(tx: Transaction, task: TaskState) -> None:
         raise NotDue(task.id, due_at - tx.rows("get_now")[0][0])
 
 
-def _plan(tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None) -> _Plan:
+def _plan(
+    tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None = None
+) -> _Plan:
     plan = _Plan._make(
         tx.rows("plan_claim", queue=queue, worker_number=worker_number(worker))[0]
     )

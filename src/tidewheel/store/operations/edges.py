@@ -17,9 +17,7 @@ from tidewheel.store.operations.transitions import Effects, become_what_edges_sa
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 
 
-def add_edges(
-    tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]], effects: Effects
-) -> None:
+def add_edges(tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
     """Let children wait for parents; both must be waiting (R003-24), again is no error."""
     tasks = _lock_both_ends(tx, edges, "add a dependency")
     children: dict[str, list[str]] = {}
@@ -44,11 +42,10 @@ def add_edges(
     rows_in_chunks(tx, "insert_edges", "edges", rows)
     graphs = {task.seq: task.graph for task in tasks.values()}
     join_graphs(tx, [(tasks[parent].seq, tasks[child].seq) for parent, child in edges], graphs)
-    del effects  # nothing can become ready by having to wait for more
 
 
 def remove_edges(
-    tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]], effects: Effects
+    tx: Transaction, effects: Effects, edges: Sequence[tuple[TaskId, TaskId]]
 ) -> None:
     """Let children wait no longer; the last edge of an armed child makes it ready (R003-30)."""
     tasks = _lock_both_ends(tx, edges, "remove a dependency")

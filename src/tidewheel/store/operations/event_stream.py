@@ -23,6 +23,7 @@ from tidewheel.store.transaction import Row, Transaction
 
 # A batch may have changed thousands of tasks: fewer of them are in memory at once.
 RUN_EVENTS_MAX = 100
+EVENTS_PER_PAGE = 1_000
 
 
 def events_head(tx: Transaction) -> EventCursor:
@@ -31,7 +32,7 @@ def events_head(tx: Transaction) -> EventCursor:
 
 
 def events_after(
-    tx: Transaction, cursor: EventCursor, which: EventFilter, count: int
+    tx: Transaction, cursor: EventCursor, which: EventFilter, count: int = EVENTS_PER_PAGE
 ) -> EventPage:
     """The next events; at most so many are looked at, whether they are wanted or not."""
     store = _store(tx)

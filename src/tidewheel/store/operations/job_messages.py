@@ -23,7 +23,7 @@ from tidewheel.store.transaction import Transaction
 PAST_WORKER = 1_000_000_000  # no worker's message has such a number
 
 
-def hear_job(tx: Transaction, words: JobWords, effects: Effects) -> None:
+def hear_job(tx: Transaction, effects: Effects, words: JobWords) -> None:
     """Store what was said, once for each key; LeaseLost if the attempt has no lease."""
     task = lock_tasks(tx, [words.holder.task_id]).get(words.holder.task_id)
     if task is None:

@@ -16,7 +16,7 @@ from tidewheel.store.transaction import Transaction, rows_in_chunks
 
 
 def take_back_lapsed_leases(
-    tx: Transaction, watched_seconds: float, count_max: int, effects: Effects
+    tx: Transaction, effects: Effects, *, watched_seconds: float, count_max: int
 ) -> list[tuple[TaskId, Signal]]:
     """End leases whose deadline or whose task's time limit has passed."""
     now = Instant(tx.rows("get_now")[0][0])
@@ -61,9 +61,3 @@ def delete_tasks(tx: Transaction, seqs: Sequence[int]) -> int:
     rows_in_chunks(tx, "delete_attempts", "seqs", deleted)
     rows_in_chunks(tx, "delete_history", "seqs", deleted)
     return len(deleted)
-
-
-def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) -> int:
-    """Forget workers of which nothing was heard for so long; their numbers are never reused."""
-    count = page_count(count_max)
-    return len(tx.rows("delete_workers", retention_seconds=retention_seconds, count=count))

@@ -1,27 +1,24 @@
-"""Texts that services keep, each under a lease."""
+"""Texts that services keep, each held by one process at a time under a lease."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from tidewheel.core.operator.notebooks import BODY_BYTES_MAX
+from tidewheel.core.operator.notebooks import BODY_BYTES_MAX, Notebook
 from tidewheel.store.rows import storable
 from tidewheel.store.transaction import Row, Transaction
 
 
-class Claim(NamedTuple):
-    """Who wants which notebook, for how long, and of whom it is known that it is dead."""
-
-    name: str
-    owner: str
-    lease_seconds: float
-    dead_epoch: int | None
-
-
-def claim(tx: Transaction, asked: Claim) -> list[Row]:
-    """The notebook, for whoever is the first to ask while nobody holds it."""
-    tx.rows("ensure_notebook", name=asked.name)
-    return tx.rows("claim_notebook", **asked._replace(owner=storable(asked.owner))._asdict())
+def claim(
+    tx: Transaction,
+    name: str,
+    owner: str,
+    lease_seconds: float,
+    *,
+    dead_epoch: int | None = None,
+) -> Notebook | None:
+    """Returns the record to the first that asks while nobody holds it, else None."""
+    tx.rows("ensure_notebook", name=name)
+    given = {"owner": storable(owner), "lease_seconds": lease_seconds}
+    return _record(tx.rows("claim_notebook", name=name, dead_epoch=dead_epoch, **given))
 
 
 def write(tx: Transaction, name: str, epoch: int, body: str, lease_seconds: float) -> bool:
@@ -29,3 +26,17 @@ def write(tx: Transaction, name: str, epoch: int, body: str, lease_seconds: floa
     assert len(body) <= BODY_BYTES_MAX, f"the notebook {name} has {len(body)} bytes"
     given = {"name": name, "epoch": epoch, "body": storable(body)}
     return bool(tx.rows("write_notebook", **given, lease_seconds=lease_seconds))
+
+
+def leave(tx: Transaction, name: str, epoch: int) -> None:
+    """Ends the lease if it is still held under this epoch."""
+    tx.rows("leave_notebook", name=name, epoch=epoch)
+
+
+def get(tx: Transaction, name: str) -> Notebook | None:
+    """Returns the record without taking it; None if there never was one of this name."""
+    return _record(tx.rows("get_notebook", name=name))
+
+
+def _record(rows: list[Row]) -> Notebook | None:
+    return Notebook(*rows[0]) if rows else None

@@ -14,7 +14,7 @@ from tidewheel.core.queue.requests import (
     TaskFilter,
 )
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.task import TaskId, WorkerId
+from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.core.queue.views import (
     AttemptView,
     EdgeView,
@@ -35,9 +35,9 @@ from tidewheel.store.rows import (
     history_entry,
     task_view,
     usage_sample,
+    worker_view,
 )
 from tidewheel.store.transaction import Transaction, rows_in_chunks
-from tidewheel.store.worker_rows import worker_view
 
 PAGE_COUNT_MAX = 10_000
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
@@ -154,7 +154,9 @@ def peek(tx: Transaction, queue: str, count: int) -> list[TaskView]:
     return views_of(tx, [row[0] for row in found])
 
 
-def history(tx: Transaction, task_id: TaskId, after: int, count: int) -> list[HistoryEntry]:
+def history(
+    tx: Transaction, task_id: TaskId, after: int = 0, count: int = 100
+) -> list[HistoryEntry]:
     """A page of a task's life, oldest first."""
     seq = _seq_of(tx, task_id)
     rows = tx.rows("list_history", seq=seq, after=after, count=page_count(count))
@@ -235,9 +237,24 @@ def queues(tx: Transaction) -> list[QueueView]:
     ]
 
 
-def workers(tx: Transaction, *, live_only: bool) -> list[WorkerView]:
+def workers(tx: Transaction, *, live_only: bool = True) -> list[WorkerView]:
     """Workers with what they hold, newest first."""
     return [worker_view(row) for row in tx.rows("list_workers", live_only=live_only)]
+
+
+def ready_queues(tx: Transaction) -> dict[str, int]:
+    """The highest priority of the ready tasks of each queue that has some."""
+    return dict(tx.rows("list_ready_queues"))
+
+
+def now(tx: Transaction) -> Instant:
+    """The time on the database's clock."""
+    return Instant(tx.rows("get_now")[0][0])
+
+
+def store_id(tx: Transaction) -> str:
+    """The id that the store was given when it was made."""
+    return str(tx.rows("get_store_id")[0][0])
 
 
 def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:

@@ -77,7 +77,9 @@ def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
     return workflow_view(found[0])
 
 
-def list_workflows(tx: Transaction, name: str | None, count: int) -> list[WorkflowView]:
+def list_workflows(
+    tx: Transaction, name: str | None = None, count: int = 1_000
+) -> list[WorkflowView]:
     """By name and version, as texts are sorted."""
     rows = tx.rows("list_workflows", name=name, count=page_count(count))
     return [workflow_view(row) for row in rows]

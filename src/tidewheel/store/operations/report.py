@@ -65,7 +65,7 @@ def _answer(status: str | None) -> Answer:
 
 
 def report(
-    tx: Transaction, reports: Sequence[Report], chance: Callable[[], float], effects: Effects
+    tx: Transaction, effects: Effects, reports: Sequence[Report], chance: Callable[[], float]
 ) -> list[Reported]:
     """Apply reports; one that is refused stops no other."""
     answers: dict[int, Reported] = {}

@@ -68,10 +68,10 @@ def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
 
 def write_batch(
     tx: Transaction,
+    effects: Effects,
     lease: RunLease,
     batch: Batch,
     rows: ChangedRows,
-    effects: Effects,
     failpoint: Failpoint,
 ) -> None:
     """Everything that a scheduler decided, or nothing; once, however often it is asked."""
@@ -87,7 +87,7 @@ def write_batch(
     _submit(tx, batch.submissions, effects)
     failpoint("child_enqueued")
     if batch.cancellations:
-        cancel(tx, batch.cancellations, effects)
+        cancel(tx, effects, batch.cancellations)
     if batch.goes_on:
         _offer_again(tx, run, effects)
     if batch.status in WITHDRAWN_STATUSES:
@@ -270,13 +270,11 @@ def delivered(tx: Transaction, number: int, events: Sequence[Undelivered]) -> No
 
 
 def forgotten(
-    tx: Transaction, number: int, count: int, *, only_undone: bool
+    tx: Transaction, run: int, count: int = 10_000, *, only_undone: bool = False
 ) -> list[PutMemory]:
     """Newest points first."""
-    get_run(tx, number)
-    rows = tx.rows(
-        "list_forgotten", run=number, count=page_count(count), only_undone=only_undone
-    )
+    get_run(tx, run)
+    rows = tx.rows("list_forgotten", run=run, count=page_count(count), only_undone=only_undone)
     return [memory_of(row[0]) for row in rows]
 
 
@@ -290,18 +288,23 @@ def remembered(tx: Transaction, run: int, point: Point, name: str) -> Memory | N
 
 
 def submissions(
-    tx: Transaction, number: int, point: str | None, name: str | None, count: int
+    tx: Transaction,
+    run: int,
+    *,
+    point: str | None = None,
+    name: str | None = None,
+    count: int = 1000,
 ) -> list[SubmissionView]:
     """Newest first; those of one task are found by their ids, however many the run has."""
-    run = get_run(tx, number)
+    of = get_run(tx, run)
     page_count(count)
     if point is None or name is None:
         rows = tx.rows(
             "list_submissions",
-            run=number,
+            run=run,
             point=point,
             name=name,
-            skip=len(run.name) + 1,
+            skip=len(of.name) + 1,
             count=count,
         )
         return [submission_view(row) for row in rows]
@@ -309,17 +312,17 @@ def submissions(
     first = 1
     while True:
         numbers = range(first, first + SUBMITS_PER_LOOK)
-        ids = [f"{run.name}/{point}/{name}/{submit}" for submit in numbers]
-        part = tx.rows("get_submissions", run=number, ids=ids)
+        ids = [f"{of.name}/{point}/{name}/{submit}" for submit in numbers]
+        part = tx.rows("get_submissions", run=run, ids=ids)
         found = [submission_view(row) for row in part] + found
         if len(part) < SUBMITS_PER_LOOK:
             return found[:count]
         first += SUBMITS_PER_LOOK
 
 
-def run_attempts(tx: Transaction, number: int, count: int) -> list[RunAttempt]:
+def run_attempts(tx: Transaction, run: int, count: int) -> list[RunAttempt]:
     """At the newest submissions, so many of them; newest first."""
-    rows = tx.rows("list_run_attempts", run=get_run(tx, number).number, count=page_count(count))
+    rows = tx.rows("list_run_attempts", run=get_run(tx, run).number, count=page_count(count))
     return [run_attempt(row[1:]) for row in rows]
 
 
@@ -331,15 +334,17 @@ def command(tx: Transaction, number: int) -> CommandView:
     return command_view(found[0])
 
 
-def commands(tx: Transaction, number: int, count: int) -> list[CommandView]:
+def commands(tx: Transaction, run: int, count: int = 100) -> list[CommandView]:
     """Newest first."""
-    get_run(tx, number)
-    rows = tx.rows("list_commands", run=number, count=page_count(count))
+    get_run(tx, run)
+    rows = tx.rows("list_commands", run=run, count=page_count(count))
     return [command_view(row) for row in rows]
 
 
-def run_changes(tx: Transaction, number: int, after: int, count: int) -> list[ChangesView]:
+def run_changes(
+    tx: Transaction, run: int, after: int = 0, count: int = 100
+) -> list[ChangesView]:
     """Oldest first."""
-    get_run(tx, number)
-    rows = tx.rows("list_run_changes", run=number, after=after, count=page_count(count))
+    get_run(tx, run)
+    rows = tx.rows("list_run_changes", run=run, after=after, count=page_count(count))
     return [ChangesView(*row) for row in rows]

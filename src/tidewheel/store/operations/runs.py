@@ -149,7 +149,11 @@ def find_run(tx: Transaction, text: str) -> RunView:
 
 
 def list_runs(
-    tx: Transaction, workflow: str | None, count: int, before: int | None = None
+    tx: Transaction,
+    *,
+    workflow: str | None = None,
+    count: int = 100,
+    before: int | None = None,
 ) -> list[RunView]:
     """Newest first."""
     rows = tx.rows("list_runs", workflow=workflow, count=page_count(count), before=before)
@@ -246,7 +250,7 @@ def lost(tx: Transaction, lease: RunLease) -> RunLost:
 # ---- commands ----
 
 
-def post_command(tx: Transaction, command: NewCommand, effects: Effects) -> int:
+def post_command(tx: Transaction, effects: Effects, command: NewCommand) -> int:
     """A command is a row that stays, and an event that its scheduler deals with."""
     asked = {"run": command.run, "who": command.who, "body": command.body}
     given = tx.rows("insert_command", **asked)

@@ -44,7 +44,7 @@ class _Batch:
 
 
 def submit(
-    tx: Transaction, tasks: Sequence[tuple[int, NewTask]], *, atomic: bool, effects: Effects
+    tx: Transaction, effects: Effects, tasks: Sequence[tuple[int, NewTask]], *, atomic: bool
 ) -> dict[int, Submitted]:
     """Store tasks that passed the rules for a single one; the answers by position."""
     batch = _Batch(atomic=atomic)

@@ -22,11 +22,11 @@ from tidewheel.store.operations.transitions import (
     become_what_edges_say,
     lock_tasks,
 )
-from tidewheel.store.resource_rows import resource_columns
+from tidewheel.store.rows import resource_columns
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 
 
-def cancel(tx: Transaction, task_ids: Sequence[TaskId], effects: Effects) -> list[Cancelled]:
+def cancel(tx: Transaction, effects: Effects, task_ids: Sequence[TaskId]) -> list[Cancelled]:
     """Cancel tasks with everything that needs them; asking again answers ``changed: false``."""
     tasks = lock_tasks(tx, list(dict.fromkeys(task_ids)))
     for task_id in task_ids:
@@ -52,14 +52,14 @@ def cancel(tx: Transaction, task_ids: Sequence[TaskId], effects: Effects) -> lis
 
 
 def cancel_matching(
-    tx: Transaction, which: TaskFilter, count_max: int, effects: Effects
+    tx: Transaction, effects: Effects, which: TaskFilter, count_max: int = 1000
 ) -> list[Cancelled]:
     """Cancel the tasks that a filter finds and that have not ended, oldest first."""
     found = tx.rows("find_cancellable", **filter_parameters(which), count=page_count(count_max))
-    return cancel(tx, [TaskId(row[0]) for row in found], effects)
+    return cancel(tx, effects, [TaskId(row[0]) for row in found])
 
 
-def arm(tx: Transaction, task_id: TaskId, effects: Effects) -> None:
+def arm(tx: Transaction, effects: Effects, task_id: TaskId) -> None:
     """Let a task that was created unarmed run as soon as nothing else holds it back."""
     task = _lock_waiting(tx, task_id, "arm")
     tx.rows("arm_task", seq=task.seq)
@@ -108,7 +108,7 @@ def _lock_waiting(tx: Transaction, task_id: TaskId, operation: str) -> TaskState
 
 
 def configure_queue(
-    tx: Transaction, queue: str, settings: QueueSettings, effects: Effects
+    tx: Transaction, effects: Effects, queue: str, settings: QueueSettings
 ) -> None:
     """Replace a queue's settings and limits as a whole."""
     _check_queue_name(queue)
@@ -138,7 +138,7 @@ def _check_queue_name(queue: str) -> None:
         raise BadSetting("queue", queue, finding)
 
 
-def pause_queue(tx: Transaction, queue: str, *, paused: bool, effects: Effects) -> None:
+def pause_queue(tx: Transaction, effects: Effects, queue: str, *, paused: bool) -> None:
     """Stop or resume claims; what runs goes on."""
     _check_queue_name(queue)
     tx.rows("pause_queue", queue=queue, paused=paused)
