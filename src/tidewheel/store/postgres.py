@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from typing import Any
 
 import msgspec
 import psycopg
@@ -37,18 +38,22 @@ from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.postgres_schema import prepare
+from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
     News,
+    Other,
     PlainEnd,
+    Record,
     Result,
     Row,
     Script,
     as_parameter,
     findable,
     no_news,
+    reader,
 )
 
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
@@ -101,6 +106,27 @@ class PostgresTransaction:
         self._keeps_plans = keeps_plans
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
+        self._ask(query, parameters)
+        return self._cursor.fetchall() if self._cursor.description else []
+
+    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
+        self._ask(query, parameters)
+        read = _READERS.get((query, of))
+        if read is None:
+            read = _READERS[query, of] = reader(self._columns(), of)
+        return list(map(read, self._cursor.fetchall()))
+
+    def pairs(
+        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
+    ) -> list[tuple[Record, Other]]:
+        self._ask(query, parameters)
+        read, read_other = reader(self._columns(), one), reader(self._columns(), other)
+        return [(read(row), read_other(row)) for row in self._cursor.fetchall()]
+
+    def _columns(self) -> list[str]:
+        return [column.name for column in self._cursor.description or ()]
+
+    def _ask(self, query: str, parameters: Mapping[str, object]) -> None:
         query_text = self._queries[query]
         as_json = _json_parameters(query_text)
         given = {
@@ -109,7 +135,6 @@ class PostgresTransaction:
         }
         # The text is one of our own files: nothing from outside ever becomes SQL.
         self._cursor.execute(query_text.encode(), given, prepare=self._has_one_plan(query))
-        return self._cursor.fetchall() if self._cursor.description else []
 
     def _has_one_plan(self, query: str) -> bool | None:
         """Whether to prepare it now; None: when it was used often."""
@@ -123,13 +148,17 @@ class PostgresTransaction:
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         return dict(self.rows("insert_tasks", tasks=tasks))
 
-    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
-        return self.rows(query, lease_seconds=lease_seconds, **parameters)
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
+        return self.records(query, ClaimedRow, lease_seconds=lease_seconds, **parameters)
 
     def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
         ids, attempts, started = (list(column) for column in zip(*ends, strict=True))
         given = {"ids": ids, "attempts": attempts, "started": started}
         return dict(self.rows("succeed_tasks", worker=worker, **given))
+
+
+# How the rows of a query are read into a type; known from its first use.
+_READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
 
 
 @cache

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import NamedTuple
 
 from tidewheel.core.queue.access import (
     AuditEntry,
@@ -52,16 +51,17 @@ def create_token(tx: Transaction, new: NewToken) -> TokenView:
 
 def token(tx: Transaction, number: int) -> tuple[TokenView, Instant]:
     """A token, and the time at the database."""
-    rows = tx.rows("get_token", number=number) if 0 < number <= NUMBER_MAX else []
+    is_number = 0 < number <= NUMBER_MAX
+    rows = tx.pairs("get_token", TokenRow, _Now, number=number) if is_number else []
     if not rows:
         raise NotFound("token", str(number))
-    *row, now = rows[0]
-    return _token_view(row), Instant(now)
+    row, clock = rows[0]
+    return _token_view(row), Instant(clock.now)
 
 
 def tokens(tx: Transaction) -> list[TokenView]:
     """Newest first."""
-    return [_token_view(row) for row in tx.rows("list_tokens")]
+    return list(map(_token_view, tx.records("list_tokens", TokenRow)))
 
 
 def revoke_token(tx: Transaction, number: int) -> TokenView:
@@ -102,16 +102,14 @@ def add_audit(tx: Transaction, entry: AuditEntry) -> None:
 
 def audit(tx: Transaction, before: int | None = None, count: int = 100) -> list[AuditEntry]:
     """Newest first."""
-    rows = tx.rows("list_audit", before=NUMBER_MAX if before is None else before, count=count)
-    names = tuple(AuditEntry.__dataclass_fields__)
-    return [AuditEntry(**dict(zip(names, row, strict=True))) for row in rows]
+    asked = {"before": NUMBER_MAX if before is None else before, "count": count}
+    return tx.records("list_audit", AuditEntry, **asked)
 
 
 def kept_answer(tx: Transaction, token: int, key: str) -> KeptAnswer | None:
     """What was answered to this key before."""
-    rows = tx.rows("get_answer", token=token, key=key)
-    names = tuple(KeptAnswer.__dataclass_fields__)
-    return KeptAnswer(**dict(zip(names, rows[0], strict=True))) if rows else None
+    rows = tx.records("get_answer", KeptAnswer, token=token, key=key)
+    return rows[0] if rows else None
 
 
 def keep_answer(tx: Transaction, answer: KeptAnswer) -> None:
@@ -120,22 +118,43 @@ def keep_answer(tx: Transaction, answer: KeptAnswer) -> None:
     tx.rows("keep_answer", **asdict(answer))
 
 
-def _token_view(row: Sequence[Any]) -> TokenView:
-    number, kind, parent, name, digest, scopes, queues, workflows, *times = row
-    created, expires, used, revoked = times
+class TokenRow(NamedTuple):
+    """get_token, list_tokens."""
+
+    number: int
+    kind: str
+    parent: int | None
+    name: str
+    digest: str
+    scopes: str
+    queues: str
+    workflows: str
+    created_at: float
+    expires_at: Instant | None
+    used_at: Instant | None
+    revoked_at: Instant | None
+
+
+class _Now(NamedTuple):
+    """get_token, beside a TokenRow."""
+
+    now: float
+
+
+def _token_view(r: TokenRow) -> TokenView:
     return TokenView(
-        number=number,
-        kind=TokenKind(kind),
-        parent=parent,
-        name=name,
-        digest=digest,
+        number=r.number,
+        kind=TokenKind(r.kind),
+        parent=r.parent,
+        name=r.name,
+        digest=r.digest,
         grant=Grant(
-            scopes=frozenset(Scope(scope) for scope in json.loads(scopes)),
-            queues=tuple(json.loads(queues)),
-            workflows=tuple(json.loads(workflows)),
+            scopes=frozenset(Scope(scope) for scope in json.loads(r.scopes)),
+            queues=tuple(json.loads(r.queues)),
+            workflows=tuple(json.loads(r.workflows)),
         ),
-        created_at=Instant(created),
-        expires_at=expires,
-        used_at=used,
-        revoked_at=revoked,
+        created_at=Instant(r.created_at),
+        expires_at=r.expires_at,
+        used_at=r.used_at,
+        revoked_at=r.revoked_at,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidewheel.core.operator.blocks import (
     BlockView,
@@ -23,16 +23,26 @@ from tidewheel.store.operations.runs import create_run, save_definition
 from tidewheel.store.operations.task_admin import cancel
 from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.rows import storable
-from tidewheel.store.run_rows import need_view, run_view
+from tidewheel.store.run_rows import NeedRow, RunRow, need_view, run_view
 from tidewheel.store.transaction import (
     ROWS_PER_STATEMENT_MAX,
     Row,
     Transaction,
+    records_in_chunks,
     rows_in_chunks,
 )
 
-BLOCK_COLUMNS = 5  # before those of its run, in list_blocks
 ONE_SBI_MAX = 10_000  # more blocks than any instance has
+
+
+class BlockRow(NamedTuple):
+    """list_blocks, beside a RunRow."""
+
+    id: str
+    sbi: str
+    position: int
+    body: str
+    priority: int
 
 
 # ---- making ----
@@ -58,9 +68,9 @@ def create_sbi(tx: Transaction, new: NewSbi) -> CreatedSbi:
 
 
 def _create_block(tx: Transaction, sbi: str, block: NewBlock, position: int) -> int:
-    taken = tx.rows("find_run_named", name=block.id)
+    taken = tx.records("find_run_named", RunRow, name=block.id)
     if taken:
-        raise Duplicate("block id", block.id, f"run {run_view(taken[0]).number}")
+        raise Duplicate("block id", block.id, f"run {taken[0].number}")
     number = create_run(tx, block.run).number
     row = {"id": block.id, "sbi": sbi, "position": position, "run": number}
     tx.rows("insert_block", **row, body=block.body)
@@ -94,7 +104,7 @@ def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
     found = tx.rows("get_sbi", id=sbi_id)
     if not found:
         raise NotFound("scheduling block instance", sbi_id)
-    blocks = _views(tx, tx.rows("list_blocks", sbi=sbi_id, id=None, count=ONE_SBI_MAX))
+    blocks = _views(tx, sbi=sbi_id, id=None, count=ONE_SBI_MAX)
     return _sbi_view(found[0], sorted(blocks, key=lambda one: one.position))
 
 
@@ -117,7 +127,7 @@ def _sbi_view(row: Row, blocks: Iterable[BlockView] = ()) -> SbiView:
 
 def get_block(tx: Transaction, block_id: str) -> BlockView:
     """With what it waits for."""
-    found = _views(tx, tx.rows("list_blocks", sbi=None, id=block_id, count=1))
+    found = _views(tx, sbi=None, id=block_id, count=1)
     if not found:
         raise NotFound("processing block", block_id)
     return found[0]
@@ -127,32 +137,34 @@ def list_blocks(
     tx: Transaction, *, sbi: str | None = None, count: int = 100
 ) -> list[BlockView]:
     """Newest first."""
-    return _views(tx, tx.rows("list_blocks", sbi=sbi, id=None, count=page_count(count)))
+    return _views(tx, sbi=sbi, id=None, count=page_count(count))
 
 
-def _views(tx: Transaction, rows: Sequence[Row]) -> list[BlockView]:
-    runs = [run_view(row[BLOCK_COLUMNS:]) for row in rows]
+def _views(tx: Transaction, **which: object) -> list[BlockView]:
+    found = [
+        (row, run_view(run)) for row, run in tx.pairs("list_blocks", BlockRow, RunRow, **which)
+    ]
     needs: dict[int, list[NeedView]] = {}
-    waiting = [run.number for run in runs if run.batch == 0]
+    waiting = [run.number for _, run in found if run.batch == 0]
     for need in needs_of(tx, waiting):
         needs.setdefault(need.run, []).append(need)
     return [
         BlockView(
-            id=row[0],
-            sbi=row[1],
-            position=row[2],
-            body=row[3],
-            priority=row[4],
+            id=row.id,
+            sbi=row.sbi,
+            position=row.position,
+            body=row.body,
+            priority=row.priority,
             run=run,
             needs=tuple(needs.get(run.number, ())),
         )
-        for row, run in zip(rows, runs, strict=True)
+        for row, run in found
     ]
 
 
 def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
     """What runs have to wait for, or had to."""
-    return [need_view(row) for row in rows_in_chunks(tx, "list_needs", "runs", runs)]
+    return list(map(need_view, records_in_chunks(tx, "list_needs", NeedRow, "runs", runs)))
 
 
 # ---- ending ----

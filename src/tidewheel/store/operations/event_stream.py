@@ -17,9 +17,10 @@ from tidewheel.core.operator.stream import (
     TaskEvent,
 )
 from tidewheel.core.queue.status import Signal, Status
+from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.store.change_rows import read_changes
 from tidewheel.store.operations.queries import page_count
-from tidewheel.store.transaction import Row, Transaction
+from tidewheel.store.transaction import Transaction
 
 # A batch may have changed thousands of tasks: fewer of them are in memory at once.
 RUN_EVENTS_MAX = 100
@@ -85,11 +86,11 @@ def _between(
     """Events of a kind, or of each, behind a place, and whether these are all."""
     runs_max = min(count, RUN_EVENTS_MAX)
     where = {"major": str(place.major), "minor": place.minor}
-    tasks, runs = list[Row](), list[Row]()
+    tasks, runs = list[_TaskEventRow](), list[_RunEventRow]()
     if kind is not EventKind.RUN:
-        tasks = tx.rows("list_task_events", **where, count=count)
+        tasks = tx.records("list_task_events", _TaskEventRow, **where, count=count)
     if kind is not EventKind.TASK:
-        runs = tx.rows("list_run_history", **where, count=runs_max)
+        runs = tx.records("list_run_history", _RunEventRow, **where, count=runs_max)
     told: list[Event] = [*map(_task_event, tasks), *map(_run_event, runs)]
     found = sorted(told, key=lambda event: event.place)
     # Where one kind was cut off, it is not known what of it comes before the other's rest.
@@ -103,40 +104,73 @@ def _between(
     return [event for event in found if event.place <= min(cuts)], False
 
 
-def _place(row: Row) -> Place:
-    return Place(int(row[0]), row[1])
+class _TaskEventRow(NamedTuple):
+    """list_task_events."""
+
+    major: int | str  # PostgreSQL's is a text: no integer holds it
+    minor: int
+    at: Instant
+    task_id: TaskId
+    queue: str
+    name: str | None
+    run: str | None
+    signal: str | None
+    from_status: str | None
+    to_status: str
+    attempt: int
+    worker: WorkerId | None
+    progress: float
+    exit_status: int | None
 
 
-def _task_event(row: Row) -> TaskEvent:
-    task_id, queue, name, run, signal, before, after, attempt, worker, progress = row[3:13]
+class _RunEventRow(NamedTuple):
+    """list_run_history."""
+
+    major: int | str
+    minor: int
+    at: Instant
+    number: int
+    run: str
+    workflow: str
+    queue: str
+    status: str
+    reason: str
+    batch: int
+    changes: str | None
+
+
+def _place(r: _TaskEventRow | _RunEventRow) -> Place:
+    return Place(int(r.major), r.minor)
+
+
+def _task_event(r: _TaskEventRow) -> TaskEvent:
     return TaskEvent(
-        place=_place(row),
-        at=row[2],
-        task_id=task_id,
-        queue=queue,
-        name=name,
-        run=run,
-        signal=None if signal is None else Signal(signal),
-        from_status=None if before is None else Status(before),
-        to_status=Status(after),
-        attempt=attempt,
-        worker=worker,
-        progress=progress,
-        exit_status=row[13],
+        place=_place(r),
+        at=r.at,
+        task_id=r.task_id,
+        queue=r.queue,
+        name=r.name,
+        run=r.run,
+        signal=None if r.signal is None else Signal(r.signal),
+        from_status=None if r.from_status is None else Status(r.from_status),
+        to_status=Status(r.to_status),
+        attempt=r.attempt,
+        worker=r.worker,
+        progress=r.progress,
+        exit_status=r.exit_status,
     )
 
 
-def _run_event(row: Row) -> RunEvent:
-    number, run, workflow, queue, status, reason, batch, changes = row[3:]
+def _run_event(r: _RunEventRow) -> RunEvent:
     return RunEvent(
-        place=_place(row),
-        at=row[2],
-        number=number,
-        run=run,
-        workflow=workflow,
-        queue=queue,
-        status=status,
-        reason=reason,
-        batch=batch,
-        changes=() if changes is None else read_changes(changes),
+        place=_place(r),
+        at=r.at,
+        number=r.number,
+        run=r.run,
+        workflow=r.workflow,
+        queue=r.queue,
+        status=r.status,
+        reason=r.reason,
+        batch=r.batch,
+        changes=() if r.changes is None else read_changes(r.changes),
     )

@@ -11,8 +11,8 @@ from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.queue.views import TaskView
 from tidewheel.store.operations.queries import page_count, views_of
 from tidewheel.store.operations.transitions import Effects, apply
-from tidewheel.store.rows import task_state
-from tidewheel.store.transaction import Transaction, rows_in_chunks
+from tidewheel.store.rows import TaskStateRow, task_state
+from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_chunks
 
 
 def take_back_lapsed_leases(
@@ -28,7 +28,8 @@ def take_back_lapsed_leases(
     # Graphs before rows, like everybody else; a row that somebody holds just now is left for
     # the next pass: its owner may be renewing it at this very moment.
     rows_in_chunks(tx, "lock_graphs", "ids", [row[0] for row in rows])
-    locked = rows_in_chunks(tx, "lock_leased_tasks", "ids", [row[0] for row in rows])
+    lapsed = [row[0] for row in rows]
+    locked = records_in_chunks(tx, "lock_leased_tasks", TaskStateRow, "ids", lapsed)
     decided = []
     for task in map(task_state, locked):
         signal = lapse_signal(task, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidewheel.core.operator.notebooks import BODY_BYTES_MAX, Notebook
 from tidewheel.store.rows import storable
-from tidewheel.store.transaction import Row, Transaction
+from tidewheel.store.transaction import Transaction
 
 
 def claim(
@@ -18,7 +18,8 @@ def claim(
     """Returns the record to the first that asks while nobody holds it, else None."""
     tx.rows("ensure_notebook", name=name)
     given = {"owner": storable(owner), "lease_seconds": lease_seconds}
-    return _record(tx.rows("claim_notebook", name=name, dead_epoch=dead_epoch, **given))
+    found = tx.records("claim_notebook", Notebook, name=name, dead_epoch=dead_epoch, **given)
+    return found[0] if found else None
 
 
 def write(tx: Transaction, name: str, epoch: int, body: str, lease_seconds: float) -> bool:
@@ -35,8 +36,5 @@ def leave(tx: Transaction, name: str, epoch: int) -> None:
 
 def get(tx: Transaction, name: str) -> Notebook | None:
     """Returns the record without taking it; None if there never was one of this name."""
-    return _record(tx.rows("get_notebook", name=name))
-
-
-def _record(rows: list[Row]) -> Notebook | None:
-    return Notebook(*rows[0]) if rows else None
+    found = tx.records("get_notebook", Notebook, name=name)
+    return found[0] if found else None

@@ -12,6 +12,7 @@ from tidewheel.core.queue.requests import (
     Page,
     QueueSettings,
     TaskFilter,
+    UsageSample,
 )
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId, WorkerId
@@ -29,15 +30,20 @@ from tidewheel.core.queue.views import (
 )
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.store.rows import (
+    AttemptAt,
+    AttemptRow,
     ClaimedRow,
+    HistoryRow,
+    OrphanRow,
+    TaskViewRow,
+    WorkerRow,
     attempt_view,
     claimed,
     history_entry,
     task_view,
-    usage_sample,
     worker_view,
 )
-from tidewheel.store.transaction import Transaction, rows_in_chunks
+from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_chunks
 
 PAGE_COUNT_MAX = 10_000
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
@@ -85,7 +91,8 @@ def _seq_of(tx: Transaction, task_id: TaskId) -> int:
 
 def views_of(tx: Transaction, seqs: Sequence[int]) -> list[TaskView]:
     """The tasks with these numbers, in this order."""
-    found = {row[0]: task_view(row) for row in rows_in_chunks(tx, "get_tasks", "seqs", seqs)}
+    rows = records_in_chunks(tx, "get_tasks", TaskViewRow, "seqs", seqs)
+    found = {row.seq: task_view(row) for row in rows}
     return [found[seq] for seq in seqs if seq in found]
 
 
@@ -159,23 +166,19 @@ def history(
 ) -> list[HistoryEntry]:
     """A page of a task's life, oldest first."""
     seq = _seq_of(tx, task_id)
-    rows = tx.rows("list_history", seq=seq, after=after, count=page_count(count))
-    return [history_entry(row) for row in rows]
+    asked = {"seq": seq, "after": after, "count": page_count(count)}
+    return list(map(history_entry, tx.records("list_history", HistoryRow, **asked)))
 
 
 def attempts(tx: Transaction, task_id: TaskId) -> list[AttemptView]:
     """Every attempt of a task, the live one last."""
-    return [attempt_view(row) for row in tx.rows("list_attempts", seq=_seq_of(tx, task_id))]
+    rows = tx.records("list_attempts", AttemptRow, seq=_seq_of(tx, task_id))
+    return list(map(attempt_view, rows))
 
 
 def outputs(tx: Transaction, task_id: TaskId) -> list[OutputView]:
     """Messages and outputs in the order in which they were made."""
-    return [
-        OutputView(attempt=attempt, number=number, at=at, text=text, output=output)
-        for attempt, number, at, text, output in tx.rows(
-            "list_messages", seq=_seq_of(tx, task_id)
-        )
-    ]
+    return tx.records("list_messages", OutputView, seq=_seq_of(tx, task_id))
 
 
 def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
@@ -189,8 +192,10 @@ def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
 def usage(tx: Transaction, task_id: TaskId) -> list[UsageView]:
     """What the task used over time."""
     return [
-        UsageView(attempt=row[0], at=row[1], sample=usage_sample(row[2:]))
-        for row in tx.rows("list_usage", seq=_seq_of(tx, task_id))
+        UsageView(attempt=at.attempt, at=Instant(at.at), sample=sample)
+        for at, sample in tx.pairs(
+            "list_usage", AttemptAt, UsageSample, seq=_seq_of(tx, task_id)
+        )
     ]
 
 
@@ -211,14 +216,14 @@ def queues(tx: Transaction) -> list[QueueView]:
         limit = Limit(key=key, concurrency_max=most, rate_max=rate, rate_seconds=seconds)
         limits.setdefault(queue, []).append(limit)
     settings = {
-        row[0]: QueueSettings(
-            paused=bool(row[1]),
-            aging=bool(row[2]),
-            fence_kill=bool(row[3]),
-            lease_seconds=row[4],
-            limits=tuple(limits.get(row[0], ())),
+        name: QueueSettings(
+            paused=bool(paused),
+            aging=bool(aging),
+            fence_kill=bool(fence_kill),
+            lease_seconds=lease_seconds,
+            limits=tuple(limits.get(name, ())),
         )
-        for row in tx.rows("list_queues")
+        for name, paused, aging, fence_kill, lease_seconds in tx.rows("list_queues")
     }
     counts: dict[str, dict[Status, int]] = {}
     ages: dict[str, float] = {}
@@ -239,7 +244,7 @@ def queues(tx: Transaction) -> list[QueueView]:
 
 def workers(tx: Transaction, *, live_only: bool = True) -> list[WorkerView]:
     """Workers with what they hold, newest first."""
-    return [worker_view(row) for row in tx.rows("list_workers", live_only=live_only)]
+    return list(map(worker_view, tx.records("list_workers", WorkerRow, live_only=live_only)))
 
 
 def ready_queues(tx: Transaction) -> dict[str, int]:
@@ -261,19 +266,23 @@ def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
     """Every lease that workers of one host and boot hold; the caller knows which are dead."""
     found = []
     limited = {row[0] for row in tx.rows("list_limits")}
-    for row in tx.rows("list_orphans", host=host, boot_id=boot_id):
-        owner, pid, started, messages, lease_seconds, fence_kill = row[:6]
+    for held, task in tx.pairs(
+        "list_orphans", OrphanRow, ClaimedRow, host=host, boot_id=boot_id
+    ):
+        process = HostProcess(
+            host=host, boot_id=boot_id, pid=held.pid, started=held.process_started
+        )
         found.append(
             HeldLease(
                 task=claimed(
-                    row[6:],
-                    lease_seconds=lease_seconds,
-                    fence_kill=bool(fence_kill),
-                    limited=ClaimedRow._make(row[6:]).queue in limited,
+                    task,
+                    lease_seconds=held.lease_seconds,
+                    fence_kill=bool(held.fence_kill),
+                    limited=task.queue in limited,
                 ),
-                owner=WorkerId(owner),
-                process=HostProcess(host=host, boot_id=boot_id, pid=pid, started=started),
-                messages=messages,
+                owner=WorkerId(held.owner),
+                process=process,
+                messages=held.messages,
             )
         )
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.registry import NewWorkflow, Registered, WorkflowView
@@ -57,10 +57,10 @@ def _put(tx: Transaction, new: NewWorkflow) -> bool:
 
 def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
     """Whether what is there has the same content; the mark of the trusted is put on it."""
-    found = tx.rows("get_workflow", name=new.name, version=new.version)
+    found = tx.records("get_workflow", WorkflowRow, name=new.name, version=new.version)
     if not found:
         raise Conflict("it was removed at the same moment")
-    there = workflow_view(found[0]).definition
+    there = found[0].definition
     if not is_same_content(there, new.definition.digest):
         return False
     if new.definition.is_trusted and there != new.definition.digest:
@@ -71,18 +71,18 @@ def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
 
 def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
     """One version of one workflow."""
-    found = tx.rows("get_workflow", name=name, version=version)
+    found = tx.records("get_workflow", WorkflowRow, name=name, version=version)
     if not found:
         raise NotFound("workflow", f"{name}/{version}")
-    return workflow_view(found[0])
+    return _workflow_view(found[0])
 
 
 def list_workflows(
     tx: Transaction, name: str | None = None, count: int = 1_000
 ) -> list[WorkflowView]:
     """By name and version, as texts are sorted."""
-    rows = tx.rows("list_workflows", name=name, count=page_count(count))
-    return [workflow_view(row) for row in rows]
+    asked = {"name": name, "count": page_count(count)}
+    return list(map(_workflow_view, tx.records("list_workflows", WorkflowRow, **asked)))
 
 
 def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
@@ -93,17 +93,29 @@ def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
     return found
 
 
-def workflow_view(row: Sequence[Any]) -> WorkflowView:
-    """From get_workflow, list_workflows."""
-    name, version, definition, kind, runnable, findings, parameters, at, who = row
+class WorkflowRow(NamedTuple):
+    """get_workflow, list_workflows."""
+
+    name: str
+    version: str
+    definition: str
+    kind: str
+    runnable: bool
+    findings: str
+    parameters: str
+    registered_at: float
+    registered_by: str
+
+
+def _workflow_view(r: WorkflowRow) -> WorkflowView:
     return WorkflowView(
-        name=name,
-        version=version,
-        definition=definition,
-        kind=kind,
-        runnable=bool(runnable),
-        findings=findings,
-        parameters=parameters,
-        registered_at=Instant(at),
-        registered_by=who,
+        name=r.name,
+        version=r.version,
+        definition=r.definition,
+        kind=r.kind,
+        runnable=bool(r.runnable),
+        findings=r.findings,
+        parameters=r.parameters,
+        registered_at=Instant(r.registered_at),
+        registered_by=r.registered_by,
     )

@@ -13,6 +13,7 @@ from tidewheel.core.queue.steps import adopt as adopt_step
 from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
 from tidewheel.core.queue.values import values_text
 from tidewheel.errors import MessagesMissing, NotFound, Refused
+from tidewheel.store.operations.claim import plan_claim
 from tidewheel.store.operations.run_events import EventRow, spoken, start, success, tell_runs
 from tidewheel.store.operations.transitions import Effects, apply, lock_tasks, write_changes
 from tidewheel.store.rows import (
@@ -224,19 +225,18 @@ def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
     if task is None:
         raise NotFound("task", holder.task_id)
     check_holder(task, holder, "adopt")
-    number = worker_number(new_owner)
-    known, _, _, limited, *_ = tx.rows("plan_claim", queue=task.queue, worker_number=number)[0]
-    if not known:
+    plan = plan_claim(tx, task.queue, new_owner)
+    if not plan.worker_known:
         raise NotFound("worker", new_owner)
     write_changes(tx, [replace(adopt_step(task, new_owner), worker=new_owner)])
     moved = tx.rows("move_lease", seq=task.seq, owner=new_owner)
     fence_kill, lease_seconds = moved[0]
-    row = ClaimedRow._make(tx.rows("get_claimed", seq=task.seq)[0])
+    [row] = tx.records("get_claimed", ClaimedRow, seq=task.seq)
     return claimed(
         row,
         lease_seconds=lease_seconds,
         fence_kill=bool(fence_kill),
-        limited=bool(limited),
+        limited=bool(plan.limited),
     )
 
 

@@ -42,11 +42,9 @@ from tidewheel.store.operations.task_admin import cancel
 from tidewheel.store.operations.transitions import Effects, withdraw
 from tidewheel.store.rows import new_task_row
 from tidewheel.store.run_rows import (
-    command_view,
+    InboxRow,
     happening,
     options_text,
-    run_attempt,
-    submission_view,
 )
 from tidewheel.store.transaction import Transaction, in_chunks, rows_in_chunks
 
@@ -60,7 +58,7 @@ NO_DIGEST = ""
 def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
     """What happened, oldest first."""
     now = Instant(tx.rows("get_now")[0][0])
-    rows = tx.rows("list_events", run=number, count=page_count(count_max))
+    rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
         get_run(tx, number)  # an empty inbox may be nobody's
     return Inbox(now, [happening(row) for row in rows])
@@ -248,8 +246,8 @@ def read_run(tx: Transaction, number: int) -> StoredRun:
             Timer(Point(point) if name else None, name, timer, at)
             for point, name, timer, at in tx.rows("list_timers", run=number)
         ],
-        xtriggers=[XtriggerResult(*row) for row in tx.rows("list_xtriggers", run=number)],
-        broadcasts=[Broadcast(*row) for row in tx.rows("list_broadcasts", run=number)],
+        xtriggers=tx.records("list_xtriggers", XtriggerResult, run=number),
+        broadcasts=tx.records("list_broadcasts", Broadcast, run=number),
     )
 
 
@@ -260,7 +258,7 @@ def withdrawn(tx: Transaction, number: int) -> set[TaskId]:
 
 def undelivered(tx: Transaction, number: int) -> list[Undelivered]:
     """Oldest first."""
-    return [Undelivered(*row) for row in tx.rows("list_outbox", run=number)]
+    return tx.records("list_outbox", Undelivered, run=number)
 
 
 def delivered(tx: Transaction, number: int, events: Sequence[Undelivered]) -> None:
@@ -299,22 +297,22 @@ def submissions(
     of = get_run(tx, run)
     page_count(count)
     if point is None or name is None:
-        rows = tx.rows(
+        return tx.records(
             "list_submissions",
+            SubmissionView,
             run=run,
             point=point,
             name=name,
             skip=len(of.name) + 1,
             count=count,
         )
-        return [submission_view(row) for row in rows]
     found: list[SubmissionView] = []
     first = 1
     while True:
         numbers = range(first, first + SUBMITS_PER_LOOK)
         ids = [f"{of.name}/{point}/{name}/{submit}" for submit in numbers]
-        part = tx.rows("get_submissions", run=run, ids=ids)
-        found = [submission_view(row) for row in part] + found
+        part = tx.records("get_submissions", SubmissionView, run=run, ids=ids)
+        found = part + found
         if len(part) < SUBMITS_PER_LOOK:
             return found[:count]
         first += SUBMITS_PER_LOOK
@@ -322,23 +320,22 @@ def submissions(
 
 def run_attempts(tx: Transaction, run: int, count: int) -> list[RunAttempt]:
     """At the newest submissions, so many of them; newest first."""
-    rows = tx.rows("list_run_attempts", run=get_run(tx, run).number, count=page_count(count))
-    return [run_attempt(row[1:]) for row in rows]
+    get_run(tx, run)
+    return tx.records("list_run_attempts", RunAttempt, run=run, count=page_count(count))
 
 
 def command(tx: Transaction, number: int) -> CommandView:
     """A command by its number."""
-    found = tx.rows("get_command", number=number)
+    found = tx.records("get_command", CommandView, number=number)
     if not found:
         raise NotFound("command", str(number))
-    return command_view(found[0])
+    return found[0]
 
 
 def commands(tx: Transaction, run: int, count: int = 100) -> list[CommandView]:
     """Newest first."""
     get_run(tx, run)
-    rows = tx.rows("list_commands", run=run, count=page_count(count))
-    return [command_view(row) for row in rows]
+    return tx.records("list_commands", CommandView, run=run, count=page_count(count))
 
 
 def run_changes(
@@ -346,5 +343,5 @@ def run_changes(
 ) -> list[ChangesView]:
     """Oldest first."""
     get_run(tx, run)
-    rows = tx.rows("list_run_changes", run=run, after=after, count=page_count(count))
-    return [ChangesView(*row) for row in rows]
+    asked = {"run": run, "after": after, "count": page_count(count)}
+    return tx.records("list_run_changes", ChangesView, **asked)

@@ -24,8 +24,14 @@ from tidewheel.core.queue.status import FINAL, LEASED, Status
 from tidewheel.core.queue.steps import become_ready, cancel
 from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
 from tidewheel.store.operations.run_events import overs, tell_runs
-from tidewheel.store.rows import task_state
-from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_in_chunks
+from tidewheel.store.rows import TaskStateRow, task_state
+from tidewheel.store.transaction import (
+    Conflict,
+    Transaction,
+    in_chunks,
+    records_in_chunks,
+    rows_in_chunks,
+)
 
 
 @dataclass(slots=True)
@@ -63,7 +69,8 @@ def read_tasks(tx: Transaction, seqs: Sequence[int]) -> list[TaskState]:
     A statement of its own, after the lock: one that waits for a row gets the row as it is then,
     but what is joined to it, the lease, as it was when the statement began (PostgreSQL).
     """
-    return [task_state(row) for row in rows_in_chunks(tx, "read_tasks", "seqs", seqs)]
+    rows = records_in_chunks(tx, "read_tasks", TaskStateRow, "seqs", seqs)
+    return list(map(task_state, rows))
 
 
 def _lock_graphs(tx: Transaction, task_ids: Sequence[str]) -> set[int | None]:
