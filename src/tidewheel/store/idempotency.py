@@ -1,4 +1,4 @@
-"""What makes two submissions under one id the same: everything but the id.
+"""Tells whether two submissions under one id are the same: in everything but the id.
 
 Theory of operation. A digest is stored with its task, and compared with that of a submission
 which may come years and versions later. So it must not depend on which fields a version knows.
@@ -70,7 +70,7 @@ _ONE_SHARED_NODE = b',"nodes":1,"exclusive":false,"buffer_bytes":0,"idle_nodes":
 
 
 def digest_of(task: NewTask) -> str:
-    """A short text that tells the body of one task from that of any other."""
+    """Returns a short text that tells the body of one task from that of any other."""
     task = _in_floats(task)
     policy = _FIXED_DELAYS if isinstance(task.retry, FixedDelays) else _EXPONENTIAL
     if (
@@ -101,12 +101,12 @@ def _names_of(thing: object) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _names(kind: type) -> tuple[str, ...]:
-    """The fields of a type that may be part of a digest."""
+    """Returns the fields of a type that may be part of a digest."""
     return tuple(one.name for one in fields(kind) if one.name not in _NO_PART)
 
 
 def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 - any version's
-    """The fields of a digest: those of the list, and what is said besides."""
+    """Returns the fields of a digest: those of the list, and what is said besides."""
     found = {name: getattr(thing, name, default) for name, default in known.items()}
     for one in fields(thing):
         if one.name in known or one.name in _NO_PART:

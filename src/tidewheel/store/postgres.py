@@ -195,7 +195,7 @@ class PostgresStore(DatabaseStore):
         self._threads = ThreadPoolExecutor(settings.connections_max, "tidewheel-postgres")
         self._local = threading.local()
         self._connections: list[psycopg.Connection[Row]] = []
-        self._listener: Listener | None = None
+        self._listener: NoticeListener | None = None
         self._is_closed = False
         statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
         # A process that stands still in a transaction must not keep its locks for ever.
@@ -231,7 +231,9 @@ class PostgresStore(DatabaseStore):
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)
         if self._listener is None:
-            self._listener = Listener(partial(connect, self._settings), self.tell_listeners)
+            self._listener = NoticeListener(
+                partial(connect, self._settings), self.tell_listeners
+            )
         return stop
 
     async def _in_thread(self, run: Callable[[], Result]) -> Result:
@@ -352,7 +354,7 @@ def notice(wake: Wake) -> str:
     return text.decode() if len(text) < NOTICE_BYTES_MAX else "{}"
 
 
-class Listener:
+class NoticeListener:
     """A thread with a connection of its own that hears what other processes say."""
 
     def __init__(

@@ -83,7 +83,7 @@ def labels_text(labels: frozenset[str]) -> str | None:
 
 
 class TaskStateRow(NamedTuple):
-    """read_tasks, lock_leased_tasks."""
+    """Holds one row of read_tasks, lock_leased_tasks."""
 
     seq: int
     id: str
@@ -110,7 +110,7 @@ class TaskStateRow(NamedTuple):
 
 
 class ClaimedRow(NamedTuple):
-    """claim_tasks, claim_tasks_by_rules, get_claimed, list_orphans."""
+    """Holds one row of claim_tasks, claim_tasks_by_rules, get_claimed, list_orphans."""
 
     seq: int
     id: str
@@ -136,7 +136,7 @@ class ClaimedRow(NamedTuple):
 
 
 class TaskViewRow(NamedTuple):
-    """get_tasks."""
+    """Holds one row of get_tasks."""
 
     seq: int
     id: str
@@ -318,7 +318,7 @@ def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object
 
 
 class WorkerRow(NamedTuple):
-    """list_workers."""
+    """Holds one row of list_workers."""
 
     id: str
     name: str
@@ -389,7 +389,7 @@ def worker_number(worker: str) -> int:
 
 
 class HistoryRow(NamedTuple):
-    """list_history."""
+    """Holds one row of list_history."""
 
     seq: int
     at: float
@@ -416,7 +416,7 @@ def history_entry(r: HistoryRow) -> HistoryEntry:
 
 
 class AttemptRow(NamedTuple):
-    """list_attempts."""
+    """Holds one row of list_attempts."""
 
     attempt: int
     worker: str
@@ -447,14 +447,14 @@ def attempt_view(r: AttemptRow) -> AttemptView:
 
 
 class AttemptAt(NamedTuple):
-    """list_usage, beside a UsageSample."""
+    """Holds one row of list_usage, beside a UsageSample."""
 
     attempt: int
     at: float
 
 
 class OrphanRow(NamedTuple):
-    """list_orphans, beside a ClaimedRow."""
+    """Holds one row of list_orphans, beside a ClaimedRow."""
 
     owner: str
     pid: int

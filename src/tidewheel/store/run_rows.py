@@ -26,7 +26,7 @@ Record = dict[str, Any]
 
 
 class RunRow(NamedTuple):
-    """get_run, find_run_named, list_blocks, list_runs, list_(claimable, undelivered)_runs."""
+    """Holds one row of get_run, find_run_named, list_runs and what else finds runs."""
 
     number: int
     name: str
@@ -100,7 +100,7 @@ def definition_row(definition: StoredDefinition) -> Record:
 
 
 class DefinitionRow(NamedTuple):
-    """get_definition."""
+    """Holds one row of get_definition."""
 
     digest: str
     workflow: str
@@ -126,7 +126,7 @@ def stored_definition(r: DefinitionRow) -> StoredDefinition:
 
 
 class NeedRow(NamedTuple):
-    """list_needs."""
+    """Holds one row of list_needs."""
 
     run: int
     parent: str
@@ -149,7 +149,7 @@ def need_view(r: NeedRow) -> NeedView:
 
 
 class InboxRow(NamedTuple):
-    """list_events."""
+    """Holds one row of list_events."""
 
     seq: int
     at: Instant

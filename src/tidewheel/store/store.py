@@ -1,4 +1,4 @@
-"""The Store port over any database that can run operations in transactions.
+"""Implements the Store port over any database that can run operations in transactions.
 
 A database gives two things: ``transact`` runs a script in a transaction and commits it,
 ``look`` runs one that changes nothing. What a store can be asked is listed in
@@ -168,7 +168,7 @@ class DatabaseStore(ABC):
 
     @abstractmethod
     async def transact(self, script: Script[Result], news: News = no_news) -> Result:
-        """Run a script in one transaction; run it again if somebody was faster.
+        """Runs a script in one transaction; runs it again if somebody was faster.
 
         Listeners in other processes hear the news, asked for after the script, once it is
         committed; where there is no way to tell them, they find out by themselves.
@@ -176,15 +176,15 @@ class DatabaseStore(ABC):
 
     @abstractmethod
     async def look(self, script: Script[Result]) -> Result:
-        """Run a script that only reads."""
+        """Runs a script that only reads."""
 
     @abstractmethod
     def look_now(self, script: Script[Result]) -> Result:
-        """The same for somebody who cannot await: a few rows, at once."""
+        """Runs a script that reads a few rows, for a caller who cannot await."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of files and connections."""
+        """Closes files and connections."""
 
     # ---- tasks: clients ----
 
@@ -406,7 +406,7 @@ class DatabaseStore(ABC):
         return lambda: self._listeners.remove(listener)
 
     def tell_listeners(self, wake: Wake) -> None:
-        """Call everybody in this process who waits; from any thread."""
+        """Calls everybody in this process who waits; from any thread."""
         for listener in tuple(self._listeners):
             listener(wake)
 

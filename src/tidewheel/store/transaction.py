@@ -1,4 +1,4 @@
-"""What a script sees of a database: named queries inside one transaction.
+"""Defines what an operation sees of a database: named queries inside one transaction.
 
 A query is known by the name of its file (``queries/<dialect>/NAME.sql``); the memory store
 has a function of the same name. Parameters are plain values or lists of rows (mappings or
@@ -57,16 +57,16 @@ class Transaction(Protocol):
     # write just what the scripts for rarer cases would write.
 
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
-        """Store new tasks, each with the first entry of its history and, if it is ready, its
+        """Stores new tasks, each with the first entry of its history and, if it is ready, its
         place among those that are. Their seqs by id; an id that is there is left out."""
         ...
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
-        """Run a claim query, and write a lease and a history entry for each of its rows."""
+        """Runs a claim query, and writes a lease and a history entry for each of its rows."""
         ...
 
     def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
-        """End attempts with success where nothing else is to be done: running, owned by the
+        """Ends attempts with success where nothing else is to be done: running, owned by the
         worker, without dependencies. The ids of those that were, each with the run that it
         belongs to, if any; others are left alone."""
         ...
@@ -126,7 +126,8 @@ NUL_IN_JSON = "\\u0000"
 
 
 def findable(text: str) -> str:
-    """The same text, or one that is nobody's name if no database could be asked for it."""
+    """Returns the same text, or one that is nobody's name if no database could be asked for
+    it."""
     if text.isascii() and "\0" not in text:
         return text
     return _UNSPEAKABLE.sub("\x1a", text)
@@ -145,7 +146,7 @@ def _findable_rows(value: object) -> object:
 
 
 def in_chunks(rows: Sequence[Result]) -> list[Sequence[Result]]:
-    """Rows in portions that one statement may carry."""
+    """Returns rows in portions that one statement may carry."""
     return [
         rows[start : start + ROWS_PER_STATEMENT_MAX]
         for start in range(0, len(rows), ROWS_PER_STATEMENT_MAX)
@@ -160,5 +161,5 @@ def records_in_chunks(
 
 
 def rows_in_chunks(tx: Transaction, query: str, name: str, rows: Sequence[object]) -> list[Row]:
-    """Run one query over any number of rows."""
+    """Runs one query over any number of rows."""
     return [row for chunk in in_chunks(rows) for row in tx.rows(query, **{name: chunk})]

@@ -28,7 +28,7 @@ NUMBER_MAX = 2**63 - 1
 
 
 def create_token(tx: Transaction, new: NewToken) -> TokenView:
-    """Store a token that keeps the rules."""
+    """Stores a token that keeps the rules."""
     if findings := token_findings(new):
         raise BadSetting("token", new.name, "; ".join(findings))
     if new.kind is TokenKind.LOGIN:
@@ -50,7 +50,7 @@ def create_token(tx: Transaction, new: NewToken) -> TokenView:
 
 
 def token(tx: Transaction, number: int) -> tuple[TokenView, Instant]:
-    """A token, and the time at the database."""
+    """Returns a token, and the time at the database."""
     is_number = 0 < number <= NUMBER_MAX
     rows = tx.pairs("get_token", TokenRow, _Now, number=number) if is_number else []
     if not rows:
@@ -60,12 +60,12 @@ def token(tx: Transaction, number: int) -> tuple[TokenView, Instant]:
 
 
 def tokens(tx: Transaction) -> list[TokenView]:
-    """Newest first."""
+    """Returns every token, newest first."""
     return list(map(_token_view, tx.records("list_tokens", TokenRow)))
 
 
 def revoke_token(tx: Transaction, number: int) -> TokenView:
-    """Again changes nothing."""
+    """Revokes a token; asking again changes nothing."""
     if not 0 < number <= NUMBER_MAX or not tx.rows("revoke_token", number=number):
         raise NotFound("token", str(number))
     return token(tx, number)[0]
@@ -87,13 +87,13 @@ def assign_worker(tx: Transaction, worker: WorkerId, token: int) -> None:
 
 
 def worker_token(tx: Transaction, worker: WorkerId) -> int | None:
-    """The token that registered a worker."""
+    """Returns the token that registered a worker, if any."""
     rows = tx.rows("get_worker_token", worker_number=worker_number(worker))
     return rows[0][0] if rows else None
 
 
 def add_audit(tx: Transaction, entry: AuditEntry) -> None:
-    """Its number and time are the store's business."""
+    """Adds an entry; its number and time are given here."""
     given = asdict(entry)
     del given["number"], given["at"]
     given["target"] = storable(entry.target)
@@ -101,25 +101,25 @@ def add_audit(tx: Transaction, entry: AuditEntry) -> None:
 
 
 def audit(tx: Transaction, before: int | None = None, count: int = 100) -> list[AuditEntry]:
-    """Newest first."""
+    """Returns entries of the audit, newest first."""
     asked = {"before": NUMBER_MAX if before is None else before, "count": count}
     return tx.records("list_audit", AuditEntry, **asked)
 
 
 def kept_answer(tx: Transaction, token: int, key: str) -> KeptAnswer | None:
-    """What was answered to this key before."""
+    """Returns what was answered to this key before, if anything was."""
     rows = tx.records("get_answer", KeptAnswer, token=token, key=key)
     return rows[0] if rows else None
 
 
 def keep_answer(tx: Transaction, answer: KeptAnswer) -> None:
-    """Remember it, and forget some that are old."""
+    """Keeps an answer for repeated requests, and deletes some that are old."""
     tx.rows("forget_answers", keep_seconds=KEEP_SECONDS, count=FORGOTTEN_AT_ONCE_MAX)
     tx.rows("keep_answer", **asdict(answer))
 
 
 class TokenRow(NamedTuple):
-    """get_token, list_tokens."""
+    """Holds one row of get_token, list_tokens."""
 
     number: int
     kind: str
@@ -136,7 +136,7 @@ class TokenRow(NamedTuple):
 
 
 class _Now(NamedTuple):
-    """get_token, beside a TokenRow."""
+    """Holds one row of get_token, beside a TokenRow."""
 
     now: float
 

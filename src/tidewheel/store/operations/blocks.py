@@ -36,7 +36,7 @@ ONE_SBI_MAX = 10_000  # more blocks than any instance has
 
 
 class BlockRow(NamedTuple):
-    """list_blocks, beside a RunRow."""
+    """Holds one row of list_blocks, beside a RunRow."""
 
     id: str
     sbi: str
@@ -49,7 +49,7 @@ class BlockRow(NamedTuple):
 
 
 def create_sbi(tx: Transaction, new: NewSbi) -> CreatedSbi:
-    """All or nothing: whatever is refused undoes the transaction."""
+    """Creates an instance with its runs and blocks, all or nothing."""
     made = tx.rows(
         "insert_sbi", id=new.id, body=new.body, fingerprint=new.fingerprint, who=new.who
     )
@@ -100,7 +100,7 @@ def _create_needs(tx: Transaction, blocks: Sequence[NewBlock], numbers: dict[str
 
 
 def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
-    """With its blocks, in their order."""
+    """Returns an instance with its blocks, in their order."""
     found = tx.rows("get_sbi", id=sbi_id)
     if not found:
         raise NotFound("scheduling block instance", sbi_id)
@@ -109,7 +109,7 @@ def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
 
 
 def list_sbis(tx: Transaction, count: int = 100) -> list[SbiView]:
-    """Newest first, without their blocks."""
+    """Returns instances without their blocks, newest first."""
     return [_sbi_view(row) for row in tx.rows("list_sbis", count=page_count(count))]
 
 
@@ -126,7 +126,7 @@ def _sbi_view(row: Row, blocks: Iterable[BlockView] = ()) -> SbiView:
 
 
 def get_block(tx: Transaction, block_id: str) -> BlockView:
-    """With what it waits for."""
+    """Returns a block with what it waits for."""
     found = _views(tx, sbi=None, id=block_id, count=1)
     if not found:
         raise NotFound("processing block", block_id)
@@ -136,7 +136,7 @@ def get_block(tx: Transaction, block_id: str) -> BlockView:
 def list_blocks(
     tx: Transaction, *, sbi: str | None = None, count: int = 100
 ) -> list[BlockView]:
-    """Newest first."""
+    """Returns blocks, newest first."""
     return _views(tx, sbi=sbi, id=None, count=page_count(count))
 
 
@@ -163,7 +163,7 @@ def _views(tx: Transaction, **which: object) -> list[BlockView]:
 
 
 def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
-    """What runs have to wait for, or had to."""
+    """Returns what runs have to wait for, or had to."""
     return list(map(need_view, records_in_chunks(tx, "list_needs", NeedRow, "runs", runs)))
 
 
@@ -171,7 +171,7 @@ def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
 
 
 def stop_run(tx: Transaction, effects: Effects, run: int, reason: str) -> bool:
-    """With whatever it had submitted; its tasks' ends are kept for who carries it on."""
+    """Stops a run that nobody drives; the ends of its tasks are kept for whoever resumes it."""
     if not tx.rows("stop_run", run=run, reason=storable(reason)):
         return False
     effects.runs.add(run)
@@ -188,7 +188,7 @@ def stop_run(tx: Transaction, effects: Effects, run: int, reason: str) -> bool:
 def post_objects(
     tx: Transaction, effects: Effects, objects: Sequence[NewObject], who: str
 ) -> list[ObjectView]:
-    """Each once, the last word about it; runs that may wait for one look again."""
+    """Posts each object once, as it was said last; runs that may wait for one look again."""
     rows = {one.name: {"name": one.name, "facts": one.facts} for one in objects}
     tx.rows("put_objects", objects=list(rows.values()), who=who)
     effects.runs.update(row[0] for row in tx.rows("list_driven_runs", kind=SIP))

@@ -29,8 +29,8 @@ from tidewheel.store.transaction import Transaction
 CLAIM_COUNT_MAX = 10_000
 
 
-class Plan(NamedTuple):
-    """plan_claim: what the queue and the worker's row say."""
+class ClaimPlan(NamedTuple):
+    """Holds one row of plan_claim: what the queue and the worker's row say."""
 
     worker_known: bool
     paused: bool
@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 
 
 def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
-    """Up to ``count`` tasks of one queue, each leased to the worker; highest priority first."""
+    """Leases up to ``count`` tasks of one queue to the worker, highest priority first."""
     plan = _plan(tx, request.queue, request.worker, request.lease_seconds)
     if plan.paused:
         return ClaimedTasks()
@@ -70,7 +70,8 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
 def claim_by_id(
     tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
 ) -> Claimed:
-    """One task by name (R002-34); its queue's pause and limits are for those who take any."""
+    """Leases one task by name (R002-34); its queue's pause and limits are for those who take
+    any."""
     task = lock_tasks(tx, [task_id]).get(task_id)
     if task is None:
         raise NotFound("task", task_id)
@@ -88,7 +89,7 @@ def claim_by_id(
     return _claimed(rows[0], plan)
 
 
-def _claimed(row: ClaimedRow, plan: Plan) -> Claimed:
+def _claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
     return claimed(
         row,
         lease_seconds=plan.lease_seconds,
@@ -112,13 +113,15 @@ def _refuse_delayed(tx: Transaction, task: TaskState) -> None:
         raise NotDue(task.id, due_at - tx.rows("get_now")[0][0])
 
 
-def plan_claim(tx: Transaction, queue: str, worker: WorkerId) -> Plan:
+def plan_claim(tx: Transaction, queue: str, worker: WorkerId) -> ClaimPlan:
     """Returns what the queue and the worker's row say."""
     asked = {"queue": queue, "worker_number": worker_number(worker)}
-    return tx.records("plan_claim", Plan, **asked)[0]
+    return tx.records("plan_claim", ClaimPlan, **asked)[0]
 
 
-def _plan(tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None) -> Plan:
+def _plan(
+    tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None
+) -> ClaimPlan:
     plan = plan_claim(tx, queue, worker)
     if not plan.worker_known:
         raise NotFound("worker", worker)
@@ -152,7 +155,7 @@ def _wanted(request: ClaimRequest) -> dict[str, object]:
     }
 
 
-def _claim_limited(tx: Transaction, request: ClaimRequest, plan: Plan) -> list[ClaimedRow]:
+def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> list[ClaimedRow]:
     """Under limits: their rows are locked first, so that claims count one after the other."""
     now, limits = _lock_limits(tx, request.queue)
     running = Counter(

@@ -1,4 +1,4 @@
-"""Reading what happened, in the order in which it became final."""
+"""Reads what happened, in the order in which it became final."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ EVENTS_PER_PAGE = 1_000
 
 
 def events_head(tx: Transaction) -> EventCursor:
-    """Behind everything that can be told now."""
+    """Returns the place behind everything that can be told now."""
     return EventCursor(_store(tx), _bounds(tx).head)
 
 
 def events_after(
     tx: Transaction, cursor: EventCursor, which: EventFilter, count: int = EVENTS_PER_PAGE
 ) -> EventPage:
-    """The next events; at most so many are looked at, whether they are wanted or not."""
+    """Returns the next events; at most so many are looked at, whether they are wanted or
+    not."""
     store = _store(tx)
     bounds = _bounds(tx)
     if cursor.store != store or not bounds.hold(cursor.place):
@@ -62,7 +63,7 @@ def _store(tx: Transaction) -> str:
 
 
 class _Bounds(NamedTuple):
-    """Between which places something can be told."""
+    """The places between which events can be told."""
 
     head: Place  # of the last event
     floor: Place  # the last of which something was deleted
@@ -83,7 +84,7 @@ def _bounds(tx: Transaction) -> _Bounds:
 def _between(
     tx: Transaction, place: Place, count: int, kind: EventKind | None
 ) -> tuple[Sequence[Event], bool]:
-    """Events of a kind, or of each, behind a place, and whether these are all."""
+    """Returns events of a kind, or of each, behind a place, and whether these are all."""
     runs_max = min(count, RUN_EVENTS_MAX)
     where = {"major": str(place.major), "minor": place.minor}
     tasks, runs = list[_TaskEventRow](), list[_RunEventRow]()
@@ -105,7 +106,7 @@ def _between(
 
 
 class _TaskEventRow(NamedTuple):
-    """list_task_events."""
+    """Holds one row of list_task_events."""
 
     major: int | str  # PostgreSQL's is a text: no integer holds it
     minor: int
@@ -124,7 +125,7 @@ class _TaskEventRow(NamedTuple):
 
 
 class _RunEventRow(NamedTuple):
-    """list_run_history."""
+    """Holds one row of list_run_history."""
 
     major: int | str
     minor: int

@@ -1,4 +1,4 @@
-"""What jobs say with a token of their own, past their worker.
+"""Stores what jobs say with a token of their own, past their worker.
 
 A worker numbers what it hears from a job 1, 2, … and knows nothing of this. So what comes past
 it has numbers of its own, given here, far above: neither can be taken for the other, and each
@@ -24,7 +24,7 @@ PAST_WORKER = 1_000_000_000  # no worker's message has such a number
 
 
 def hear_job(tx: Transaction, effects: Effects, words: JobWords) -> None:
-    """Store what was said, once for each key; LeaseLost if the attempt has no lease."""
+    """Stores what was said, once for each key; LeaseLost if the attempt has no lease."""
     task = lock_tasks(tx, [words.holder.task_id]).get(words.holder.task_id)
     if task is None:
         raise NotFound("task", words.holder.task_id)

@@ -1,4 +1,4 @@
-"""What monitors do: take back leases that ran out, remove tasks that nobody needs any more."""
+"""Takes back leases that ran out, and deletes tasks that nobody needs any more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_
 def take_back_lapsed_leases(
     tx: Transaction, effects: Effects, *, watched_seconds: float, count_max: int
 ) -> list[tuple[TaskId, Signal]]:
-    """End leases whose deadline or whose task's time limit has passed."""
+    """Ends leases whose deadline or whose task's time limit has passed."""
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.rows(
         "list_lapsed_leases", watched_seconds=watched_seconds, count=page_count(count_max)
@@ -49,7 +49,7 @@ def _note_freed_places(tx: Transaction, queues: set[str], effects: Effects) -> N
 
 
 def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> list[TaskView]:
-    """What the next deletion would remove, oldest first."""
+    """Returns the tasks that the next deletion would remove, oldest first."""
     found = tx.rows(
         "find_expired_tasks", retention_seconds=retention_seconds, count=page_count(count_max)
     )
@@ -57,7 +57,8 @@ def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> 
 
 
 def delete_tasks(tx: Transaction, seqs: Sequence[int]) -> int:
-    """Remove final tasks on which nothing live depends; everything of theirs goes with them."""
+    """Deletes final tasks on which nothing live depends; everything of theirs goes with
+    them."""
     deleted = [row[0] for row in rows_in_chunks(tx, "delete_tasks", "seqs", list(seqs))]
     rows_in_chunks(tx, "delete_attempts", "seqs", deleted)
     rows_in_chunks(tx, "delete_history", "seqs", deleted)

@@ -1,4 +1,4 @@
-"""Texts that services keep, each held by one process at a time under a lease."""
+"""Keeps texts of services, each held by one process at a time under a lease."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def claim(
 
 
 def write(tx: Transaction, name: str, epoch: int, body: str, lease_seconds: float) -> bool:
-    """Whether it is still held under this epoch, and so was written."""
+    """Writes the record if it is still held under this epoch, and says whether it was."""
     assert len(body) <= BODY_BYTES_MAX, f"the notebook {name} has {len(body)} bytes"
     given = {"name": name, "epoch": epoch, "body": storable(body)}
     return bool(tx.rows("write_notebook", **given, lease_seconds=lease_seconds))

@@ -1,4 +1,4 @@
-"""Looking without changing anything."""
+"""Answers what clients, workers and people ask of tasks; nothing here changes anything."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ INVARIANTS = {
 
 
 def get(tx: Transaction, task_id: TaskId) -> TaskView:
-    """One task, or a clear refusal."""
+    """Returns one task; NotFound if there is none."""
     return views_of(tx, [_seq_of(tx, task_id)])[0]
 
 
 def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[TaskView]:
-    """Tasks in the order asked for; the first that is unknown is a refusal."""
+    """Returns tasks in the order asked for; NotFound names the first that is unknown."""
     page_count(max(1, len(task_ids)))
     wanted = list(dict.fromkeys(task_ids))
     seqs: dict[str, int] = dict(rows_in_chunks(tx, "find_task_numbers", "ids", wanted))
@@ -90,14 +90,14 @@ def _seq_of(tx: Transaction, task_id: TaskId) -> int:
 
 
 def views_of(tx: Transaction, seqs: Sequence[int]) -> list[TaskView]:
-    """The tasks with these numbers, in this order."""
+    """Returns the tasks with these numbers, in this order."""
     rows = records_in_chunks(tx, "get_tasks", TaskViewRow, "seqs", seqs)
     found = {row.seq: task_view(row) for row in rows}
     return [found[seq] for seq in seqs if seq in found]
 
 
 def filter_parameters(which: TaskFilter) -> dict[str, object]:
-    """A filter as query parameters; what is None matches everything."""
+    """Returns a filter as query parameters; what is None matches everything."""
     statuses = which.statuses
     return {
         "any_status": statuses is None,
@@ -112,7 +112,7 @@ def filter_parameters(which: TaskFilter) -> dict[str, object]:
 
 
 def list_tasks(tx: Transaction, which: TaskFilter, page: Page) -> list[TaskView]:
-    """A page of tasks, newest first."""
+    """Returns a page of tasks, newest first."""
     count = page_count(page.count)
     given = filter_parameters(which) | {
         "before": page.before if page.before is not None else 2**62,
@@ -125,7 +125,7 @@ def list_tasks(tx: Transaction, which: TaskFilter, page: Page) -> list[TaskView]
 
 
 def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
-    """Which index leads to the tasks; the other conditions are tested on the way."""
+    """Chooses the index that leads to the tasks; the other conditions are tested on the way."""
     if which.tag is not None:
         return [("find_tasks_by_tag", {})]
     if which.memory_bytes_min is not None:
@@ -138,7 +138,7 @@ def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
 
 
 def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
-    """Each status is found through the table that is about it."""
+    """Finds each status through the table that is about it."""
     match status:
         case Status.READY:
             return "find_ready_tasks", {}
@@ -154,7 +154,7 @@ def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
 
 
 def peek(tx: Transaction, queue: str, count: int) -> list[TaskView]:
-    """What would be claimed next, without taking it."""
+    """Returns what would be claimed next, without taking it."""
     aging = any(name == queue and ages for name, _, ages, *_ in tx.rows("list_queues"))
     query = "find_next_aged_tasks" if aging else "find_next_tasks"
     found = tx.rows(query, queue=queue, count=page_count(count))
@@ -164,25 +164,25 @@ def peek(tx: Transaction, queue: str, count: int) -> list[TaskView]:
 def history(
     tx: Transaction, task_id: TaskId, after: int = 0, count: int = 100
 ) -> list[HistoryEntry]:
-    """A page of a task's life, oldest first."""
+    """Returns a page of a task's history, oldest first."""
     seq = _seq_of(tx, task_id)
     asked = {"seq": seq, "after": after, "count": page_count(count)}
     return list(map(history_entry, tx.records("list_history", HistoryRow, **asked)))
 
 
 def attempts(tx: Transaction, task_id: TaskId) -> list[AttemptView]:
-    """Every attempt of a task, the live one last."""
+    """Returns every attempt of a task, the live one last."""
     rows = tx.records("list_attempts", AttemptRow, seq=_seq_of(tx, task_id))
     return list(map(attempt_view, rows))
 
 
 def outputs(tx: Transaction, task_id: TaskId) -> list[OutputView]:
-    """Messages and outputs in the order in which they were made."""
+    """Returns messages and outputs in the order in which they were made."""
     return tx.records("list_messages", OutputView, seq=_seq_of(tx, task_id))
 
 
 def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
-    """What tasks hand to those after them; those that hand on nothing are left out."""
+    """Returns what tasks hand to those after them; those that hand on nothing are left out."""
     page_count(max(1, len(task_ids)))
     wanted = list(dict.fromkeys(task_ids))
     rows = rows_in_chunks(tx, "list_values", "ids", wanted)
@@ -190,7 +190,7 @@ def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
 
 
 def usage(tx: Transaction, task_id: TaskId) -> list[UsageView]:
-    """What the task used over time."""
+    """Returns what the task used over time."""
     return [
         UsageView(attempt=at.attempt, at=Instant(at.at), sample=sample)
         for at, sample in tx.pairs(
@@ -200,7 +200,7 @@ def usage(tx: Transaction, task_id: TaskId) -> list[UsageView]:
 
 
 def edges(tx: Transaction, task_id: TaskId) -> list[EdgeView]:
-    """The edges into and out of a task."""
+    """Returns the edges into and out of a task."""
     return [
         EdgeView(
             parent=TaskId(parent), child=TaskId(child), output=output, state=EdgeState(state)
@@ -210,7 +210,7 @@ def edges(tx: Transaction, task_id: TaskId) -> list[EdgeView]:
 
 
 def queues(tx: Transaction) -> list[QueueView]:
-    """Every queue that has settings or tasks that have not ended."""
+    """Returns every queue that has settings or tasks that have not ended."""
     limits: dict[str, list[Limit]] = {}
     for queue, key, most, rate, seconds in tx.rows("list_limits"):
         limit = Limit(key=key, concurrency_max=most, rate_max=rate, rate_seconds=seconds)
@@ -243,27 +243,28 @@ def queues(tx: Transaction) -> list[QueueView]:
 
 
 def workers(tx: Transaction, *, live_only: bool = True) -> list[WorkerView]:
-    """Workers with what they hold, newest first."""
+    """Returns workers with what they hold, newest first."""
     return list(map(worker_view, tx.records("list_workers", WorkerRow, live_only=live_only)))
 
 
 def ready_queues(tx: Transaction) -> dict[str, int]:
-    """The highest priority of the ready tasks of each queue that has some."""
+    """Returns the highest priority of the ready tasks of each queue that has some."""
     return dict(tx.rows("list_ready_queues"))
 
 
 def now(tx: Transaction) -> Instant:
-    """The time on the database's clock."""
+    """Returns the time on the database's clock."""
     return Instant(tx.rows("get_now")[0][0])
 
 
 def store_id(tx: Transaction) -> str:
-    """The id that the store was given when it was made."""
+    """Returns the id that the store was given when it was made."""
     return str(tx.rows("get_store_id")[0][0])
 
 
 def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
-    """Every lease that workers of one host and boot hold; the caller knows which are dead."""
+    """Returns every lease that workers of one host and boot hold; the caller knows which are
+    dead."""
     found = []
     limited = {row[0] for row in tx.rows("list_limits")}
     for held, task in tx.pairs(
@@ -289,7 +290,7 @@ def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
 
 
 def figures(tx: Transaction) -> list[Figure]:
-    """How large the pools are, and what the database says about itself."""
+    """Returns how large the pools are, and what the database says about itself."""
     pools = [("pool", str(run), float(count)) for run, count in tx.rows("count_pool")]
     return [
         Figure(name=name, label=label, value=value)
@@ -298,7 +299,7 @@ def figures(tx: Transaction) -> list[Figure]:
 
 
 def verify(tx: Transaction, invariants: Sequence[str] = tuple(INVARIANTS)) -> list[Violation]:
-    """Every row that breaks a promise."""
+    """Returns every row that breaks an invariant."""
     return [
         Violation(invariant=invariant, task_id=task_id, seen=seen)
         for invariant in invariants
@@ -307,7 +308,7 @@ def verify(tx: Transaction, invariants: Sequence[str] = tuple(INVARIANTS)) -> li
 
 
 def page_count(count: int) -> int:
-    """How many of anything one call may ask for."""
+    """Returns the count if one call may ask for so many, else raises BadSetting."""
     if not 1 <= count <= PAGE_COUNT_MAX:
         raise BadSetting("count", count, f"1 to {PAGE_COUNT_MAX}")
     return count

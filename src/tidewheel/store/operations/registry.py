@@ -1,4 +1,4 @@
-"""Giving definitions a name and a version, finding and removing them."""
+"""Registers definitions under a name and a version, finds and removes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidewheel.store.transaction import Conflict, Transaction
 
 
 def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Registered]:
-    """All of them or none; one that is there with the same content stays as it is.
+    """Registers all of them or none; one that is there with the same content stays as it is.
 
     Except that its owner may give it the mark of those that are trusted, from his own folder.
     """
@@ -56,7 +56,7 @@ def _put(tx: Transaction, new: NewWorkflow) -> bool:
 
 
 def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
-    """Whether what is there has the same content; the mark of the trusted is put on it."""
+    """Says whether what is there has the same content, and marks it as trusted if asked to."""
     found = tx.records("get_workflow", WorkflowRow, name=new.name, version=new.version)
     if not found:
         raise Conflict("it was removed at the same moment")
@@ -70,7 +70,7 @@ def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
 
 
 def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
-    """One version of one workflow."""
+    """Returns one version of one workflow."""
     found = tx.records("get_workflow", WorkflowRow, name=name, version=version)
     if not found:
         raise NotFound("workflow", f"{name}/{version}")
@@ -80,13 +80,13 @@ def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
 def list_workflows(
     tx: Transaction, name: str | None = None, count: int = 1_000
 ) -> list[WorkflowView]:
-    """By name and version, as texts are sorted."""
+    """Returns workflows by name and version, as texts are sorted."""
     asked = {"name": name, "count": page_count(count)}
     return list(map(_workflow_view, tx.records("list_workflows", WorkflowRow, **asked)))
 
 
 def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
-    """The name is free again; its definition stays, as runs may have been made of it."""
+    """Removes a version; its definition stays, as runs may have been made of it."""
     found = get_workflow(tx, name, version)
     if not tx.rows("delete_workflow", name=name, version=version):
         raise NotFound("workflow", f"{name}/{version}")
@@ -94,7 +94,7 @@ def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
 
 
 class WorkflowRow(NamedTuple):
-    """get_workflow, list_workflows."""
+    """Holds one row of get_workflow, list_workflows."""
 
     name: str
     version: str

@@ -1,4 +1,4 @@
-"""What workers say about their attempts: signs of life, messages, usage, and the end."""
+"""Applies what workers say about their attempts: heartbeats, messages, usage, and the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PLAIN_SUCCESS = End(ending=Ending.SUCCEEDED)
 
 @dataclass(slots=True)
 class _Writes:
-    """What a round of reports stores, gathered so that each table is written once."""
+    """The rows that a round of reports stores, gathered so that each table is written once."""
 
     started: list[dict[str, object]] = field(default_factory=list)
     messages: list[dict[str, object]] = field(default_factory=list)
@@ -43,7 +43,7 @@ class _Writes:
 
 
 def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
-    """Extend every lease that is still this worker's; one answer per beat."""
+    """Extends every lease that is still this worker's; one answer per beat."""
     for beat in beats:
         check_progress(beat.progress)
     tx.rows("touch_worker", worker_number=worker_number(worker))
@@ -68,7 +68,7 @@ def _answer(status: str | None) -> Answer:
 def report(
     tx: Transaction, effects: Effects, reports: Sequence[Report], chance: Callable[[], float]
 ) -> list[Reported]:
-    """Apply reports; one that is refused stops no other."""
+    """Applies reports; one that is refused stops no other."""
     answers: dict[int, Reported] = {}
     if len({one.holder.task_id for one in reports}) == len(reports):
         answers = _succeed_plainly(tx, reports, effects)
@@ -101,7 +101,7 @@ def _note_freed_places(
 def _succeed_plainly(
     tx: Transaction, reports: Sequence[Report], effects: Effects
 ) -> dict[int, Reported]:
-    """The common case in one go; whatever it leaves alone goes the long way."""
+    """Does the common case in one go; what it leaves alone goes the long way."""
     plain: dict[WorkerId, dict[TaskId, int]] = {}
     for position, one in enumerate(reports):
         if one.end == _PLAIN_SUCCESS and not one.messages and not one.usage:
@@ -173,7 +173,7 @@ def _report_round(
 def _accept(
     task: TaskState | None, one: Report, chance: Callable[[], float], writes: _Writes
 ) -> Status:
-    """Check everything first: a refused report leaves nothing behind."""
+    """Checks everything first: a refused report leaves nothing behind."""
     if task is None:
         raise NotFound("task", one.holder.task_id)
     check_holder(task, one.holder, "a report")
@@ -220,7 +220,7 @@ def _usage_row(sample: UsageSample) -> dict[str, object]:
 
 
 def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
-    """A worker takes over what its dead predecessor on the same host left running."""
+    """Lets a worker take over what its dead predecessor on the same host left running."""
     task = lock_tasks(tx, [holder.task_id]).get(holder.task_id)
     if task is None:
         raise NotFound("task", holder.task_id)
@@ -241,5 +241,5 @@ def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
 
 
 def cancelling(tx: Transaction, worker: WorkerId) -> list[tuple[TaskId, int]]:
-    """The leases of a worker that it was asked to end."""
+    """Returns the leases of a worker that it was asked to end."""
     return [(TaskId(row[0]), row[1]) for row in tx.rows("list_cancelling", worker=worker)]

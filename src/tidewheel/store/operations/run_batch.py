@@ -1,4 +1,4 @@
-"""What a scheduler reads and writes: its inbox, one batch, and the run as it is stored.
+"""Reads and writes for a scheduler: its inbox, one batch, and the run as it is stored.
 
 Decisions are made outside of the transaction. They count only if the run is still held under
 the same epoch and the batch is the next one: ``advance_run`` is the first statement, and
@@ -56,7 +56,7 @@ NO_DIGEST = ""
 
 
 def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
-    """What happened, oldest first."""
+    """Returns what happened to a run, oldest first."""
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
@@ -72,7 +72,8 @@ def write_batch(
     rows: ChangedRows,
     failpoint: Failpoint,
 ) -> None:
-    """Everything that a scheduler decided, or nothing; once, however often it is asked."""
+    """Writes everything that a scheduler decided, or nothing; once, however often it is
+    asked."""
     if not _advance(tx, lease, batch):
         return
     run = lease.run
@@ -233,7 +234,7 @@ def _write_broadcasts(tx: Transaction, run: int, batch: Batch) -> None:
 
 
 def read_run(tx: Transaction, number: int) -> StoredRun:
-    """All that is stored of a run, at one moment."""
+    """Returns all that is stored of a run, at one moment."""
     get_run(tx, number)
     changes: list[Change] = [
         fact_of(kind, body) for kind, body in tx.rows("list_facts", run=number)
@@ -257,12 +258,12 @@ def withdrawn(tx: Transaction, number: int) -> set[TaskId]:
 
 
 def undelivered(tx: Transaction, number: int) -> list[Undelivered]:
-    """Oldest first."""
+    """Returns events of which somebody is still to be told, oldest first."""
     return tx.records("list_outbox", Undelivered, run=number)
 
 
 def delivered(tx: Transaction, number: int, events: Sequence[Undelivered]) -> None:
-    """Whoever drives the run by now: it was told."""
+    """Notes that somebody was told, even if another scheduler drives the run by now."""
     places: list[Record] = [{"batch": one.batch, "place": one.place} for one in events]
     _put(tx, "drop_outbox", number, "events", places)
 
@@ -270,14 +271,14 @@ def delivered(tx: Transaction, number: int, events: Sequence[Undelivered]) -> No
 def forgotten(
     tx: Transaction, run: int, count: int = 10_000, *, only_undone: bool = False
 ) -> list[PutMemory]:
-    """Newest points first."""
+    """Returns what the pool has forgotten, newest points first."""
     get_run(tx, run)
     rows = tx.rows("list_forgotten", run=run, count=page_count(count), only_undone=only_undone)
     return [memory_of(row[0]) for row in rows]
 
 
 def remembered(tx: Transaction, run: int, point: Point, name: str) -> Memory | None:
-    """What is known of a task, forgotten or not, with its highest submit number."""
+    """Returns what is known of a task, forgotten or not, with its highest submit number."""
     for submits, body in tx.rows("find_memory", run=run, point=point, name=name):
         memory = memory_of(body).memory()
         memory.submits = submits
@@ -293,7 +294,8 @@ def submissions(
     name: str | None = None,
     count: int = 1000,
 ) -> list[SubmissionView]:
-    """Newest first; those of one task are found by their ids, however many the run has."""
+    """Returns submissions, newest first; those of one task are found by their ids, however many
+    the run has."""
     of = get_run(tx, run)
     page_count(count)
     if point is None or name is None:
@@ -319,13 +321,13 @@ def submissions(
 
 
 def run_attempts(tx: Transaction, run: int, count: int) -> list[RunAttempt]:
-    """At the newest submissions, so many of them; newest first."""
+    """Returns the attempts at the newest submissions, newest first."""
     get_run(tx, run)
     return tx.records("list_run_attempts", RunAttempt, run=run, count=page_count(count))
 
 
 def command(tx: Transaction, number: int) -> CommandView:
-    """A command by its number."""
+    """Returns a command by its number."""
     found = tx.records("get_command", CommandView, number=number)
     if not found:
         raise NotFound("command", str(number))
@@ -333,7 +335,7 @@ def command(tx: Transaction, number: int) -> CommandView:
 
 
 def commands(tx: Transaction, run: int, count: int = 100) -> list[CommandView]:
-    """Newest first."""
+    """Returns the commands of a run, newest first."""
     get_run(tx, run)
     return tx.records("list_commands", CommandView, run=run, count=page_count(count))
 
@@ -341,7 +343,7 @@ def commands(tx: Transaction, run: int, count: int = 100) -> list[CommandView]:
 def run_changes(
     tx: Transaction, run: int, after: int = 0, count: int = 100
 ) -> list[ChangesView]:
-    """Oldest first."""
+    """Returns what batches changed, oldest first."""
     get_run(tx, run)
     asked = {"run": run, "after": after, "count": page_count(count)}
     return tx.records("list_run_changes", ChangesView, **asked)

@@ -1,4 +1,4 @@
-"""What becomes of the submissions of a run, written down for its scheduler.
+"""Writes down what becomes of the submissions of a run, for its scheduler.
 
 An event is inserted by the transaction that makes it true, so none is lost and none is early.
 The end of a submission is told once. A start may be told again when its report was sent again.
@@ -23,7 +23,7 @@ EventRow = dict[str, object]  # what add_events stores; what is not said is NULL
 
 
 class RunEffects(Protocol):
-    """Which runs have news once the transaction is committed."""
+    """The runs that have news once the transaction is committed."""
 
     runs: set[int]
 

@@ -1,4 +1,4 @@
-"""Attempts that are over, for statistics."""
+"""Reads attempts that are over; loaded only by processes that ask for statistics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidewheel.store.transaction import Transaction
 
 
 def ended_attempts(tx: Transaction, count: int) -> list[EndedAttempt]:
-    """The newest that are over."""
+    """Returns the newest that are over."""
     return [
         EndedAttempt(
             queue=queue,
