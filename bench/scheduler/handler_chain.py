@@ -19,7 +19,7 @@ import tidewheel
 from bench.scheduler.marks import marks_of_store
 from bench.scheduler.one_process import create_run, store_address, store_in
 from tidewheel.client.embedded import worker_settings
-from tidewheel.core.operator.requests import Batch, RunLease
+from tidewheel.core.operator.requests import RunBatch, RunLease
 from tidewheel.core.queue.task import NewTask
 from tidewheel.store.store import DatabaseStore
 from tidewheel.wiring.machine import spare_garbage_collector
@@ -28,7 +28,7 @@ from tidewheel.wiring.workers import Fittings, built_worker
 
 HANDLER = "no_op"
 SLOTS = 4
-WriteBatch = Callable[[Any, RunLease, Batch], Awaitable[None]]
+WriteBatch = Callable[[Any, RunLease, RunBatch], Awaitable[None]]
 
 
 def with_handler(task: NewTask) -> NewTask:
@@ -38,7 +38,7 @@ def with_handler(task: NewTask) -> NewTask:
 def writing_handlers(write_batch: WriteBatch) -> WriteBatch:
     """The same, with functions in place of scripts."""
 
-    async def write(store: Any, lease: RunLease, batch: Batch) -> None:
+    async def write(store: Any, lease: RunLease, batch: RunBatch) -> None:
         tasks = [with_handler(task) for task in batch.submissions]
         await write_batch(store, lease, replace(batch, submissions=tasks))
 

@@ -14,18 +14,18 @@ from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
-    from tidewheel.core.operator.commands import Command
     from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
     from tidewheel.core.operator.requests import (
-        Batch,
         Inbox,
         NewCommand,
+        RunBatch,
         RunClaim,
         RunLease,
         StoredRun,
         Undelivered,
     )
     from tidewheel.core.operator.stream import EventFilter, FollowedEvent
+    from tidewheel.core.operator.verbs import Command
     from tidewheel.core.operator.views import (
         ChangesView,
         CommandView,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         RunView,
         SubmissionView,
     )
+    from tidewheel.core.sched.persistence import PutMemory
     from tidewheel.core.sched.pool import Past
-    from tidewheel.core.sched.records import PutMemory
 
 ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey, unless said otherwise
 LOG_BYTES_MAX = 1_000_000  # of one part
@@ -141,7 +141,7 @@ class RunStore(Protocol):
 
     async def read_run(self, number: int) -> StoredRun: ...
     async def read_inbox(self, number: int, count_max: int) -> Inbox: ...
-    async def write_batch(self, lease: RunLease, batch: Batch) -> None:
+    async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
         """Writes a batch; RunLost if the epoch is not the current one. One that was written
         already is left alone; the lease is renewed, or given back if the batch says so."""
         ...

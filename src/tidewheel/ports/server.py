@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from tidewheel.api.tasks import Figure
 from tidewheel.core.queue.task import Instant, WorkerId
-from tidewheel.core.queue.views import Figure
 
 if TYPE_CHECKING:
     # Loading them takes as long as all of the queue.
     from tidewheel.core.operator.stream import EventCursor, EventFilter, EventPage
-    from tidewheel.core.queue.access import AuditEntry, KeptAnswer, NewToken, TokenView
-    from tidewheel.core.queue.job_words import JobWords
+    from tidewheel.core.queue.access import (
+        AuditEntry,
+        JobWords,
+        KeptAnswer,
+        NewToken,
+        TokenView,
+    )
 
 
 class AccessStore(Protocol):

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from tidewheel.core.queue.lease import Answer, Holder
+from tidewheel.api.tasks import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    Task,
+    UsageView,
+    Violation,
+    WorkerView,
+)
+from tidewheel.core.queue.lease import Holder, LeaseAnswer
 from tidewheel.core.queue.requests import (
     Amendment,
     Beat,
@@ -18,8 +29,8 @@ from tidewheel.core.queue.requests import (
     ClaimedTasks,
     ClaimRequest,
     HeldLease,
+    KeysetPage,
     NewWorker,
-    Page,
     QueueSettings,
     Report,
     Reported,
@@ -29,17 +40,6 @@ from tidewheel.core.queue.requests import (
 )
 from tidewheel.core.queue.status import Signal
 from tidewheel.core.queue.task import Instant, NewTask, TaskId, WorkerId
-from tidewheel.core.queue.views import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    QueueView,
-    TaskView,
-    UsageView,
-    Violation,
-    WorkerView,
-)
 
 if TYPE_CHECKING:
     # Only workflows and servers need them, and loading them takes as long as all of the queue.
@@ -54,8 +54,8 @@ class TaskStore(Protocol):
         """Stores tasks; atomic raises the first refusal, else each is answered by itself."""
         ...
 
-    async def arm(self, task_id: TaskId) -> TaskView: ...
-    async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView: ...
+    async def arm(self, task_id: TaskId) -> Task: ...
+    async def amend(self, task_id: TaskId, amendment: Amendment) -> Task: ...
     async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]: ...
     async def cancel_matching(
         self, which: TaskFilter, count_max: int = 1000
@@ -76,7 +76,7 @@ class TaskStore(Protocol):
     async def claim_by_id(
         self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
     ) -> Claimed: ...
-    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+    async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
         """Extends leases in bulk; one answer per beat, in order."""
         ...
 
@@ -100,7 +100,7 @@ class TaskStore(Protocol):
         outage of the database every worker gets a full lease to be heard again."""
         ...
 
-    async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[TaskView]:
+    async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[Task]:
         """Returns final tasks older than the retention that nothing live depends on, oldest
         first."""
         ...
@@ -118,14 +118,14 @@ class TaskStore(Protocol):
         ...
 
     # looking
-    async def get(self, task_id: TaskId) -> TaskView: ...
-    async def get_many(self, task_ids: Sequence[TaskId]) -> list[TaskView]:
+    async def get(self, task_id: TaskId) -> Task: ...
+    async def get_many(self, task_ids: Sequence[TaskId]) -> list[Task]:
         """Returns up to 10,000 tasks at one moment, in this order; NotFound names one that is
         not."""
         ...
 
-    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]: ...
-    async def peek(self, queue: str, count: int) -> list[TaskView]: ...
+    async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[Task]: ...
+    async def peek(self, queue: str, count: int) -> list[Task]: ...
     async def history(
         self, task_id: TaskId, after: int = 0, count: int = 100
     ) -> list[HistoryEntry]: ...

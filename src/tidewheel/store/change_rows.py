@@ -19,20 +19,27 @@ import msgspec
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.sched.pool import FlowState, RunState
-from tidewheel.core.sched.records import (
+from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
+    PooledTaskRow,
     PutAbsolute,
     PutChain,
     PutFlow,
     PutMemory,
     PutRun,
     PutTask,
-    TaskRow,
 )
-from tidewheel.core.sched.states import Flows, Key, Stage, Value, Verdict, VerdictKind
+from tidewheel.core.sched.pool import FlowState, RunState
+from tidewheel.core.sched.task_state import (
+    AtomValue,
+    Flows,
+    JobPhase,
+    Key,
+    Verdict,
+    VerdictKind,
+)
 
 RUN, FLOW, CHAIN, ABSOLUTE = "run", "flow", "chain", "absolute"
 
@@ -88,10 +95,10 @@ def _named(thing: type[NamedTuple], **otherwise: tuple[Any, Any]) -> type[msgspe
 _Verdict = _named(
     Verdict,
     kind=(VerdictKind, VerdictKind.FINISHED),
-    death=(Value, Value.NOT_TAKEN),
+    death=(AtomValue, AtomValue.NOT_TAKEN),
     ended=(str, SUCCEEDED),
 )
-_Task = _named(TaskRow, bits=(None, None))
+_Task = _named(PooledTaskRow, bits=(None, None))
 _Memory = _named(
     PutMemory,
     made=(tuple[tuple[str, Flows], ...], ()),
@@ -111,7 +118,7 @@ class _TaskOfFormat1(NamedTuple):
     point: Point
     name: str
     flows: Flows
-    stage: Stage
+    stage: JobPhase
     true: int  # bits of the compiler's numbering: `core.sched.old_numbering` knows it
     missing: int
     waits: tuple[str, ...]
@@ -146,11 +153,13 @@ _named_task = msgspec.json.Decoder(_Task)
 _task_of_format_1 = msgspec.json.Decoder(_TaskOfFormat1)
 
 
-def _read_task(text: str | bytes) -> TaskRow:
+def _read_task(text: str | bytes) -> PooledTaskRow:
     if text[:1] not in ("[", b"["):
-        return TaskRow(*msgspec.structs.astuple(_named_task.decode(text)))
+        return PooledTaskRow(*msgspec.structs.astuple(_named_task.decode(text)))
     old = _task_of_format_1.decode(text)
-    return TaskRow(**old._asdict() | {"true": (), "missing": old.missing > 0, "bits": old.true})
+    return PooledTaskRow(
+        **old._asdict() | {"true": (), "missing": old.missing > 0, "bits": old.true}
+    )
 
 
 _any_memory = _reader(PutMemory, _Memory)

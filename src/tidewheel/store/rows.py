@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, overload
 
 import msgspec
 
+from tidewheel.api.tasks import AttemptView, HistoryEntry, Task, WorkerView
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
@@ -27,7 +28,6 @@ from tidewheel.core.queue.task import (
     TaskState,
     WorkerId,
 )
-from tidewheel.core.queue.views import AttemptView, HistoryEntry, TaskView, WorkerView
 
 # ---- what is asked or offered: the same columns in every table that has them ----
 
@@ -263,7 +263,7 @@ def _asked(r: ClaimedRow | TaskViewRow) -> Resources:
     return resources(r.cpu, r.memory_bytes, r.gpu, r.labels, nodes, exclusive, r.buffer_bytes)
 
 
-def task_view(r: TaskViewRow) -> TaskView:
+def task_view(r: TaskViewRow) -> Task:
     """What people see."""
     fields = r._asdict()
     for name in RESOURCE_COLUMNS:
@@ -272,7 +272,7 @@ def task_view(r: TaskViewRow) -> TaskView:
     for name in ("error_code", "error_args", "error_description"):
         del fields[name]
     status = Status(r.status)
-    return TaskView(
+    return Task(
         **fields
         | {
             "status": status,

@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from tidewheel.api.tasks import Figure, Violation
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
-from tidewheel.core.queue.views import Figure, Violation
 from tidewheel.errors import StoreUnreachable, TidewheelError
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.rows import ClaimedRow

@@ -12,7 +12,7 @@ from tidewheel.core.operator.stream import (
     EventFilter,
     EventKind,
     EventPage,
-    Place,
+    EventPlace,
     RunEvent,
     TaskEvent,
 )
@@ -65,11 +65,11 @@ def _store(tx: Transaction) -> str:
 class _Bounds(NamedTuple):
     """The places between which events can be told."""
 
-    head: Place  # of the last event
-    floor: Place  # the last of which something was deleted
+    head: EventPlace  # of the last event
+    floor: EventPlace  # the last of which something was deleted
     floor_counts: bool  # it lies among what can be told; if not yet, it will
 
-    def hold(self, place: Place) -> bool:
+    def hold(self, place: EventPlace) -> bool:
         """Whether everything behind this place is there, and the place is of this past."""
         is_known = place <= max(self.head, self.floor)
         return is_known and not (self.floor_counts and place < self.floor)
@@ -77,12 +77,12 @@ class _Bounds(NamedTuple):
 
 def _bounds(tx: Transaction) -> _Bounds:
     [[major, minor, floor_major, floor_minor, counts]] = tx.rows("get_event_bounds")
-    floor = Place(int(floor_major), floor_minor)
-    return _Bounds(Place(int(major), minor), floor, bool(counts))
+    floor = EventPlace(int(floor_major), floor_minor)
+    return _Bounds(EventPlace(int(major), minor), floor, bool(counts))
 
 
 def _between(
-    tx: Transaction, place: Place, count: int, kind: EventKind | None
+    tx: Transaction, place: EventPlace, count: int, kind: EventKind | None
 ) -> tuple[Sequence[Event], bool]:
     """Returns events of a kind, or of each, behind a place, and whether these are all."""
     runs_max = min(count, RUN_EVENTS_MAX)
@@ -140,8 +140,8 @@ class _RunEventRow(NamedTuple):
     changes: str | None
 
 
-def _place(r: _TaskEventRow | _RunEventRow) -> Place:
-    return Place(int(r.major), r.minor)
+def _place(r: _TaskEventRow | _RunEventRow) -> EventPlace:
+    return EventPlace(int(r.major), r.minor)
 
 
 def _task_event(r: _TaskEventRow) -> TaskEvent:

@@ -8,9 +8,9 @@ which is written by the same transaction.
 
 from __future__ import annotations
 
-from tidewheel.core.queue.job_words import JobWords
+from tidewheel.core.queue.access import JobWords
 from tidewheel.core.queue.lease import check_holder
-from tidewheel.core.queue.requests import Message, Report
+from tidewheel.core.queue.requests import JobMessage, Report
 from tidewheel.core.queue.submission import MESSAGES_MAX
 from tidewheel.core.queue.task import TaskState
 from tidewheel.errors import NotFound, Refused
@@ -45,7 +45,7 @@ def _say(tx: Transaction, task: TaskState, words: JobWords, effects: Effects) ->
     number = (last or PAST_WORKER) + 1
     if number > PAST_WORKER + MESSAGES_MAX:
         raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
-    message = Message(number=number, text=words.text, output=words.output)
+    message = JobMessage(number=number, text=words.text, output=words.output)
     said = {"text": storable(message.text), "output": storable(message.output)}
     tx.rows("add_messages", messages=[place | {"number": number} | said])
     if task.run is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidewheel.api.tasks import Task
 from tidewheel.core.queue.lease import lapse_signal
 from tidewheel.core.queue.status import Signal
 from tidewheel.core.queue.steps import step
 from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.store.operations.queries import page_count, views_of
 from tidewheel.store.operations.transitions import Effects, apply
 from tidewheel.store.rows import TaskStateRow, task_state
@@ -48,7 +48,7 @@ def _note_freed_places(tx: Transaction, queues: set[str], effects: Effects) -> N
         effects.queues |= queues & {row[0] for row in tx.rows("list_limits")}
 
 
-def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> list[TaskView]:
+def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> list[Task]:
     """Returns the tasks that the next deletion would remove, oldest first."""
     found = tx.rows(
         "find_expired_tasks", retention_seconds=retention_seconds, count=page_count(count_max)

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidewheel.core.queue.dependency import EdgeState
-from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.requests import (
-    HeldLease,
-    HostProcess,
-    Page,
-    QueueSettings,
-    TaskFilter,
-    UsageSample,
-)
-from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.task import Instant, TaskId, WorkerId
-from tidewheel.core.queue.views import (
+from tidewheel.api.tasks import (
     AttemptView,
     EdgeView,
     Figure,
     HistoryEntry,
     OutputView,
     QueueView,
-    TaskView,
+    Task,
     UsageView,
     Violation,
     WorkerView,
 )
+from tidewheel.core.queue.dependency import EdgeState
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import (
+    HeldLease,
+    HostProcess,
+    KeysetPage,
+    QueueSettings,
+    TaskFilter,
+    UsageSample,
+)
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.errors import BadSetting, NotFound
 from tidewheel.store.rows import (
     AttemptAt,
@@ -64,12 +64,12 @@ INVARIANTS = {
 }
 
 
-def get(tx: Transaction, task_id: TaskId) -> TaskView:
+def get(tx: Transaction, task_id: TaskId) -> Task:
     """Returns one task; NotFound if there is none."""
     return views_of(tx, [_seq_of(tx, task_id)])[0]
 
 
-def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[TaskView]:
+def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[Task]:
     """Returns tasks in the order asked for; NotFound names the first that is unknown."""
     page_count(max(1, len(task_ids)))
     wanted = list(dict.fromkeys(task_ids))
@@ -89,7 +89,7 @@ def _seq_of(tx: Transaction, task_id: TaskId) -> int:
     return seq
 
 
-def views_of(tx: Transaction, seqs: Sequence[int]) -> list[TaskView]:
+def views_of(tx: Transaction, seqs: Sequence[int]) -> list[Task]:
     """Returns the tasks with these numbers, in this order."""
     rows = records_in_chunks(tx, "get_tasks", TaskViewRow, "seqs", seqs)
     found = {row.seq: task_view(row) for row in rows}
@@ -111,7 +111,7 @@ def filter_parameters(which: TaskFilter) -> dict[str, object]:
     }
 
 
-def list_tasks(tx: Transaction, which: TaskFilter, page: Page) -> list[TaskView]:
+def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[Task]:
     """Returns a page of tasks, newest first."""
     count = page_count(page.count)
     given = filter_parameters(which) | {
@@ -153,7 +153,7 @@ def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
             return "find_tasks", {"statuses": [status.value]}
 
 
-def peek(tx: Transaction, queue: str, count: int) -> list[TaskView]:
+def peek(tx: Transaction, queue: str, count: int) -> list[Task]:
     """Returns what would be claimed next, without taking it."""
     aging = any(name == queue and ages for name, _, ages, *_ in tx.rows("list_queues"))
     query = "find_next_aged_tasks" if aging else "find_next_tasks"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tidewheel.core.queue.lease import Answer, Holder, check_holder, check_progress
+from tidewheel.core.queue.lease import Holder, LeaseAnswer, check_holder, check_progress
 from tidewheel.core.queue.requests import Beat, Claimed, Report, Reported, UsageSample
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import End, Ending, end_signal, step
@@ -42,7 +42,7 @@ class _Writes:
     events: list[EventRow] = field(default_factory=list)
 
 
-def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[Answer]:
+def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
     """Extends every lease that is still this worker's; one answer per beat."""
     for beat in beats:
         check_progress(beat.progress)
@@ -59,10 +59,10 @@ def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[
     return [_answer(held.get((beat.task_id, beat.attempt))) for beat in beats]
 
 
-def _answer(status: str | None) -> Answer:
+def _answer(status: str | None) -> LeaseAnswer:
     if status is None:
-        return Answer.LOST
-    return Answer.CANCEL if status == Status.CANCELLING.value else Answer.GO_ON
+        return LeaseAnswer.LOST
+    return LeaseAnswer.CANCEL if status == Status.CANCELLING.value else LeaseAnswer.GO_ON
 
 
 def report(

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator.commands import reopens
 from tidewheel.core.operator.requests import (
-    Batch,
-    Broadcast,
     Inbox,
+    RunBatch,
     RunLease,
+    RunTimer,
+    StoredBroadcast,
     StoredRun,
-    Timer,
     TimerKey,
     Undelivered,
     XtriggerResult,
 )
+from tidewheel.core.operator.verbs import reopens
 from tidewheel.core.operator.views import (
     WITHDRAWN_STATUSES,
     ChangesView,
@@ -31,8 +31,8 @@ from tidewheel.core.operator.views import (
 )
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.core.sched.records import Change, PutMemory
-from tidewheel.core.sched.states import Memory
+from tidewheel.core.sched.persistence import Change, PutMemory
+from tidewheel.core.sched.task_state import TaskHistory
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
@@ -68,7 +68,7 @@ def write_batch(
     tx: Transaction,
     effects: Effects,
     lease: RunLease,
-    batch: Batch,
+    batch: RunBatch,
     rows: ChangedRows,
     failpoint: Failpoint,
 ) -> None:
@@ -107,7 +107,7 @@ def write_batch(
         effects.runs.add(run)  # whoever asked, or waits for the end, can look now
 
 
-def _advance(tx: Transaction, lease: RunLease, batch: Batch) -> bool:
+def _advance(tx: Transaction, lease: RunLease, batch: RunBatch) -> bool:
     """False: this very batch was written before, and its answer got lost.
 
     Or a copy of the request was on its way for so long that later batches overtook it.
@@ -188,7 +188,7 @@ def _reopen_if_asked(tx: Transaction, run: int) -> None:
         reopen_run(tx, run)
 
 
-def _write_timers(tx: Transaction, run: int, batch: Batch) -> None:
+def _write_timers(tx: Transaction, run: int, batch: RunBatch) -> None:
     """Those that are gone first: a timer may be replaced by one of its name."""
     gone = [_timer_key(key) for key in dict.fromkeys(batch.timers_gone)]
     _put(tx, "drop_timers", run, "timers", gone)
@@ -215,7 +215,7 @@ def _write_xtriggers(tx: Transaction, run: int, results: Sequence[XtriggerResult
     _put(tx, "drop_xtriggers", run, "xtriggers", gone)
 
 
-def _write_broadcasts(tx: Transaction, run: int, batch: Batch) -> None:
+def _write_broadcasts(tx: Transaction, run: int, batch: RunBatch) -> None:
     last = {
         one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
         for number, one in enumerate(batch.broadcasts)
@@ -244,11 +244,11 @@ def read_run(tx: Transaction, number: int) -> StoredRun:
     return StoredRun(
         changes=changes,
         timers=[
-            Timer(Point(point) if name else None, name, timer, at)
+            RunTimer(Point(point) if name else None, name, timer, at)
             for point, name, timer, at in tx.rows("list_timers", run=number)
         ],
         xtriggers=tx.records("list_xtriggers", XtriggerResult, run=number),
-        broadcasts=tx.records("list_broadcasts", Broadcast, run=number),
+        broadcasts=tx.records("list_broadcasts", StoredBroadcast, run=number),
     )
 
 
@@ -277,7 +277,7 @@ def forgotten(
     return [memory_of(row[0]) for row in rows]
 
 
-def remembered(tx: Transaction, run: int, point: Point, name: str) -> Memory | None:
+def remembered(tx: Transaction, run: int, point: Point, name: str) -> TaskHistory | None:
     """Returns what is known of a task, forgotten or not, with its highest submit number."""
     for submits, body in tx.rows("find_memory", run=run, point=point, name=name):
         memory = memory_of(body).memory()

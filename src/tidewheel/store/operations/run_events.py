@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.requests import Message, Report
+from tidewheel.core.queue.requests import JobMessage, Report
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Change, TaskState
 from tidewheel.store.rows import storable
@@ -58,7 +58,7 @@ def success(run: int, holder: Holder) -> EventRow:
 
 
 def spoken(
-    task: TaskState, report: Report, fresh: Sequence[Message], change: Change | None
+    task: TaskState, report: Report, fresh: Sequence[JobMessage], change: Change | None
 ) -> list[EventRow]:
     """What a report says before the end of its attempt, if it says that."""
     assert task.run is not None and task.lease is not None

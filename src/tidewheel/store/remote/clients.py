@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from tidewheel.api.tasks import Task
+from tidewheel.api.wire import Fields, read, read_all
 from tidewheel.core.queue.lease import check_lease_seconds
 from tidewheel.core.queue.requests import (
     Amendment,
@@ -16,20 +18,23 @@ from tidewheel.core.queue.requests import (
 )
 from tidewheel.core.queue.submission import refusal, run_refusal
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.store.operations.queries import page_count
-from tidewheel.store.remote.asking import Asking
-from tidewheel.store.remote.portions import BODY_BYTES_MAX, in_portions, json_list
-from tidewheel.store.remote.possible import (
+from tidewheel.store.remote.encode import (
+    BODY_BYTES_MAX,
+    amendment_body,
     check_tasks,
+    filter_body,
+    in_portions,
     is_findable,
+    json_list,
+    queue_body,
     queue_path,
+    task_body,
     task_path,
 )
-from tidewheel.store.remote.reading import Fields, read, read_all
-from tidewheel.store.remote.refusing import Problem, error_from
-from tidewheel.store.remote.writing import amendment_body, filter_body, queue_body, task_body
+from tidewheel.store.remote.errors import Problem, error_from
+from tidewheel.store.remote.transport import ServerPart
 
 
 class Answered(msgspec.Struct):
@@ -40,7 +45,7 @@ class Answered(msgspec.Struct):
     refused: Problem | None = None
 
 
-class RemoteClients(Asking):
+class RemoteClients(ServerPart):
     """The part of a TaskStore that clients use."""
 
     async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
@@ -72,15 +77,15 @@ class RemoteClients(Asking):
             answers += response.part("answers", list[Answered])
         return [_submitted(one) for one in answers]
 
-    async def arm(self, task_id: TaskId) -> TaskView:
+    async def arm(self, task_id: TaskId) -> Task:
         path = task_path(task_id, "arm")
-        return read(TaskView, await self.post_fields(path, again=False))
+        return read(Task, await self.post_fields(path, again=False))
 
-    async def amend(self, task_id: TaskId, amendment: Amendment) -> TaskView:
+    async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
         response = await self.transport.call(
             "PATCH", task_path(task_id), body=amendment_body(amendment), again=True
         )
-        return read(TaskView, response.read(Fields))
+        return read(Task, response.read(Fields))
 
     async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]:
         check_tasks(task_ids)

@@ -9,37 +9,37 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tidewheel.core.queue.requests import Page, TaskFilter
-from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.core.queue.views import (
+from tidewheel.api.tasks import (
     AttemptView,
     EdgeView,
     HistoryEntry,
     OutputView,
     QueueView,
-    TaskView,
+    Task,
     UsageView,
     Violation,
     WorkerView,
 )
+from tidewheel.api.wire import NULL, Fields, instant, read, read_all
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
+from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import NotFound
 from tidewheel.store.operations.queries import page_count
-from tidewheel.store.remote.address import Query, path_of
-from tidewheel.store.remote.asking import Asking
-from tidewheel.store.remote.possible import (
+from tidewheel.store.remote.connection import Query, path_of
+from tidewheel.store.remote.encode import (
     check_tasks,
+    filter_body,
     is_findable,
     is_possible,
     task_path,
 )
-from tidewheel.store.remote.reading import NULL, Fields, instant, read, read_all
-from tidewheel.store.remote.writing import filter_body
+from tidewheel.store.remote.transport import ServerPart
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.statistics import EndedAttempt
 
 PAGE_MAX = 1_000
-TASK_FIELDS = ",".join((*(field.name for field in fields(TaskView)), "spec_text"))
+TASK_FIELDS = ",".join((*(field.name for field in fields(Task)), "spec_text"))
 
 
 class TaskPage(msgspec.Struct):
@@ -49,22 +49,22 @@ class TaskPage(msgspec.Struct):
     next: int | None
 
 
-class RemoteLooking(Asking):
+class RemoteLooking(ServerPart):
     """The part of a TaskStore that changes nothing."""
 
-    async def get(self, task_id: TaskId) -> TaskView:
-        return read(TaskView, await self.get_fields(task_path(task_id)))
+    async def get(self, task_id: TaskId) -> Task:
+        return read(Task, await self.get_fields(task_path(task_id)))
 
-    async def get_many(self, task_ids: Sequence[TaskId]) -> list[TaskView]:
+    async def get_many(self, task_ids: Sequence[TaskId]) -> list[Task]:
         page_count(max(1, len(task_ids)))
         check_tasks(task_ids)
         body = {"ids": list(dict.fromkeys(task_ids))}
         response = await self.transport.call("POST", "/tasks/get", body=body, again=True)
         given = response.part("tasks", list[Fields])
-        found = {view.id: view for view in read_all(TaskView, given)}
+        found = {view.id: view for view in read_all(Task, given)}
         return [found[task_id] for task_id in task_ids]
 
-    async def list_tasks(self, which: TaskFilter, page: Page) -> list[TaskView]:
+    async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[Task]:
         """In as many requests as it takes: a server gives at most a thousand at once."""
         page_count(page.count)
         if not is_findable(which):
@@ -80,14 +80,14 @@ class RemoteLooking(Asking):
             before = part.next
             if before is None:
                 break
-        return read_all(TaskView, found)
+        return read_all(Task, found)
 
-    async def peek(self, queue: str, count: int) -> list[TaskView]:
+    async def peek(self, queue: str, count: int) -> list[Task]:
         page_count(count)
         if not is_possible(queue):
             return []
         path = path_of("queues", queue, "peek")
-        return await self.get_all(TaskView, path, "tasks", {"count": count})
+        return await self.get_all(Task, path, "tasks", {"count": count})
 
     async def history(
         self, task_id: TaskId, after: int = 0, count: int = 100
