@@ -15,14 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tidewheel.store.store import DatabaseStore
-
 import tidewheel
 from bench.scheduler.marks import marks_of_store
 from bench.scheduler.one_process import create_run, store_address, store_in
 from tidewheel.client.embedded import worker_settings
 from tidewheel.core.operator.requests import RunBatch, RunLease
 from tidewheel.core.queue.task import NewTask
+from tidewheel.store.store import DatabaseStore
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import driving
 from tidewheel.wiring.workers import Fittings, built_worker

@@ -14,7 +14,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from tidewheel.store.run_facade import RunOperations
+from tidewheel.store.store import DatabaseStore
 
 Operation = Callable[..., Awaitable[Any]]
 
@@ -79,7 +79,7 @@ def followed_by(operation: Operation, mark: Callable[[], None]) -> Operation:
 def marks_of_store() -> Marks:
     """Marks that the stores of this process set from now on."""
     marks = Marks()
-    operations: Any = RunOperations
+    operations: Any = DatabaseStore
     operations.read_inbox = followed_by(operations.read_inbox, marks.set_first)
     operations.write_batch = followed_by(operations.write_batch, marks.set_last)
     return marks

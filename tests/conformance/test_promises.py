@@ -14,7 +14,7 @@ from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.requests import TaskFilter
 from tidewheel.core.queue.status import INITIAL, Signal, Status, legal_steps
 from tidewheel.errors import CorruptStore
-from tidewheel.store.operations.look import filter_parameters
+from tidewheel.store.operations.queries import filter_parameters
 from tidewheel.store.sql import load_queries
 
 SQL = pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -9,7 +9,7 @@ ENGINE = "scheduler/run_engine.py"
 JOB_EVENTS = "scheduler/job_events.py"
 INBOX = "scheduler/inbox.py"
 BATCH = "store/operations/run_batch.py"
-EVENTS = "store/operations/events.py"
+EVENTS = "store/operations/run_events.py"
 MEMORY_BATCHES = "tests/kit/memory/run_batches.py"
 MEMORY_RUNS = "tests/kit/memory/runs.py"
 PERSISTENCE = "core/sched/persistence.py"
@@ -104,11 +104,11 @@ RUN_BUGS = (
         "submissions are written after the batch",
         (
             Edit(
-                "store/run_facade.py",
+                "store/store.py",
                 "        await self._write(\n"
                 '            "write_batch",\n'
                 "            lambda tx, effects: run_batch.write_batch(\n"
-                "                tx, lease, batch, rows, effects, self._failpoint\n"
+                "                tx, effects, lease, batch, rows, self._failpoint\n"
                 "            ),\n"
                 "        )\n",
                 "        from dataclasses import replace\n"
@@ -116,7 +116,7 @@ RUN_BUGS = (
                 "        await self._write(\n"
                 '            "write_batch",\n'
                 "            lambda tx, effects: run_batch.write_batch(\n"
-                "                tx, lease, first, rows, effects, self._failpoint\n"
+                "                tx, effects, lease, first, rows, self._failpoint\n"
                 "            ),\n"
                 "        )\n"
                 "        await self.submit(batch.submissions)\n",

@@ -12,11 +12,11 @@ CHANGES = "tests/kit/memory/changes.py"
 LEASES = "tests/kit/memory/leases.py"
 VIEWS = "tests/kit/memory/views.py"
 ROWS = "store/rows.py"
-CASCADE = "store/operations/cascade.py"
+TRANSITIONS = "store/operations/transitions.py"
 CLAIM = "store/operations/claim.py"
 REPORT = "store/operations/report.py"
 SUBMIT = "store/operations/submit.py"
-WATCH = "store/operations/watch.py"
+LEASE_EXPIRY = "store/operations/lease_expiry.py"
 
 GUARD = "if task.attempt != holder.attempt or task.owner != holder.worker:"
 CHECK = '    check_holder(task, one.holder, "a report")'
@@ -174,7 +174,7 @@ LEASE_BUGS = (
     Bug(
         "after an outage leases lapse before anybody can renew them",
         (
-            Edit(WATCH, "task.lease.lease_seconds > watched_seconds", "False"),
+            Edit(LEASE_EXPIRY, "task.lease.lease_seconds > watched_seconds", "False"),
             Edit(LEASES, LAPSED, 'lapsed = lease["deadline_at"] < now'),
         ),
     ),
@@ -250,7 +250,7 @@ GRAPH_BUGS = (
         "one met dependency is enough (non-idempotent decrement: released too early)",
         (
             Edit(
-                CASCADE,
+                TRANSITIONS,
                 "elif task.status is Status.WAITING and task.seq not in still_open:",
                 "elif task.status is Status.WAITING:",
             ),
@@ -270,7 +270,7 @@ GRAPH_BUGS = (
         "children of a task that is being cancelled go on waiting",
         (
             Edit(
-                CASCADE,
+                TRANSITIONS,
                 "change.to_status in FINAL | {Status.CANCELLING}:",
                 "change.to_status in FINAL:",
             ),

@@ -1,4 +1,4 @@
-"""Style 7: one statement per file, for both dialects, and no SQL is built from pieces."""
+"""Style 7: one statement per file, said once where dialects agree, and none is built."""
 
 import ast
 import re
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tidy.repository import PACKAGE, broken, parsed, python_files
+from tidewheel.store.sql import translate
 
 LANDED = Path(__file__).with_name("landed_migrations.sha256")
 QUERIES = PACKAGE / "store" / "sql"
@@ -82,6 +83,37 @@ def test_both_dialects_answer_the_same_queries():
     postgres, sqlite = map(query_names, DIALECTS)
     assert sqlite - postgres == SQLITE_ONLY
     assert postgres <= sqlite
+    assert not query_names("common") & sqlite
+
+
+def test_what_could_be_said_once_is_said_once():
+    """A statement for PostgreSQL that translates to the one for SQLite belongs in common/."""
+    twice = [
+        name
+        for name in query_names("postgres")
+        if _same(
+            translate(re.sub(r"%\((\w+)\)s", r":\1", _text("postgres", name)), "sqlite"),
+            _text("sqlite", name),
+        )
+    ]
+    assert twice == []
+
+
+def _text(folder: str, name: str) -> str:
+    return (QUERIES / folder / name).read_text(encoding="utf-8")
+
+
+def _same(one: str, other: str) -> bool:
+    return re.sub(r"--[^\n]*", "", one).split() == re.sub(r"--[^\n]*", "", other).split()
+
+
+def test_every_fragment_is_used():
+    used = {
+        name
+        for path in (QUERIES / "common").glob("*.sql")
+        for name in re.findall(r"\{(\w+)\}", path.read_text(encoding="utf-8"))
+    }
+    assert used == {path.stem for path in (QUERIES / "fragments").glob("*.sql")}
 
 
 def test_no_statement_is_built_from_pieces():

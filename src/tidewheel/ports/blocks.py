@@ -27,39 +27,39 @@ class BlockStore(Protocol):
     """Blocks and objects; beside the runs, in one store."""
 
     async def create_sbi(self, new: NewSbi) -> CreatedSbi:
-        """All of its runs, needs and blocks, or nothing. The same request again changes
+        """Creates all of its runs, needs and blocks, or nothing. The same request again changes
         nothing; SbiTaken if another one has its id, Duplicate if a block's id is taken."""
         ...
 
     async def sbi(self, sbi_id: str) -> SbiView: ...
     async def sbis(self, count: int = 100) -> list[SbiView]:
-        """Newest first, without their blocks."""
+        """Returns instances without their blocks, newest first."""
         ...
 
     async def block(self, block_id: str) -> BlockView: ...
     async def blocks(self, *, sbi: str | None = None, count: int = 100) -> list[BlockView]:
-        """Newest first."""
+        """Returns blocks, newest first."""
         ...
 
     async def needs_of(self, runs: Sequence[int]) -> list[NeedView]:
-        """What runs wait for before they begin, or waited for."""
+        """Returns what runs wait for before they begin, or waited for."""
         ...
 
     async def stop_run(self, run: int, reason: str) -> bool:
-        """Stop a run that nobody drives, and cancel what is left of its tasks; False: it is
+        """Stops a run that nobody drives, and cancels what is left of its tasks; False: it is
         driven, so that its scheduler must be asked, or it is over."""
         ...
 
     async def post_objects(self, objects: Sequence[NewObject], who: str) -> list[ObjectView]:
-        """They are there from now on; whoever waits for one is woken."""
+        """Notes that objects are there from now on; runs that wait for one are woken."""
         ...
 
     async def objects(self, *, after: str = "", count: int = 1_000) -> list[ObjectView]:
-        """By name, those behind a name."""
+        """Returns objects by name, those behind a name."""
         ...
 
     async def objects_there(self, names: Sequence[str]) -> list[ObjectView]:
-        """Those of these that are there."""
+        """Returns those of these objects that are there."""
         ...
 
     async def remove_object(self, name: str) -> ObjectView: ...

@@ -23,19 +23,19 @@ class RegistryStore(Protocol):
     """Names and versions of definitions; beside the runs, in one store."""
 
     async def register(self, workflows: Sequence[NewWorkflow]) -> list[Registered]:
-        """All or none. The same content again changes nothing; AlreadyRegistered names every
-        one that is there with other content."""
+        """Registers all or none. The same content again changes nothing; AlreadyRegistered
+        names every one that is there with other content."""
         ...
 
     async def workflow(self, name: str, version: str) -> WorkflowView: ...
     async def workflows(
         self, name: str | None = None, count: int = 1_000
     ) -> list[WorkflowView]:
-        """All versions of one, or of all; sorted as texts."""
+        """Returns all versions of one, or of all; sorted as texts."""
         ...
 
     async def remove_workflow(self, name: str, version: str) -> WorkflowView:
-        """Its definition stays: runs may have been made of it."""
+        """Removes a version; its definition stays: runs may have been made of it."""
         ...
 
 

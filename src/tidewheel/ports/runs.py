@@ -49,104 +49,109 @@ class RunStore(Protocol):
 
     # definitions
     async def save_definition(self, definition: StoredDefinition) -> None:
-        """Keep a definition under its digest; one that is there stays as it is."""
+        """Keeps a definition under its digest; one that is there stays as it is."""
         ...
 
     async def definition(self, digest: str) -> StoredDefinition: ...
 
     # runs
     async def create_run(self, new: NewRun) -> RunView:
-        """Status "created"; its queue exists afterwards, with the lease that was asked for."""
+        """Makes a run with status "created"; its queue exists afterwards, with the lease that
+        was asked for."""
         ...
 
     async def run(self, number: int) -> RunView: ...
     async def status_since(self, number: int) -> Instant:
-        """Since when the run has the status that it has, whoever drove it since."""
+        """Returns since when the run has its status, however many schedulers drove it since."""
         ...
 
     async def find_run(self, text: str) -> RunView:
-        """By name, by number, or by a prefix of its name that no other run has (the newest run
-        of a workflow for the workflow's own name). NotFound, or AmbiguousRun with the names."""
+        """Finds a run by name, by number, or by a prefix of its name that no other run has (the
+        newest run of a workflow for the workflow's own name). NotFound, or AmbiguousRun with
+        the names."""
         ...
 
     async def runs(
         self, *, workflow: str | None = None, count: int = 100, before: int | None = None
     ) -> list[RunView]:
-        """Newest first; only those made before the one with this number."""
+        """Returns runs, newest first; only those made before the one with this number."""
         ...
 
     async def delete_run(self, number: int) -> None:
-        """With everything of it; refused while a scheduler holds it."""
+        """Deletes a run with everything of it; refused while a scheduler holds it."""
         ...
 
     async def expired_runs(self, retention_seconds: float, count_max: int) -> list[int]:
-        """Runs that were let go longer ago and that nobody holds, oldest first; also those
-        whose deletion was interrupted."""
+        """Returns runs that were let go longer ago and that nobody holds, oldest first; also
+        those whose deletion was interrupted."""
         ...
 
     async def delete_run_part(self, number: int) -> bool:
-        """A part that is quickly done, and whether the run is gone by now."""
+        """Deletes a part that is quickly done, and says whether the run is gone by now."""
         ...
 
     async def delete_definitions(self, retention_seconds: float, count_max: int) -> int:
-        """How many were: those saved last longer ago, which neither a run nor the registry
-        names."""
+        """Deletes definitions, and says how many: those saved last longer ago, which neither a
+        run nor the registry names."""
         ...
 
     # schedulers
     async def claim_run(self, claim: RunClaim) -> RunLease:
-        """Epoch + 1. RunHeld while another's lease runs, unless that one is dead for sure."""
+        """Leases the run under its epoch + 1. RunHeld while another's lease runs, unless that
+        one is dead for sure."""
         ...
 
     async def claimable_runs(self, count_max: int) -> list[RunView]:
-        """Runs with an open status whose lease ran out: their scheduler died; and those that
-        any scheduler is asked to drive."""
+        """Returns runs with an open status whose lease ran out: their scheduler died; and those
+        that any scheduler is asked to drive."""
         ...
 
     async def undelivered_runs(self, quiet_seconds: float, count_max: int) -> list[RunView]:
-        """Runs that have been over for so long, and of whose events somebody is still to be
-        told: their scheduler died before it could."""
+        """Returns runs that have been over for so long, and of whose events somebody is still
+        to be told: their scheduler died before it could."""
         ...
 
     async def offer_run(self, number: int, given: RunOptions) -> RunView:
-        """Ask any scheduler to drive a run that nobody holds; RunHeld while somebody does."""
+        """Asks any scheduler to drive a run that nobody holds; RunHeld while somebody does."""
         ...
 
     async def renew_run(self, lease: RunLease) -> None:
-        """RunLost if the epoch is not the current one."""
+        """Renews the lease; RunLost if the epoch is not the current one."""
         ...
 
     async def read_run(self, number: int) -> StoredRun: ...
     async def read_inbox(self, number: int, count_max: int) -> Inbox: ...
     async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
-        """RunLost if the epoch is not the current one. A batch that was written already is
-        left alone; the lease is renewed, or given back if the batch says so."""
+        """Writes a batch; RunLost if the epoch is not the current one. One that was written
+        already is left alone; the lease is renewed, or given back if the batch says so."""
         ...
 
     async def withdrawn(self, number: int) -> set[TaskId]:
-        """Ready tasks of a run that no worker may claim before it goes on."""
+        """Returns ready tasks of a run that no worker may claim before it goes on."""
         ...
 
     async def undelivered(self, number: int) -> list[Undelivered]:
-        """Events of a run that were decided, and of which somebody is still to be told."""
+        """Returns events of a run that were decided, and of which somebody is still to be
+        told."""
         ...
 
     async def delivered(self, number: int, events: Sequence[Undelivered]) -> None:
-        """Everybody was told of these events."""
+        """Notes that everybody was told of these events."""
         ...
 
     def past(self, number: int) -> Past:
-        """What the store knows of tasks that the pool has forgotten; asked without waiting."""
+        """Returns what the store knows of tasks that the pool has forgotten; asked without
+        waiting."""
         ...
 
     # operators
     async def post_command(self, command: NewCommand) -> int:
-        """Its number. NotRunning if no scheduler holds the run."""
+        """Posts a command and returns its number. NotRunning if no scheduler holds the run."""
         ...
 
     async def command(self, number: int) -> CommandView: ...
     async def commands(self, run: int, count: int = 100) -> list[CommandView]:
-        """Newest first."""
+        """Returns the commands of a run, newest first."""
         ...
 
     # looking
@@ -161,7 +166,8 @@ class RunStore(Protocol):
     async def forgotten(
         self, run: int, count: int = 10_000, *, only_undone: bool = False
     ) -> list[PutMemory]:
-        """The last rows of tasks that the pool's memory has let go, newest points first.
+        """Returns the last rows of tasks that the pool's memory has let go, newest points
+        first.
 
         With `only_undone` only those that may be lost, expired or removed by hand.
         """

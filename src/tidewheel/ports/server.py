@@ -24,47 +24,47 @@ class AccessStore(Protocol):
 
     async def create_token(self, new: NewToken) -> TokenView: ...
     async def token(self, number: int) -> tuple[TokenView, Instant]:
-        """A token, and the time at the database; NotFound if there is none."""
+        """Returns a token, and the time at the database; NotFound if there is none."""
         ...
 
     async def tokens(self) -> list[TokenView]:
-        """All of them, newest first."""
+        """Returns all of them, newest first."""
         ...
 
     async def revoke_token(self, number: int) -> TokenView: ...
     async def spend_token(self, number: int) -> bool:
-        """Use up a login; of several that try, one hears that it was the one."""
+        """Uses up a login; of several that try, one hears that it did."""
         ...
 
     async def touch_token(self, number: int) -> None:
-        """It was used now."""
+        """Notes that it was used now."""
         ...
 
     async def assign_worker(self, worker: WorkerId, token: int) -> None:
-        """The worker belongs to this token from now on; the first one counts."""
+        """Notes whose worker it is; the first token counts."""
         ...
 
     async def worker_token(self, worker: WorkerId) -> int | None:
-        """Whose worker it is; None if it came past every server."""
+        """Returns whose worker it is; None if it registered past every server."""
         ...
 
     async def hear_job(self, words: JobWords) -> None:
-        """What a job said by itself, not through its worker; LeaseLost if it has no lease.
-        With an answer to keep: only the first of several with that key counts."""
+        """Stores what a job said by itself, not through its worker; LeaseLost if it has no
+        lease. With an answer to keep: only the first of several with that key counts."""
         ...
 
     async def add_audit(self, entry: AuditEntry) -> None: ...
     async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
-        """Newest first, those with smaller numbers than ``before``."""
+        """Returns entries, newest first, those with smaller numbers than ``before``."""
         ...
 
     async def figures(self) -> list[Figure]:
-        """`pool` of each run by its number, and what the database says about itself."""
+        """Returns `pool` of each run by its number, and what the database says about itself."""
         ...
 
     async def kept_answer(self, token: int, key: str) -> KeptAnswer | None: ...
     async def keep_answer(self, answer: KeptAnswer) -> None:
-        """For a day; the first answer to a key counts."""
+        """Keeps an answer for a day; the first one to a key counts."""
         ...
 
 

@@ -51,7 +51,7 @@ class TaskStore(Protocol):
 
     # clients
     async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
-        """Store tasks; atomic raises the first refusal, else each is answered by itself."""
+        """Stores tasks; atomic raises the first refusal, else each is answered by itself."""
         ...
 
     async def arm(self, task_id: TaskId) -> Task: ...
@@ -69,7 +69,7 @@ class TaskStore(Protocol):
     async def register_worker(self, worker: NewWorker) -> WorkerId: ...
     async def stop_worker(self, worker: WorkerId) -> None: ...
     async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
-        """Let people know why a worker takes no tasks just now; None: it does again."""
+        """Lets people know why a worker takes no tasks just now; None: it does again."""
         ...
 
     async def claim(self, request: ClaimRequest) -> ClaimedTasks: ...
@@ -77,15 +77,15 @@ class TaskStore(Protocol):
         self, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
     ) -> Claimed: ...
     async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
-        """Extend leases in bulk; one answer per beat, in order."""
+        """Extends leases in bulk; one answer per beat, in order."""
         ...
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
-        """Apply reports in bulk; one answer each, in order; one refusal stops no other."""
+        """Applies reports in bulk; one answer each, in order; one refusal stops no other."""
         ...
 
     async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
-        """The leases of this worker that were asked to cancel, as (id, attempt)."""
+        """Returns the leases of this worker that were asked to cancel, as (id, attempt)."""
         ...
 
     async def orphans(self, host: str, boot_id: str) -> list[HeldLease]: ...
@@ -95,30 +95,33 @@ class TaskStore(Protocol):
     async def take_back_lapsed_leases(
         self, *, watched_seconds: float, count_max: int
     ) -> list[tuple[TaskId, Signal]]:
-        """End leases that ran out, or whose task ran too long; never one whose length is more
+        """Ends leases that ran out, or whose task ran too long; never one whose length is more
         than ``watched_seconds``, the time the monitor itself has been connected: after an
         outage of the database every worker gets a full lease to be heard again."""
         ...
 
     async def expired_tasks(self, retention_seconds: float, count_max: int) -> list[Task]:
-        """Final tasks older than the retention that nothing live depends on, oldest first."""
+        """Returns final tasks older than the retention that nothing live depends on, oldest
+        first."""
         ...
 
     async def delete_tasks(self, seqs: Sequence[int]) -> int:
-        """Remove final tasks with all that belongs to them; others are left alone.
+        """Deletes final tasks with all that belongs to them; others are left alone.
 
         By their seqs, which are used once for ever: an id may belong to a new task by the time
         a request that was delayed or repeated is executed."""
         ...
 
     async def delete_workers(self, retention_seconds: float, count_max: int) -> int:
-        """Forget workers that stopped or fell silent longer ago than that and hold no lease."""
+        """Deletes workers that stopped or fell silent longer ago than that and hold no
+        lease."""
         ...
 
     # looking
     async def get(self, task_id: TaskId) -> Task: ...
     async def get_many(self, task_ids: Sequence[TaskId]) -> list[Task]:
-        """Up to 10,000 tasks at one moment, in this order; NotFound names one that is not."""
+        """Returns up to 10,000 tasks at one moment, in this order; NotFound names one that is
+        not."""
         ...
 
     async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[Task]: ...
@@ -129,7 +132,8 @@ class TaskStore(Protocol):
     async def attempts(self, task_id: TaskId) -> list[AttemptView]: ...
     async def outputs(self, task_id: TaskId) -> list[OutputView]: ...
     async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
-        """What up to 10,000 tasks that succeeded hand to those after them, as JSON text.
+        """Returns what up to 10,000 tasks that succeeded hand to those after them, as JSON
+        text.
 
         Each is an object. Tasks that hand on nothing, or are not there, are left out."""
         ...
@@ -137,13 +141,13 @@ class TaskStore(Protocol):
     async def usage(self, task_id: TaskId) -> list[UsageView]: ...
     async def edges(self, task_id: TaskId) -> list[EdgeView]: ...
     async def ended_attempts(self, count: int) -> list[EndedAttempt]:
-        """The newest that are over, newest first, for statistics."""
+        """Returns the newest attempts that are over, newest first, for statistics."""
         ...
 
     async def queues(self) -> list[QueueView]: ...
     async def ready_queues(self) -> Mapping[str, int]:
-        """By name, those that hold ready tasks, each with the highest priority of these; a few
-        steps for each, however many it holds."""
+        """Returns the queues that hold ready tasks, each with the highest priority of these; a
+        few steps for each, however many it holds."""
         ...
 
     async def workers(self, *, live_only: bool = True) -> list[WorkerView]: ...
@@ -153,7 +157,7 @@ class TaskStore(Protocol):
 
     # being told
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
-        """Call ``listener`` (from any thread) when something changed; the answer stops it."""
+        """Calls ``listener`` (from any thread) when something changed; the answer stops it."""
         ...
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What schedulers know as rows: changes of the core as JSON and back, equal to what they were.
+"""Turns changes of the core into rows of JSON and back, equal to what they were.
 
 A row of the pool, of the memory or of a fact holds in its body all of one thing, as the core
 gave it. The log of changes holds the same bodies, batch by batch, each with its kind.
@@ -219,22 +219,22 @@ _READERS: dict[str, Callable[[str | bytes], Change]] = {
 
 
 def task_of(body: str) -> PutTask:
-    """From the body of a row of the pool."""
+    """Reads the body of a row of the pool."""
     return PutTask(_read_task(body))
 
 
 def memory_of(body: str) -> PutMemory:
-    """From the body of a row of the memory."""
+    """Reads the body of a row of the memory."""
     return _read_memory(body)
 
 
 def fact_of(kind: str, body: str) -> Change:
-    """From a row of run_fact."""
+    """Reads a row of run_fact."""
     return _READERS[kind](body)
 
 
 def read_changes(text: str) -> list[Change]:
-    """What a batch changed, from the JSON that ``run_changes`` shows."""
+    """Returns what a batch changed, from the JSON that ``run_changes`` shows."""
     pairs = msgspec.json.decode(text, type=list[tuple[str, msgspec.Raw]])
     return [_READERS[kind](bytes(body)) for kind, body in pairs]
 
@@ -250,7 +250,7 @@ class ChangedRows:
 
 
 def changed_rows(changes: Iterable[Change]) -> ChangedRows:
-    """Every change in its row and in the log."""
+    """Returns every change in its row and in the log."""
     rows = ChangedRows()
     log: list[tuple[str, msgspec.Raw]] = []
     for change in changes:

@@ -30,7 +30,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationReport:
-    """What ``migrate`` did."""
+    """The versions between which ``migrate`` went."""
 
     from_version: int
     to_version: int
@@ -39,7 +39,7 @@ class MigrationReport:
 
 @cache
 def load_migrations(dialect: str) -> tuple[Migration, ...]:
-    """The migrations of a dialect in order, numbered 1, 2, 3 … without a gap."""
+    """Returns the migrations of a dialect in order, numbered 1, 2, 3 … without a gap."""
     folder = MIGRATIONS / dialect
     found = sorted(path.name for path in folder.glob("*.sql"))
     migrations = tuple(
@@ -55,14 +55,15 @@ def load_migrations(dialect: str) -> tuple[Migration, ...]:
 
 
 def known_version(migrations: tuple[Migration, ...]) -> int:
-    """The version that this program works with."""
+    """Returns the version that this program works with."""
     return migrations[-1].version
 
 
 def pending(
     migrations: tuple[Migration, ...], applied: Collection[int]
 ) -> tuple[Migration, ...]:
-    """What is still to be applied; a schema from the future is not touched."""
+    """Returns the migrations that are still to be applied; a schema from the future is not
+    touched."""
     newest = max(applied, default=0)
     if newest > known_version(migrations):
         raise NewerSchema(newest, known_version(migrations))
@@ -70,7 +71,7 @@ def pending(
 
 
 def check_version(migrations: tuple[Migration, ...], applied: Collection[int]) -> None:
-    """Refuse to work on another schema than the one this program knows."""
+    """Refuses to work on another schema than the one this program knows."""
     todo = pending(migrations, applied)
     if todo:
         raise OlderSchema(todo[0].version - 1, known_version(migrations))

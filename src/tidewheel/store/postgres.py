@@ -8,7 +8,10 @@ graph), and every write is guarded by (status, attempt), so what a decision has 
 it writes: no lost update and no write skew (docs/decisions/0003). Deadlocks, serialisation
 failures and our own Conflict run the script again.
 
-Other processes are told and heard as ``postgres_notices`` says.
+Other processes are told by NOTIFY and heard by LISTEN. NOTIFY inside a writing transaction
+takes a database-wide lock at its commit; so it follows the COMMIT as a statement of its own, in
+the same round trip. Behind a transaction pooler LISTEN hears nothing: then workers find tasks
+by polling.
 """
 
 from __future__ import annotations
@@ -22,31 +25,40 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from typing import Any
 
+import msgspec
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.facade import ScriptedStore
-from tidewheel.store.postgres_notices import TELL_OTHERS, Listener, notice
 from tidewheel.store.postgres_schema import prepare
+from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
+from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
     News,
+    Other,
     PlainEnd,
+    Record,
     Result,
     Row,
     Script,
     as_parameter,
     findable,
     no_news,
+    reader,
 )
 
+NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
+RECONNECT_SECONDS = 1.0
+TELL_OTHERS = b"SELECT pg_notify('tidewheel', %s)"
 TRIES_MAX = 8
 # A network that vanished says nothing, and TCP alone would believe in it for hours.
 NOTICE_DEAD_NETWORK = {
@@ -94,6 +106,27 @@ class PostgresTransaction:
         self._keeps_plans = keeps_plans
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
+        self._ask(query, parameters)
+        return self._cursor.fetchall() if self._cursor.description else []
+
+    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
+        self._ask(query, parameters)
+        read = _READERS.get((query, of))
+        if read is None:
+            read = _READERS[query, of] = reader(self._columns(), of)
+        return list(map(read, self._cursor.fetchall()))
+
+    def pairs(
+        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
+    ) -> list[tuple[Record, Other]]:
+        self._ask(query, parameters)
+        read, read_other = reader(self._columns(), one), reader(self._columns(), other)
+        return [(read(row), read_other(row)) for row in self._cursor.fetchall()]
+
+    def _columns(self) -> list[str]:
+        return [column.name for column in self._cursor.description or ()]
+
+    def _ask(self, query: str, parameters: Mapping[str, object]) -> None:
         query_text = self._queries[query]
         as_json = _json_parameters(query_text)
         given = {
@@ -102,7 +135,6 @@ class PostgresTransaction:
         }
         # The text is one of our own files: nothing from outside ever becomes SQL.
         self._cursor.execute(query_text.encode(), given, prepare=self._has_one_plan(query))
-        return self._cursor.fetchall() if self._cursor.description else []
 
     def _has_one_plan(self, query: str) -> bool | None:
         """Whether to prepare it now; None: when it was used often."""
@@ -116,13 +148,17 @@ class PostgresTransaction:
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         return dict(self.rows("insert_tasks", tasks=tasks))
 
-    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
-        return self.rows(query, lease_seconds=lease_seconds, **parameters)
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
+        return self.records(query, ClaimedRow, lease_seconds=lease_seconds, **parameters)
 
     def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
         ids, attempts, started = (list(column) for column in zip(*ends, strict=True))
         given = {"ids": ids, "attempts": attempts, "started": started}
         return dict(self.rows("succeed_tasks", worker=worker, **given))
+
+
+# How the rows of a query are read into a type; known from its first use.
+_READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
 
 
 @cache
@@ -144,7 +180,7 @@ def _as_array(value: object) -> object:
     return "{" + ",".join(map(str, value)) + "}"
 
 
-class PostgresStore(ScriptedStore):
+class PostgresStore(DatabaseStore):
     """A TaskStore for several machines."""
 
     def __init__(
@@ -159,7 +195,7 @@ class PostgresStore(ScriptedStore):
         self._threads = ThreadPoolExecutor(settings.connections_max, "tidewheel-postgres")
         self._local = threading.local()
         self._connections: list[psycopg.Connection[Row]] = []
-        self._listener: Listener | None = None
+        self._listener: NoticeListener | None = None
         self._is_closed = False
         statement, busy = settings.statement_seconds_max, settings.busy_seconds_max
         # A process that stands still in a transaction must not keep its locks for ever.
@@ -195,7 +231,9 @@ class PostgresStore(ScriptedStore):
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         stop = super().listen(listener)
         if self._listener is None:
-            self._listener = Listener(partial(connect, self._settings), self.tell_listeners)
+            self._listener = NoticeListener(
+                partial(connect, self._settings), self.tell_listeners
+            )
         return stop
 
     async def _in_thread(self, run: Callable[[], Result]) -> Result:
@@ -302,6 +340,64 @@ def translated() -> Iterator[None]:
             f"the database does not answer ({seen}); check that it runs and "
             "that the address is right"
         ) from error
+
+
+def notice(wake: Wake) -> str:
+    """What to tell other processes."""
+    text = msgspec.json.encode(
+        {
+            "queues": sorted(wake.queues),
+            "workers": sorted(wake.workers),
+            "runs": sorted(wake.runs),
+        }
+    )
+    return text.decode() if len(text) < NOTICE_BYTES_MAX else "{}"
+
+
+class NoticeListener:
+    """A thread with a connection of its own that hears what other processes say."""
+
+    def __init__(
+        self, connect: Callable[[], psycopg.Connection[Row]], tell: Callable[[Wake], None]
+    ) -> None:
+        self._connect, self._tell = connect, tell
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tidewheel-postgres-listener")
+        self._thread.daemon = True
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with contextlib.suppress(psycopg.Error):
+                self._listen()
+            self._stopping.wait(RECONNECT_SECONDS)
+
+    def _listen(self) -> None:
+        with self._connect() as connection:
+            connection.execute(b"LISTEN tidewheel")
+            # Whatever was said before this moment was not heard.
+            self._tell(Wake(everything=True))
+            while not self._stopping.is_set():
+                for notice in connection.notifies(timeout=0.2):
+                    self._tell(_heard(notice.payload))
+
+
+class _News(msgspec.Struct):
+    queues: frozenset[str]
+    workers: frozenset[WorkerId]
+    runs: frozenset[int] = frozenset()
+
+
+def _heard(payload: str) -> Wake:
+    try:
+        news = msgspec.json.decode(payload, type=_News)
+    except msgspec.DecodeError:  # too much to say, or somebody else's words
+        return Wake(everything=True)
+    return Wake(queues=news.queues, workers=news.workers, runs=news.runs)
 
 
 def open_postgres_store(

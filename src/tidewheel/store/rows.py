@@ -1,6 +1,6 @@
 """Rows of the store as typed tuples, and their conversion to core values, in one place.
 
-The order of fields is the order of columns in the queries named beside each type.
+A field is the column of its name in the queries that stand beside each type.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, overload
 
 import msgspec
 
-from tidewheel.api.tasks import AttemptView, HistoryEntry, Task
-from tidewheel.core.queue.requests import Claimed, UsageSample
+from tidewheel.api.tasks import AttemptView, HistoryEntry, Task, WorkerView
+from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import LEASED, Signal, Status
 from tidewheel.core.queue.steps import End
@@ -27,16 +28,62 @@ from tidewheel.core.queue.task import (
     TaskState,
     WorkerId,
 )
-from tidewheel.store.rows import (
-    RESOURCE_COLUMNS,
-    columns_in,
-    resource_columns,
-    resources,
+
+# ---- what is asked or offered: the same columns in every table that has them ----
+
+RESOURCE_COLUMNS = (
+    *("cpu", "memory_bytes", "gpu", "labels"),
+    *("nodes", "exclusive", "buffer_bytes"),
 )
 
 
+def resource_columns(given: Resources) -> dict[str, Any]:
+    """As they are stored."""
+    return {
+        "cpu": given.cpu,
+        "memory_bytes": given.memory_bytes,
+        "gpu": given.gpu,
+        "labels": labels_text(given.labels),
+        "nodes": given.nodes,
+        "exclusive": given.exclusive,
+        "buffer_bytes": given.buffer_bytes,
+    }
+
+
+def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
+    cpu: float,
+    memory_bytes: int,
+    gpu: int,
+    labels: str | None,
+    nodes: int,
+    exclusive: bool,
+    buffer_bytes: int,
+) -> Resources:
+    """Most tasks ask for nothing: they share one value."""
+    asks_nothing = not cpu and not memory_bytes and not gpu and labels is None
+    if asks_nothing and nodes == 1 and not exclusive and not buffer_bytes:
+        return NO_RESOURCES
+    return Resources(
+        cpu=cpu,
+        memory_bytes=memory_bytes,
+        gpu=gpu,
+        labels=frozenset(json.loads(labels)) if labels else frozenset(),
+        nodes=nodes,
+        exclusive=bool(exclusive),
+        buffer_bytes=buffer_bytes,
+    )
+
+
+def labels_text(labels: frozenset[str]) -> str | None:
+    """A sorted JSON array; nothing asked is NULL, so that the claim skips the test."""
+    return json.dumps(sorted(labels)) if labels else None
+
+
+# ---- tasks ----
+
+
 class TaskStateRow(NamedTuple):
-    """read_tasks, lock_leased_tasks."""
+    """Holds one row of read_tasks, lock_leased_tasks."""
 
     seq: int
     id: str
@@ -63,7 +110,7 @@ class TaskStateRow(NamedTuple):
 
 
 class ClaimedRow(NamedTuple):
-    """claim_tasks, claim_tasks_by_rules, get_claimed, list_orphans."""
+    """Holds one row of claim_tasks, claim_tasks_by_rules, get_claimed, list_orphans."""
 
     seq: int
     id: str
@@ -89,7 +136,7 @@ class ClaimedRow(NamedTuple):
 
 
 class TaskViewRow(NamedTuple):
-    """get_tasks."""
+    """Holds one row of get_tasks."""
 
     seq: int
     id: str
@@ -133,13 +180,8 @@ class TaskViewRow(NamedTuple):
     withdrawn: bool
 
 
-_ASKED = columns_in(ClaimedRow)
-_VIEWED = columns_in(TaskViewRow)
-
-
-def task_state(row: Sequence[Any]) -> TaskState:
-    """From a TaskStateRow."""
-    r = TaskStateRow._make(row)
+def task_state(r: TaskStateRow) -> TaskState:
+    """What is decided on."""
     status = Status(r.status)
     lease = None
     if status in LEASED:
@@ -174,11 +216,8 @@ def task_state(row: Sequence[Any]) -> TaskState:
     )
 
 
-def claimed(
-    row: Sequence[Any], *, lease_seconds: float, fence_kill: bool, limited: bool
-) -> Claimed:
-    """From a ClaimedRow and what the queue says about leases."""
-    r = ClaimedRow._make(row)
+def claimed(r: ClaimedRow, *, lease_seconds: float, fence_kill: bool, limited: bool) -> Claimed:
+    """From what was claimed and what the queue says about leases."""
     return Claimed(
         seq=r.seq,
         id=TaskId(r.id),
@@ -193,7 +232,7 @@ def claimed(
         lease_seconds=lease_seconds,
         timeout_seconds=r.timeout_seconds,
         max_termination_seconds=r.max_termination_seconds,
-        resources=resources(*row[_ASKED]),
+        resources=_asked(r),
         fence_kill=fence_kill,
         limited=limited,
         run=r.run,
@@ -201,9 +240,9 @@ def claimed(
 
 
 def lease_rows(
-    rows: Sequence[Sequence[Any]], worker: str, lease_seconds: float
+    rows: Sequence[ClaimedRow], worker: str, lease_seconds: float
 ) -> list[dict[str, object]]:
-    """The leases that belong to ClaimedRows."""
+    """The leases of what was claimed."""
     return [
         {
             "seq": task.seq,
@@ -215,13 +254,17 @@ def lease_rows(
             "claimed_at": task.now,
             "lease_seconds": lease_seconds,
         }
-        for task in map(ClaimedRow._make, rows)
+        for task in rows
     ]
 
 
-def task_view(row: Sequence[Any]) -> Task:
-    """From a TaskViewRow."""
-    r = TaskViewRow._make(row)
+def _asked(r: ClaimedRow | TaskViewRow) -> Resources:
+    nodes, exclusive = r.nodes, r.exclusive
+    return resources(r.cpu, r.memory_bytes, r.gpu, r.labels, nodes, exclusive, r.buffer_bytes)
+
+
+def task_view(r: TaskViewRow) -> Task:
+    """What people see."""
     fields = r._asdict()
     for name in RESOURCE_COLUMNS:
         del fields[name]
@@ -237,7 +280,7 @@ def task_view(row: Sequence[Any]) -> Task:
             "retry": retry_policy(r.retry),
             "armed": bool(r.armed),
             "withdrawn": bool(r.withdrawn),
-            "resources": resources(*row[_VIEWED]),
+            "resources": _asked(r),
             "errors": (error,) if error is not None and status is Status.FAILED else (),
         }
     )
@@ -272,6 +315,69 @@ def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object
     }
 
 
+# ---- workers ----
+
+
+class WorkerRow(NamedTuple):
+    """Holds one row of list_workers."""
+
+    id: str
+    name: str
+    host: str
+    boot_id: str
+    pid: int
+    process_started: float
+    queues: str
+    slots: int
+    cpu: float
+    memory_bytes: int
+    gpu: int
+    labels: str | None
+    nodes: int
+    buffer_bytes: int
+    leases: int
+    registered_at: float
+    seen_at: float
+    stopped_at: float | None
+    trouble: str | None
+    abilities: str
+
+
+def worker_view(r: WorkerRow) -> WorkerView:
+    """What people see."""
+    return WorkerView(
+        id=WorkerId(r.id),
+        name=r.name,
+        process=HostProcess(
+            host=r.host, boot_id=r.boot_id, pid=r.pid, started=r.process_started
+        ),
+        queues=tuple(json.loads(r.queues)),
+        slots=r.slots,
+        capacity=resources(
+            r.cpu, r.memory_bytes, r.gpu, r.labels, r.nodes, False, r.buffer_bytes
+        ),
+        leases=r.leases,
+        registered_at=Instant(r.registered_at),
+        seen_at=Instant(r.seen_at),
+        stopped_at=None if r.stopped_at is None else Instant(r.stopped_at),
+        trouble=r.trouble,
+        abilities=abilities(r.abilities),
+    )
+
+
+def abilities_text(known: Abilities) -> str:
+    """As the worker's row keeps them."""
+    handlers = None if known.handlers is None else sorted(known.handlers)
+    return json.dumps({"commands": known.commands, "handlers": handlers, "bare": known.bare})
+
+
+def abilities(text: str) -> Abilities:
+    """From a worker's row."""
+    said = json.loads(text)
+    handlers = None if said["handlers"] is None else frozenset(said["handlers"])
+    return Abilities(commands=said["commands"], handlers=handlers, bare=said["bare"])
+
+
 WORKER_DIGITS_MAX = 18
 
 
@@ -283,47 +389,80 @@ def worker_number(worker: str) -> int:
     return number if kind == "worker" and digits == str(number) else -1
 
 
-def history_entry(row: Sequence[Any]) -> HistoryEntry:
-    """From (seq, at, signal, from_status, to_status, attempt, worker, progress)."""
-    seq, at, signal, from_status, to_status, attempt, worker, progress = row
+class HistoryRow(NamedTuple):
+    """Holds one row of list_history."""
+
+    seq: int
+    at: float
+    signal: str | None
+    from_status: str | None
+    to_status: str
+    attempt: int
+    worker: str | None
+    progress: float
+
+
+def history_entry(r: HistoryRow) -> HistoryEntry:
+    """One step of a task's life."""
     return HistoryEntry(
-        seq=seq,
-        at=at,
-        signal=None if signal is None else Signal(signal),
-        from_status=None if from_status is None else Status(from_status),
-        to_status=Status(to_status),
-        attempt=attempt,
-        worker=worker,
-        progress=progress,
+        seq=r.seq,
+        at=Instant(r.at),
+        signal=None if r.signal is None else Signal(r.signal),
+        from_status=None if r.from_status is None else Status(r.from_status),
+        to_status=Status(r.to_status),
+        attempt=r.attempt,
+        worker=None if r.worker is None else WorkerId(r.worker),
+        progress=r.progress,
     )
 
 
-def attempt_view(row: Sequence[Any]) -> AttemptView:
-    """From (attempt, worker, claimed_at, started_at, ended_at, ended_by, exit_status,
-    error_code, error_args, error_description, metrics)."""
-    (attempt, worker, claimed_at, started_at, ended_at, ended_by, exit_status) = row[:7]
+class AttemptRow(NamedTuple):
+    """Holds one row of list_attempts."""
+
+    attempt: int
+    worker: str
+    claimed_at: float
+    started_at: float | None
+    ended_at: float | None
+    ended_by: str | None
+    exit_status: int | None
+    error_code: str | None
+    error_args: str | None
+    error_description: str | None
+    metrics: str | None
+
+
+def attempt_view(r: AttemptRow) -> AttemptView:
+    """What people see."""
     return AttemptView(
-        attempt=attempt,
-        worker=worker,
-        claimed_at=claimed_at,
-        started_at=started_at,
-        ended_at=ended_at,
-        ended_by=None if ended_by is None else Signal(ended_by),
-        exit_status=exit_status,
-        error=task_error(*row[7:10]),
-        metrics=row[10],
+        attempt=r.attempt,
+        worker=WorkerId(r.worker),
+        claimed_at=Instant(r.claimed_at),
+        started_at=None if r.started_at is None else Instant(r.started_at),
+        ended_at=None if r.ended_at is None else Instant(r.ended_at),
+        ended_by=None if r.ended_by is None else Signal(r.ended_by),
+        exit_status=r.exit_status,
+        error=task_error(r.error_code, r.error_args, r.error_description),
+        metrics=r.metrics,
     )
 
 
-def usage_sample(row: Sequence[Any]) -> UsageSample:
-    """From (memory_bytes, cpu_percent, gpu_percent, gpu_memory_bytes)."""
-    memory_bytes, cpu_percent, gpu_percent, gpu_memory_bytes = row
-    return UsageSample(
-        memory_bytes=memory_bytes,
-        cpu_percent=cpu_percent,
-        gpu_percent=gpu_percent,
-        gpu_memory_bytes=gpu_memory_bytes,
-    )
+class AttemptAt(NamedTuple):
+    """Holds one row of list_usage, beside a UsageSample."""
+
+    attempt: int
+    at: float
+
+
+class OrphanRow(NamedTuple):
+    """Holds one row of list_orphans, beside a ClaimedRow."""
+
+    owner: str
+    pid: int
+    process_started: float
+    messages: int
+    lease_seconds: float
+    fence_kill: bool
 
 
 def task_error(code: str | None, args: str | None, description: str | None) -> TaskError | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from tidewheel.core.operator.requests import (
     JobSaid,
     JobStarted,
 )
-from tidewheel.core.operator.views import CommandView, RunAttempt, RunView, SubmissionView
+from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
 
@@ -27,7 +26,7 @@ Record = dict[str, Any]
 
 
 class RunRow(NamedTuple):
-    """get_run, find_run_named, list_runs, list_claimable_runs."""
+    """Holds one row of get_run, find_run_named, list_runs and what else finds runs."""
 
     number: int
     name: str
@@ -51,9 +50,8 @@ class RunRow(NamedTuple):
     given: str | None
 
 
-def run_view(row: Sequence[Any]) -> RunView:
-    """From a RunRow."""
-    r = RunRow._make(row)
+def run_view(r: RunRow) -> RunView:
+    """What people see."""
     owner = None
     if r.host is not None:
         assert r.boot_id is not None and r.pid is not None and r.process_started is not None
@@ -101,84 +99,85 @@ def definition_row(definition: StoredDefinition) -> Record:
     }
 
 
-def stored_definition(row: Sequence[Any]) -> StoredDefinition:
-    """From get_definition."""
-    digest, workflow, kind, text, variables, files = row
+class DefinitionRow(NamedTuple):
+    """Holds one row of get_definition."""
+
+    digest: str
+    workflow: str
+    kind: str
+    text: str
+    variables: str
+    files: str
+
+
+def stored_definition(r: DefinitionRow) -> StoredDefinition:
+    """A definition with its files."""
     return StoredDefinition(
-        digest=digest,
-        workflow=workflow,
-        kind=kind,
-        text=text,
-        variables=variables,
+        digest=r.digest,
+        workflow=r.workflow,
+        kind=r.kind,
+        text=r.text,
+        variables=r.variables,
         files=tuple(
             StoredFile(path, base64.b64decode(content), executable)
-            for path, content, executable in json.loads(files)
+            for path, content, executable in json.loads(r.files)
         ),
     )
 
 
-def need_view(row: Sequence[Any]) -> NeedView:
-    """From list_needs."""
-    run, parent, condition, status, begun, going = row
+class NeedRow(NamedTuple):
+    """Holds one row of list_needs."""
+
+    run: int
+    parent: str
+    condition: str
+    status: str
+    begun: bool
+    going: bool
+
+
+def need_view(r: NeedRow) -> NeedView:
+    """What a run waits for."""
     return NeedView(
-        run=run,
-        parent=parent,
-        condition=BlockCondition(condition),
-        status=status,
-        begun=bool(begun),
-        going=bool(going),
+        run=r.run,
+        parent=r.parent,
+        condition=BlockCondition(r.condition),
+        status=r.status,
+        begun=bool(r.begun),
+        going=bool(r.going),
     )
 
 
-def command_view(row: Sequence[Any]) -> CommandView:
-    """From (number, run, at, who, body, answered_at, answer, refused)."""
-    number, run, at, who, body, answered_at, answer, refused = row
-    return CommandView(
-        number=number,
-        run=run,
-        at=at,
-        who=who,
-        body=body,
-        answered_at=answered_at,
-        answer=answer,
-        refused=refused,
-    )
+class InboxRow(NamedTuple):
+    """Holds one row of list_events."""
+
+    seq: int
+    at: Instant
+    kind: str
+    task_id: TaskId
+    attempt: int
+    text: str
+    output: str | None
+    status: str
+    error_code: str | None
+    error: str | None
+    exit_status: int | None
+    command: int
+    who: str
+    body: str
 
 
-def submission_view(row: Sequence[Any]) -> SubmissionView:
-    """From list_submissions, get_submissions."""
-    names = (
-        *("task_id", "seq", "status", "attempt", "submitted_at", "started_at", "ended_at"),
-        *("exit_status", "error", "worker"),
-    )
-    return SubmissionView(**dict(zip(names, row, strict=True)))
-
-
-def run_attempt(row: Sequence[Any]) -> RunAttempt:
-    """From list_run_attempts, without the number of the task."""
-    names = (
-        *("task_id", "submitted_at", "attempt", "worker", "claimed_at", "started_at"),
-        *("ended_at", "ended_by", "exit_status"),
-        *("cpu_asked", "memory_asked_bytes", "gpu_asked"),
-        *("memory_used_bytes", "cpu_used_percent", "gpu_used_percent"),
-        "gpu_memory_used_bytes",
-    )
-    return RunAttempt(**dict(zip(names, row, strict=True)))
-
-
-def happening(row: Sequence[Any]) -> Happening:
-    """From list_events."""
-    seq, at, kind, task_id, attempt, text, output, status, code, error, exit_status = row[:11]
-    match kind:
+def happening(r: InboxRow) -> Happening:
+    """One thing that a scheduler is told of its run."""
+    match r.kind:
         case "started":
-            return JobStarted(seq, Instant(at), TaskId(task_id), attempt)
+            return JobStarted(r.seq, r.at, r.task_id, r.attempt)
         case "said":
-            return JobSaid(seq, Instant(at), TaskId(task_id), attempt, text, output)
+            return JobSaid(r.seq, r.at, r.task_id, r.attempt, r.text, r.output)
         case "over":
             return JobOver(
-                *(seq, Instant(at), TaskId(task_id), attempt),
-                *(status, code, error, exit_status),
+                *(r.seq, r.at, r.task_id, r.attempt),
+                *(r.status, r.error_code, r.error, r.exit_status),
             )
         case _:
-            number, who, body = row[11:]
-            return CommandGiven(seq, Instant(at), number, who, body)
+            return CommandGiven(r.seq, r.at, r.command, r.who, r.body)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -35,21 +35,25 @@ from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import StoreUnreachable, TidewheelError
 from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     News,
+    Other,
     PlainEnd,
+    Record,
     Result,
     Row,
     Script,
     as_parameter,
     no_news,
+    reader,
 )
 
 READERS = 2
-BY_RULES = "claim_tasks_by_rules"  # its rows end with the aged priority, their order
+BY_RULES = "claim_tasks_by_rules"  # its rows have a column for their order
 _STOP = object()
 
 
@@ -61,8 +65,29 @@ class SqliteTransaction:
         self._queries = load_queries("sqlite")
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
+        return self._asked(query, parameters).fetchall()
+
+    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
+        found = self._asked(query, parameters)
+        read = _READERS.get((query, of))
+        if read is None:
+            if not (columns := _columns(found)):
+                return []
+            read = _READERS[query, of] = reader(columns, of)
+        return list(map(read, found))
+
+    def pairs(
+        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
+    ) -> list[tuple[Record, Other]]:
+        found = self._asked(query, parameters)
+        if not (columns := _columns(found)):
+            return []
+        read, read_other = reader(columns, one), reader(columns, other)
+        return [(read(row), read_other(row)) for row in found]
+
+    def _asked(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
         given = {name: as_parameter(value) for name, value in parameters.items()}
-        return self._connection.execute(self._queries[query], given).fetchall()
+        return self._connection.execute(self._queries[query], given)
 
     def insert(self, tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         # Row by row: taking so many columns out of JSON would cost more than storing them. In
@@ -75,12 +100,14 @@ class SqliteTransaction:
         self.rows("add_ready", seqs=list(seqs.values()))
         return seqs
 
-    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
-        rows = self.rows(query, **parameters)
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         if query == BY_RULES:
-            rows.sort(key=lambda row: (-row[-1], row[0]))
-            rows = [row[:-1] for row in rows]
-        seqs = [row[0] for row in rows]
+            ranked = self.pairs(query, ClaimedRow, _Aged, **parameters)
+            ranked.sort(key=lambda pair: (-pair[1].aged, pair[0].seq))
+            rows = [row for row, _ in ranked]
+        else:
+            rows = self.records(query, ClaimedRow, **parameters)
+        seqs = [row.seq for row in rows]
         self.rows("take_leases", seqs=seqs, lease_seconds=lease_seconds)
         self.rows("add_claims", seqs=seqs)
         self.rows("leave_ready", seqs=seqs)
@@ -95,6 +122,24 @@ class SqliteTransaction:
         self.rows("drop_leases", seqs=seqs)
         self.rows("add_successes", seqs=seqs)
         return {task_id: run for task_id, _, run in found}
+
+
+class _Aged(NamedTuple):
+    """The priority with its aging, beside a ClaimedRow."""
+
+    aged: int
+
+
+# How the rows of a query are read into a type; known from the first that was found.
+_READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
+
+
+def _columns(found: apsw.Cursor) -> list[str]:
+    """The names of what was found; none if nothing was."""
+    try:
+        return [column[0] for column in found.getdescription()]
+    except apsw.ExecutionCompleteError:
+        return []
 
 
 @cache

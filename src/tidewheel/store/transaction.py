@@ -1,23 +1,30 @@
-"""What a script sees of a database: named queries inside one transaction.
+"""Defines what an operation sees of a database: named queries inside one transaction.
 
 A query is known by the name of its file (``queries/<dialect>/NAME.sql``); the memory store
 has a function of the same name. Parameters are plain values or lists of rows (mappings or
-dataclasses); rows come back as tuples in the order that ``rows.py`` or the query's head says.
+dataclasses). ``records`` reads rows by the names of their columns into a type; ``rows`` gives
+plain tuples, for a few columns that are unpacked where they are asked for.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from tidewheel.core.queue.requests import Wake
 from tidewheel.errors import Unavailable
 
+if TYPE_CHECKING:
+    from tidewheel.store.rows import ClaimedRow
+
 Row = tuple[Any, ...]
 Result = TypeVar("Result")
+Record = TypeVar("Record")
+Other = TypeVar("Other")
 
 # Rows of one statement: enough to make the round trip cheap, few enough to keep locks short.
 ROWS_PER_STATEMENT_MAX = 1_000
@@ -36,20 +43,30 @@ class Transaction(Protocol):
 
     def rows(self, query: str, **parameters: object) -> list[Row]: ...
 
+    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
+        """Returns the rows as values of a type: a column for each of its fields, by name."""
+        ...
+
+    def pairs(
+        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
+    ) -> list[tuple[Record, Other]]:
+        """Returns two values for each row, where a query joins two things."""
+        ...
+
     # The hot paths. PostgreSQL does each in one statement, SQLite in a few short ones; both
     # write just what the scripts for rarer cases would write.
 
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
-        """Store new tasks, each with the first entry of its history and, if it is ready, its
+        """Stores new tasks, each with the first entry of its history and, if it is ready, its
         place among those that are. Their seqs by id; an id that is there is left out."""
         ...
 
-    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
-        """Run a claim query, and write a lease and a history entry for each of its rows."""
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
+        """Runs a claim query, and writes a lease and a history entry for each of its rows."""
         ...
 
     def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
-        """End attempts with success where nothing else is to be done: running, owned by the
+        """Ends attempts with success where nothing else is to be done: running, owned by the
         worker, without dependencies. The ids of those that were, each with the run that it
         belongs to, if any; others are left alone."""
         ...
@@ -67,6 +84,25 @@ News = Callable[[], Wake | None]  # what others should hear of a transaction, if
 
 def no_news() -> None:
     """The news of a transaction that concerns nobody else."""
+
+
+def reader(columns: Sequence[str], of: type[Record]) -> Callable[[Row], Record]:
+    """Returns what makes a NamedTuple or dataclass of a row with these columns, by name."""
+    kind: Any = of
+    is_tuple = issubclass(kind, tuple)
+    fields = tuple(kind._fields if is_tuple else kind.__dataclass_fields__)
+    strange = [name for name in fields if columns.count(name) != 1]
+    assert not strange, f"{of.__name__}: {', '.join(strange)}: not one of {', '.join(columns)}"
+
+    def by_name(values: Row) -> Record:
+        made: Record = kind(**dict(zip(fields, values, strict=True)))
+        return made
+
+    make: Callable[[Row], Record] = kind._make if is_tuple else by_name
+    if tuple(columns) == fields:
+        return make
+    pick = itemgetter(*map(columns.index, fields))
+    return (lambda row: make(pick(row))) if len(fields) > 1 else lambda row: make((pick(row),))
 
 
 def as_parameter(value: object) -> object:
@@ -90,7 +126,8 @@ NUL_IN_JSON = "\\u0000"
 
 
 def findable(text: str) -> str:
-    """The same text, or one that is nobody's name if no database could be asked for it."""
+    """Returns the same text, or one that is nobody's name if no database could be asked for
+    it."""
     if text.isascii() and "\0" not in text:
         return text
     return _UNSPEAKABLE.sub("\x1a", text)
@@ -109,13 +146,20 @@ def _findable_rows(value: object) -> object:
 
 
 def in_chunks(rows: Sequence[Result]) -> list[Sequence[Result]]:
-    """Rows in portions that one statement may carry."""
+    """Returns rows in portions that one statement may carry."""
     return [
         rows[start : start + ROWS_PER_STATEMENT_MAX]
         for start in range(0, len(rows), ROWS_PER_STATEMENT_MAX)
     ]
 
 
+def records_in_chunks(
+    tx: Transaction, query: str, of: type[Record], name: str, rows: Sequence[object]
+) -> list[Record]:
+    """Reads what one query finds for any number of rows."""
+    return [one for chunk in in_chunks(rows) for one in tx.records(query, of, **{name: chunk})]
+
+
 def rows_in_chunks(tx: Transaction, query: str, name: str, rows: Sequence[object]) -> list[Row]:
-    """Run one query over any number of rows."""
+    """Runs one query over any number of rows."""
     return [row for chunk in in_chunks(rows) for row in tx.rows(query, **{name: chunk})]

@@ -9,7 +9,7 @@ from tests.kit.memory.stream import tell_run
 from tests.kit.memory.tables import Record, Tables
 from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.store.run_rows import RunRow, need_view
+from tidewheel.store.run_rows import NeedRow, RunRow, need_view
 from tidewheel.store.transaction import Row
 
 __all__ = [
@@ -60,11 +60,11 @@ def list_needs(t: Tables, runs: Sequence[int]) -> list[Row]:
     return [_need_row(t, key) for key in sorted(t.run_need) if key[0] in wanted]
 
 
-def _need_row(t: Tables, key: tuple[int, int, str]) -> Row:
+def _need_row(t: Tables, key: tuple[int, int, str]) -> NeedRow:
     run, parent, condition = key
     there = t.run[parent]
     going = there["given"] is not None or _is_driven(t, there)
-    return (run, there["name"], condition, there["status"], there["batch"] > 0, going)
+    return NeedRow(run, there["name"], condition, there["status"], there["batch"] > 0, going)
 
 
 def _is_driven(t: Tables, run: Record) -> bool:

@@ -10,8 +10,7 @@ from tests.kit.memory.tables import Record, Tables
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.status import FINAL, Status, legal_steps
 from tidewheel.core.queue.task import Change
-from tidewheel.store.resource_rows import RESOURCE_COLUMNS
-from tidewheel.store.rows import TaskStateRow
+from tidewheel.store.rows import RESOURCE_COLUMNS, TaskStateRow
 from tidewheel.store.transaction import Row
 
 __all__ = [

@@ -13,8 +13,7 @@ from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.limits import Bucket, Limit
 from tidewheel.core.queue.resources import Resources, fits, prefix_that_fits
 from tidewheel.core.queue.status import Signal, Status
-from tidewheel.store.resource_rows import RESOURCE_COLUMNS, resources
-from tidewheel.store.rows import ClaimedRow
+from tidewheel.store.rows import RESOURCE_COLUMNS, ClaimedRow, resources
 from tidewheel.store.transaction import Row
 
 __all__ = [

@@ -342,7 +342,7 @@ def list_run_attempts(t: Tables, *, run: int, count: int) -> list[Row]:
             tried.append((task["attempt"] + 1, (None,) * 6))
         for number, facts in sorted(tried, reverse=True):
             asked = (task["cpu"], task["memory_bytes"], task["gpu"])
-            created = (seq, task["id"], task["created_at"], number)
+            created = (task["id"], task["created_at"], number)
             found.append((*created, *facts, *asked, *_used(t, seq, number)))
     return found
 

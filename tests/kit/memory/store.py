@@ -22,9 +22,19 @@ from tests.kit.memory import (
 )
 from tests.kit.memory.tables import Tables
 from tidewheel.core.queue.submission import SubmitLimits
-from tidewheel.store.facade import ScriptedStore
-from tidewheel.store.rows import lease_rows
-from tidewheel.store.transaction import News, PlainEnd, Result, Row, Script, no_news
+from tidewheel.store.rows import ClaimedRow, lease_rows
+from tidewheel.store.store import DatabaseStore
+from tidewheel.store.transaction import (
+    News,
+    Other,
+    PlainEnd,
+    Record,
+    Result,
+    Row,
+    Script,
+    no_news,
+    reader,
+)
 
 Query = Callable[..., list[Row]]
 _MODULES = (
@@ -42,14 +52,27 @@ class MemoryTransaction:
     def rows(self, query: str, **parameters: object) -> list[Row]:
         return QUERIES[query](self._tables, **parameters)
 
+    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
+        read = reader(_fields(of), of)
+        return [read(row) for row in self.rows(query, **parameters)]
+
+    def pairs(
+        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
+    ) -> list[tuple[Record, Other]]:
+        """Returns what a row has for the first type, before what it has for the other."""
+        count = len(_fields(one))
+        read, read_other = reader(_fields(one), one), reader(_fields(other), other)
+        rows = self.rows(query, **parameters)
+        return [(read(row[:count]), read_other(row[count:])) for row in rows]
+
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         seqs: dict[str, int] = dict(self.rows("insert_tasks", tasks=tasks))
         self.rows("add_creations", seqs=list(seqs.values()))
         self.rows("add_ready", seqs=list(seqs.values()))
         return seqs
 
-    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[Row]:
-        rows = self.rows(query, **parameters)
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
+        rows = self.records(query, ClaimedRow, **parameters)
         taken = lease_rows(rows, str(parameters["worker"]), lease_seconds)
         self.rows("add_leases", leases=taken)
         self.rows("add_claims", leases=taken)
@@ -61,7 +84,7 @@ class MemoryTransaction:
         return {}
 
 
-class MemoryStore(ScriptedStore):
+class MemoryStore(DatabaseStore):
     """A TaskStore that lasts as long as its process.
 
     ``clock`` stands for the database's clock, ``chance`` for its dice.
@@ -101,6 +124,11 @@ class MemoryStore(ScriptedStore):
 
     async def close(self) -> None:
         """Nothing to let go of."""
+
+
+def _fields(of: Any) -> tuple[str, ...]:
+    """Queries of this store name no columns: they answer in the order of these."""
+    return tuple(of._fields if issubclass(of, tuple) else of.__dataclass_fields__)
 
 
 def _queries() -> dict[str, Query]:

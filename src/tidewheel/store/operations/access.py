@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import NamedTuple
 
 from tidewheel.core.queue.access import (
     AuditEntry,
@@ -17,9 +16,9 @@ from tidewheel.core.queue.access import (
     TokenView,
     token_findings,
 )
-from tidewheel.core.queue.task import Instant
+from tidewheel.core.queue.task import Instant, WorkerId
 from tidewheel.errors import BadSetting, NotFound
-from tidewheel.store.rows import storable
+from tidewheel.store.rows import storable, worker_number
 from tidewheel.store.transaction import Transaction
 
 KEEP_SECONDS = 86_400.0  # a client that has not repeated its request by then never will
@@ -29,7 +28,7 @@ NUMBER_MAX = 2**63 - 1
 
 
 def create_token(tx: Transaction, new: NewToken) -> TokenView:
-    """Store a token that keeps the rules."""
+    """Stores a token that keeps the rules."""
     if findings := token_findings(new):
         raise BadSetting("token", new.name, "; ".join(findings))
     if new.kind is TokenKind.LOGIN:
@@ -51,76 +50,111 @@ def create_token(tx: Transaction, new: NewToken) -> TokenView:
 
 
 def token(tx: Transaction, number: int) -> tuple[TokenView, Instant]:
-    """A token, and the time at the database."""
-    rows = tx.rows("get_token", number=number) if 0 < number <= NUMBER_MAX else []
+    """Returns a token, and the time at the database."""
+    is_number = 0 < number <= NUMBER_MAX
+    rows = tx.pairs("get_token", TokenRow, _Now, number=number) if is_number else []
     if not rows:
         raise NotFound("token", str(number))
-    *row, now = rows[0]
-    return _token_view(row), Instant(now)
+    row, clock = rows[0]
+    return _token_view(row), Instant(clock.now)
 
 
 def tokens(tx: Transaction) -> list[TokenView]:
-    """Newest first."""
-    return [_token_view(row) for row in tx.rows("list_tokens")]
+    """Returns every token, newest first."""
+    return list(map(_token_view, tx.records("list_tokens", TokenRow)))
 
 
 def revoke_token(tx: Transaction, number: int) -> TokenView:
-    """Again changes nothing."""
+    """Revokes a token; asking again changes nothing."""
     if not 0 < number <= NUMBER_MAX or not tx.rows("revoke_token", number=number):
         raise NotFound("token", str(number))
     return token(tx, number)[0]
 
 
-def worker_token(tx: Transaction, worker_number: int) -> int | None:
-    """The token that registered a worker."""
-    rows = tx.rows("get_worker_token", worker_number=worker_number)
+def spend_token(tx: Transaction, number: int) -> bool:
+    """Uses up a login, and says whether this was the call that did."""
+    return bool(tx.rows("spend_token", number=number))
+
+
+def touch_token(tx: Transaction, number: int) -> None:
+    """Notes that a token was used now."""
+    tx.rows("touch_token", number=number)
+
+
+def assign_worker(tx: Transaction, worker: WorkerId, token: int) -> None:
+    """Notes whose worker it is; the first token counts."""
+    tx.rows("assign_worker", worker_number=worker_number(worker), token=token)
+
+
+def worker_token(tx: Transaction, worker: WorkerId) -> int | None:
+    """Returns the token that registered a worker, if any."""
+    rows = tx.rows("get_worker_token", worker_number=worker_number(worker))
     return rows[0][0] if rows else None
 
 
 def add_audit(tx: Transaction, entry: AuditEntry) -> None:
-    """Its number and time are the store's business."""
+    """Adds an entry; its number and time are given here."""
     given = asdict(entry)
     del given["number"], given["at"]
     given["target"] = storable(entry.target)
     tx.rows("add_audit", **given)
 
 
-def audit(tx: Transaction, before: int | None, count: int) -> list[AuditEntry]:
-    """Newest first."""
-    rows = tx.rows("list_audit", before=NUMBER_MAX if before is None else before, count=count)
-    names = tuple(AuditEntry.__dataclass_fields__)
-    return [AuditEntry(**dict(zip(names, row, strict=True))) for row in rows]
+def audit(tx: Transaction, before: int | None = None, count: int = 100) -> list[AuditEntry]:
+    """Returns entries of the audit, newest first."""
+    asked = {"before": NUMBER_MAX if before is None else before, "count": count}
+    return tx.records("list_audit", AuditEntry, **asked)
 
 
-def kept_answer(tx: Transaction, token_number: int, key: str) -> KeptAnswer | None:
-    """What was answered to this key before."""
-    rows = tx.rows("get_answer", token=token_number, key=key)
-    names = tuple(KeptAnswer.__dataclass_fields__)
-    return KeptAnswer(**dict(zip(names, rows[0], strict=True))) if rows else None
+def kept_answer(tx: Transaction, token: int, key: str) -> KeptAnswer | None:
+    """Returns what was answered to this key before, if anything was."""
+    rows = tx.records("get_answer", KeptAnswer, token=token, key=key)
+    return rows[0] if rows else None
 
 
 def keep_answer(tx: Transaction, answer: KeptAnswer) -> None:
-    """Remember it, and forget some that are old."""
+    """Keeps an answer for repeated requests, and deletes some that are old."""
     tx.rows("forget_answers", keep_seconds=KEEP_SECONDS, count=FORGOTTEN_AT_ONCE_MAX)
     tx.rows("keep_answer", **asdict(answer))
 
 
-def _token_view(row: Sequence[Any]) -> TokenView:
-    number, kind, parent, name, digest, scopes, queues, workflows, *times = row
-    created, expires, used, revoked = times
+class TokenRow(NamedTuple):
+    """Holds one row of get_token, list_tokens."""
+
+    number: int
+    kind: str
+    parent: int | None
+    name: str
+    digest: str
+    scopes: str
+    queues: str
+    workflows: str
+    created_at: float
+    expires_at: Instant | None
+    used_at: Instant | None
+    revoked_at: Instant | None
+
+
+class _Now(NamedTuple):
+    """Holds one row of get_token, beside a TokenRow."""
+
+    now: float
+
+
+def _token_view(r: TokenRow) -> TokenView:
     return TokenView(
-        number=number,
-        kind=TokenKind(kind),
-        parent=parent,
-        name=name,
-        digest=digest,
+        number=r.number,
+        kind=TokenKind(r.kind),
+        parent=r.parent,
+        name=r.name,
+        digest=r.digest,
         grant=Grant(
-            scopes=frozenset(Scope(scope) for scope in json.loads(scopes)),
-            queues=tuple(json.loads(queues)),
-            workflows=tuple(json.loads(workflows)),
+            scopes=frozenset(Scope(scope) for scope in json.loads(r.scopes)),
+            queues=tuple(json.loads(r.queues)),
+            workflows=tuple(json.loads(r.workflows)),
         ),
-        created_at=Instant(created),
-        expires_at=expires,
-        used_at=used,
-        revoked_at=revoked,
+        created_at=Instant(r.created_at),
+        expires_at=r.expires_at,
+        used_at=r.used_at,
+        revoked_at=r.revoked_at,
     )

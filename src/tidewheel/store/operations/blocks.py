@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidewheel.core.operator.blocks import (
     BlockView,
@@ -18,28 +18,38 @@ from tidewheel.core.operator.blocks import (
 from tidewheel.core.operator.definition import SIP
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import Duplicate, NotFound, SbiTaken, UnknownDependency
-from tidewheel.store.operations.cascade import Effects
-from tidewheel.store.operations.clients import cancel
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import create_run, save_definition
+from tidewheel.store.operations.task_admin import cancel
+from tidewheel.store.operations.transitions import Effects
 from tidewheel.store.rows import storable
-from tidewheel.store.run_rows import need_view, run_view
+from tidewheel.store.run_rows import NeedRow, RunRow, need_view, run_view
 from tidewheel.store.transaction import (
     ROWS_PER_STATEMENT_MAX,
     Row,
     Transaction,
+    records_in_chunks,
     rows_in_chunks,
 )
 
-BLOCK_COLUMNS = 5  # before those of its run, in list_blocks
 ONE_SBI_MAX = 10_000  # more blocks than any instance has
+
+
+class BlockRow(NamedTuple):
+    """Holds one row of list_blocks, beside a RunRow."""
+
+    id: str
+    sbi: str
+    position: int
+    body: str
+    priority: int
 
 
 # ---- making ----
 
 
 def create_sbi(tx: Transaction, new: NewSbi) -> CreatedSbi:
-    """All or nothing: whatever is refused undoes the transaction."""
+    """Creates an instance with its runs and blocks, all or nothing."""
     made = tx.rows(
         "insert_sbi", id=new.id, body=new.body, fingerprint=new.fingerprint, who=new.who
     )
@@ -58,9 +68,9 @@ def create_sbi(tx: Transaction, new: NewSbi) -> CreatedSbi:
 
 
 def _create_block(tx: Transaction, sbi: str, block: NewBlock, position: int) -> int:
-    taken = tx.rows("find_run_named", name=block.id)
+    taken = tx.records("find_run_named", RunRow, name=block.id)
     if taken:
-        raise Duplicate("block id", block.id, f"run {run_view(taken[0]).number}")
+        raise Duplicate("block id", block.id, f"run {taken[0].number}")
     number = create_run(tx, block.run).number
     row = {"id": block.id, "sbi": sbi, "position": position, "run": number}
     tx.rows("insert_block", **row, body=block.body)
@@ -90,16 +100,16 @@ def _create_needs(tx: Transaction, blocks: Sequence[NewBlock], numbers: dict[str
 
 
 def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
-    """With its blocks, in their order."""
+    """Returns an instance with its blocks, in their order."""
     found = tx.rows("get_sbi", id=sbi_id)
     if not found:
         raise NotFound("scheduling block instance", sbi_id)
-    blocks = _views(tx, tx.rows("list_blocks", sbi=sbi_id, id=None, count=ONE_SBI_MAX))
+    blocks = _views(tx, sbi=sbi_id, id=None, count=ONE_SBI_MAX)
     return _sbi_view(found[0], sorted(blocks, key=lambda one: one.position))
 
 
-def list_sbis(tx: Transaction, count: int) -> list[SbiView]:
-    """Newest first, without their blocks."""
+def list_sbis(tx: Transaction, count: int = 100) -> list[SbiView]:
+    """Returns instances without their blocks, newest first."""
     return [_sbi_view(row) for row in tx.rows("list_sbis", count=page_count(count))]
 
 
@@ -116,54 +126,58 @@ def _sbi_view(row: Row, blocks: Iterable[BlockView] = ()) -> SbiView:
 
 
 def get_block(tx: Transaction, block_id: str) -> BlockView:
-    """With what it waits for."""
-    found = _views(tx, tx.rows("list_blocks", sbi=None, id=block_id, count=1))
+    """Returns a block with what it waits for."""
+    found = _views(tx, sbi=None, id=block_id, count=1)
     if not found:
         raise NotFound("processing block", block_id)
     return found[0]
 
 
-def list_blocks(tx: Transaction, sbi: str | None, count: int) -> list[BlockView]:
-    """Newest first."""
-    return _views(tx, tx.rows("list_blocks", sbi=sbi, id=None, count=page_count(count)))
+def list_blocks(
+    tx: Transaction, *, sbi: str | None = None, count: int = 100
+) -> list[BlockView]:
+    """Returns blocks, newest first."""
+    return _views(tx, sbi=sbi, id=None, count=page_count(count))
 
 
-def _views(tx: Transaction, rows: Sequence[Row]) -> list[BlockView]:
-    runs = [run_view(row[BLOCK_COLUMNS:]) for row in rows]
+def _views(tx: Transaction, **which: object) -> list[BlockView]:
+    found = [
+        (row, run_view(run)) for row, run in tx.pairs("list_blocks", BlockRow, RunRow, **which)
+    ]
     needs: dict[int, list[NeedView]] = {}
-    waiting = [run.number for run in runs if run.batch == 0]
+    waiting = [run.number for _, run in found if run.batch == 0]
     for need in needs_of(tx, waiting):
         needs.setdefault(need.run, []).append(need)
     return [
         BlockView(
-            id=row[0],
-            sbi=row[1],
-            position=row[2],
-            body=row[3],
-            priority=row[4],
+            id=row.id,
+            sbi=row.sbi,
+            position=row.position,
+            body=row.body,
+            priority=row.priority,
             run=run,
             needs=tuple(needs.get(run.number, ())),
         )
-        for row, run in zip(rows, runs, strict=True)
+        for row, run in found
     ]
 
 
 def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
-    """What runs have to wait for, or had to."""
-    return [need_view(row) for row in rows_in_chunks(tx, "list_needs", "runs", runs)]
+    """Returns what runs have to wait for, or had to."""
+    return list(map(need_view, records_in_chunks(tx, "list_needs", NeedRow, "runs", runs)))
 
 
 # ---- ending ----
 
 
-def stop_run(tx: Transaction, run: int, reason: str, effects: Effects) -> bool:
-    """With whatever it had submitted; its tasks' ends are kept for who carries it on."""
+def stop_run(tx: Transaction, effects: Effects, run: int, reason: str) -> bool:
+    """Stops a run that nobody drives; the ends of its tasks are kept for whoever resumes it."""
     if not tx.rows("stop_run", run=run, reason=storable(reason)):
         return False
     effects.runs.add(run)
     while True:
         found = tx.rows("find_open_run_tasks", run=run, count=ROWS_PER_STATEMENT_MAX)
-        cancel(tx, [TaskId(row[0]) for row in found], effects)
+        cancel(tx, effects, [TaskId(row[0]) for row in found])
         if len(found) < ROWS_PER_STATEMENT_MAX:
             return True
 
@@ -172,9 +186,9 @@ def stop_run(tx: Transaction, run: int, reason: str, effects: Effects) -> bool:
 
 
 def post_objects(
-    tx: Transaction, objects: Sequence[NewObject], who: str, effects: Effects
+    tx: Transaction, effects: Effects, objects: Sequence[NewObject], who: str
 ) -> list[ObjectView]:
-    """Each once, the last word about it; runs that may wait for one look again."""
+    """Posts each object once, as it was said last; runs that may wait for one look again."""
     rows = {one.name: {"name": one.name, "facts": one.facts} for one in objects}
     tx.rows("put_objects", objects=list(rows.values()), who=who)
     effects.runs.update(row[0] for row in tx.rows("list_driven_runs", kind=SIP))
@@ -185,7 +199,7 @@ def objects_there(tx: Transaction, names: Sequence[str]) -> list[ObjectView]:
     return [_object(row) for row in rows_in_chunks(tx, "find_objects", "names", names)]
 
 
-def list_objects(tx: Transaction, after: str, count: int) -> list[ObjectView]:
+def list_objects(tx: Transaction, *, after: str = "", count: int = 1_000) -> list[ObjectView]:
     return [
         _object(row) for row in tx.rows("list_objects", after=after, count=page_count(count))
     ]

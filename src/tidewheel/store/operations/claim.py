@@ -14,23 +14,23 @@ from tidewheel.core.queue.status import Signal, Status
 from tidewheel.core.queue.steps import step
 from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
 from tidewheel.errors import BadSetting, NotDue, NotFound, NotRunning, WrongStatus
-from tidewheel.store.operations.cascade import lock_tasks, write_changes
-from tidewheel.store.operations.look import views_of
+from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
-from tidewheel.store.resource_rows import labels_text
+from tidewheel.store.operations.transitions import lock_tasks, write_changes
 from tidewheel.store.rows import (
     ClaimedRow,
     claimed,
+    labels_text,
     lease_rows,
     worker_number,
 )
-from tidewheel.store.transaction import Row, Transaction
+from tidewheel.store.transaction import Transaction
 
 CLAIM_COUNT_MAX = 10_000
 
 
-class _Plan(NamedTuple):
-    """plan_claim: what the queue and the worker's row say."""
+class ClaimPlan(NamedTuple):
+    """Holds one row of plan_claim: what the queue and the worker's row say."""
 
     worker_known: bool
     paused: bool
@@ -46,7 +46,7 @@ class _Plan(NamedTuple):
 
 
 def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
-    """Up to ``count`` tasks of one queue, each leased to the worker; highest priority first."""
+    """Leases up to ``count`` tasks of one queue to the worker, highest priority first."""
     plan = _plan(tx, request.queue, request.worker, request.lease_seconds)
     if plan.paused:
         return ClaimedTasks()
@@ -68,9 +68,10 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
 
 
 def claim_by_id(
-    tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None
+    tx: Transaction, task_id: TaskId, worker: WorkerId, lease_seconds: float | None = None
 ) -> Claimed:
-    """One task by name (R002-34); its queue's pause and limits are for those who take any."""
+    """Leases one task by name (R002-34); its queue's pause and limits are for those who take
+    any."""
     task = lock_tasks(tx, [task_id]).get(task_id)
     if task is None:
         raise NotFound("task", task_id)
@@ -83,12 +84,12 @@ def claim_by_id(
         step(task, Signal.CLAIM), attempt=task.attempt + 1, owner=worker, worker=worker
     )
     write_changes(tx, [change])
-    rows = tx.rows("get_claimed", seq=task.seq)
+    rows = tx.records("get_claimed", ClaimedRow, seq=task.seq)
     tx.rows("add_leases", leases=lease_rows(rows, worker, plan.lease_seconds))
     return _claimed(rows[0], plan)
 
 
-def _claimed(row: Row, plan: _Plan) -> Claimed:
+def _claimed(row: ClaimedRow, plan: ClaimPlan) -> Claimed:
     return claimed(
         row,
         lease_seconds=plan.lease_seconds,
@@ -112,10 +113,16 @@ def _refuse_delayed(tx: Transaction, task: TaskState) -> None:
         raise NotDue(task.id, due_at - tx.rows("get_now")[0][0])
 
 
-def _plan(tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None) -> _Plan:
-    plan = _Plan._make(
-        tx.rows("plan_claim", queue=queue, worker_number=worker_number(worker))[0]
-    )
+def plan_claim(tx: Transaction, queue: str, worker: WorkerId) -> ClaimPlan:
+    """Returns what the queue and the worker's row say."""
+    asked = {"queue": queue, "worker_number": worker_number(worker)}
+    return tx.records("plan_claim", ClaimPlan, **asked)[0]
+
+
+def _plan(
+    tx: Transaction, queue: str, worker: WorkerId, lease_seconds: float | None
+) -> ClaimPlan:
+    plan = plan_claim(tx, queue, worker)
     if not plan.worker_known:
         raise NotFound("worker", worker)
     if lease_seconds is None:
@@ -148,7 +155,7 @@ def _wanted(request: ClaimRequest) -> dict[str, object]:
     }
 
 
-def _claim_limited(tx: Transaction, request: ClaimRequest, plan: _Plan) -> list[Row]:
+def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> list[ClaimedRow]:
     """Under limits: their rows are locked first, so that claims count one after the other."""
     now, limits = _lock_limits(tx, request.queue)
     running = Counter(
@@ -169,7 +176,7 @@ def _claim_limited(tx: Transaction, request: ClaimRequest, plan: _Plan) -> list[
         each_key=allowed.each_key,
         by_key=[{"key": key, "count": count} for key, count in allowed.by_key.items()],
     )
-    taken = Counter(key for row in rows if (key := ClaimedRow._make(row).limit_key) is not None)
+    taken = Counter(key for row in rows if (key := row.limit_key) is not None)
     taken[WHOLE_QUEUE] = len(rows)
     after = spent(limits, buckets, taken, now)
     if after:
@@ -186,10 +193,5 @@ def _lock_limits(tx: Transaction, queue: str) -> tuple[Instant, list[Limit]]:
     return rows[0][0], limits
 
 
-def _claim_order(row: Row) -> tuple[int, int]:
-    # Row is a plain tuple here: naming its fields would cost as much as the sort.
-    return (-row[_PRIORITY], row[_SEQ])
-
-
-_PRIORITY = ClaimedRow._fields.index("priority")
-_SEQ = ClaimedRow._fields.index("seq")
+def _claim_order(row: ClaimedRow) -> tuple[int, int]:
+    return (-row.priority, row.seq)

@@ -1,4 +1,4 @@
-"""Changing who waits for whom among stored tasks.
+"""Changes who waits for whom among stored tasks.
 
 Every task with an edge belongs to one graph, named by the smallest seq in it when it was
 made. Joining two graphs renames the tasks of the smaller name's rival: rare, and the price
@@ -13,14 +13,12 @@ from tidewheel.core.queue.dependency import EdgeState, find_cycle
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, TaskId, TaskState
 from tidewheel.errors import DependencyCycle, InvalidTask, NotFound, WrongStatus
-from tidewheel.store.operations.cascade import Effects, become_what_edges_say, lock_tasks
+from tidewheel.store.operations.transitions import Effects, become_what_edges_say, lock_tasks
 from tidewheel.store.transaction import Transaction, rows_in_chunks
 
 
-def add_edges(
-    tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]], effects: Effects
-) -> None:
-    """Let children wait for parents; both must be waiting (R003-24), again is no error."""
+def add_edges(tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
+    """Lets children wait for parents; both must be waiting (R003-24), again is no error."""
     tasks = _lock_both_ends(tx, edges, "add a dependency")
     children: dict[str, list[str]] = {}
     for parent, child in edges:
@@ -44,13 +42,13 @@ def add_edges(
     rows_in_chunks(tx, "insert_edges", "edges", rows)
     graphs = {task.seq: task.graph for task in tasks.values()}
     join_graphs(tx, [(tasks[parent].seq, tasks[child].seq) for parent, child in edges], graphs)
-    del effects  # nothing can become ready by having to wait for more
 
 
 def remove_edges(
-    tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]], effects: Effects
+    tx: Transaction, effects: Effects, edges: Sequence[tuple[TaskId, TaskId]]
 ) -> None:
-    """Let children wait no longer; the last edge of an armed child makes it ready (R003-30)."""
+    """Lets children wait no longer; the last edge of an armed child makes it ready
+    (R003-30)."""
     tasks = _lock_both_ends(tx, edges, "remove a dependency")
     rows = [{"parent": tasks[parent].seq, "child": tasks[child].seq} for parent, child in edges]
     rows_in_chunks(tx, "delete_edges", "edges", rows)
@@ -75,12 +73,12 @@ def _lock_both_ends(
 
 
 def list_edge_states(tx: Transaction, child: int) -> list[EdgeState]:
-    """How the edges into one task stand."""
+    """Returns how the edges into one task stand."""
     return [EdgeState(row[0]) for row in tx.rows("list_edge_states", child=child)]
 
 
 def reachable_edges(tx: Transaction, starts: Sequence[int]) -> list[tuple[str, str]]:
-    """Every stored edge, by ids, that can be walked down to from these tasks."""
+    """Returns every stored edge, by ids, that can be walked down to from these tasks."""
     found = rows_in_chunks(tx, "list_reachable_edges", "seqs", list(starts))
     return [(parent, child) for parent, child in found]
 
@@ -88,7 +86,7 @@ def reachable_edges(tx: Transaction, starts: Sequence[int]) -> list[tuple[str, s
 def join_graphs(
     tx: Transaction, edges: Sequence[tuple[int, int]], graphs: Mapping[int, int | None]
 ) -> None:
-    """Give all tasks tied by these edges one graph; ``graphs`` holds those of stored tasks."""
+    """Gives all tasks tied by these edges one graph; ``graphs`` holds those of stored tasks."""
     leaders: dict[int, int] = {}
 
     def leader(seq: int) -> int:

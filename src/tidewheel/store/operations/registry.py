@@ -1,22 +1,22 @@
-"""Giving definitions a name and a version, finding and removing them."""
+"""Registers definitions under a name and a version, finds and removes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.registry import NewWorkflow, Registered, WorkflowView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound
 from tidewheel.registry_errors import AlreadyRegistered
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import save_definition
 from tidewheel.store.transaction import Conflict, Transaction
 
 
 def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Registered]:
-    """All of them or none; one that is there with the same content stays as it is.
+    """Registers all of them or none; one that is there with the same content stays as it is.
 
     Except that its owner may give it the mark of those that are trusted, from his own folder.
     """
@@ -56,11 +56,11 @@ def _put(tx: Transaction, new: NewWorkflow) -> bool:
 
 
 def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
-    """Whether what is there has the same content; the mark of the trusted is put on it."""
-    found = tx.rows("get_workflow", name=new.name, version=new.version)
+    """Says whether what is there has the same content, and marks it as trusted if asked to."""
+    found = tx.records("get_workflow", WorkflowRow, name=new.name, version=new.version)
     if not found:
         raise Conflict("it was removed at the same moment")
-    there = workflow_view(found[0]).definition
+    there = found[0].definition
     if not is_same_content(there, new.definition.digest):
         return False
     if new.definition.is_trusted and there != new.definition.digest:
@@ -70,38 +70,52 @@ def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
 
 
 def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
-    """One version of one workflow."""
-    found = tx.rows("get_workflow", name=name, version=version)
+    """Returns one version of one workflow."""
+    found = tx.records("get_workflow", WorkflowRow, name=name, version=version)
     if not found:
         raise NotFound("workflow", f"{name}/{version}")
-    return workflow_view(found[0])
+    return _workflow_view(found[0])
 
 
-def list_workflows(tx: Transaction, name: str | None, count: int) -> list[WorkflowView]:
-    """By name and version, as texts are sorted."""
-    rows = tx.rows("list_workflows", name=name, count=page_count(count))
-    return [workflow_view(row) for row in rows]
+def list_workflows(
+    tx: Transaction, name: str | None = None, count: int = 1_000
+) -> list[WorkflowView]:
+    """Returns workflows by name and version, as texts are sorted."""
+    asked = {"name": name, "count": page_count(count)}
+    return list(map(_workflow_view, tx.records("list_workflows", WorkflowRow, **asked)))
 
 
 def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
-    """The name is free again; its definition stays, as runs may have been made of it."""
+    """Removes a version; its definition stays, as runs may have been made of it."""
     found = get_workflow(tx, name, version)
     if not tx.rows("delete_workflow", name=name, version=version):
         raise NotFound("workflow", f"{name}/{version}")
     return found
 
 
-def workflow_view(row: Sequence[Any]) -> WorkflowView:
-    """From get_workflow, list_workflows."""
-    name, version, definition, kind, runnable, findings, parameters, at, who = row
+class WorkflowRow(NamedTuple):
+    """Holds one row of get_workflow, list_workflows."""
+
+    name: str
+    version: str
+    definition: str
+    kind: str
+    runnable: bool
+    findings: str
+    parameters: str
+    registered_at: float
+    registered_by: str
+
+
+def _workflow_view(r: WorkflowRow) -> WorkflowView:
     return WorkflowView(
-        name=name,
-        version=version,
-        definition=definition,
-        kind=kind,
-        runnable=bool(runnable),
-        findings=findings,
-        parameters=parameters,
-        registered_at=Instant(at),
-        registered_by=who,
+        name=r.name,
+        version=r.version,
+        definition=r.definition,
+        kind=r.kind,
+        runnable=bool(r.runnable),
+        findings=r.findings,
+        parameters=r.parameters,
+        registered_at=Instant(r.registered_at),
+        registered_by=r.registered_by,
     )

@@ -1,4 +1,4 @@
-"""What workers say about their attempts: signs of life, messages, usage, and the end."""
+"""Applies what workers say about their attempts: heartbeats, messages, usage, and the end."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tidewheel.core.queue.steps import adopt as adopt_step
 from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
 from tidewheel.core.queue.values import values_text
 from tidewheel.errors import MessagesMissing, NotFound, Refused
+from tidewheel.store.operations.claim import plan_claim
 from tidewheel.store.operations.run_events import EventRow, spoken, start, success, tell_runs
 from tidewheel.store.operations.transitions import Effects, apply, lock_tasks, write_changes
 from tidewheel.store.rows import (
@@ -29,7 +30,7 @@ _PLAIN_SUCCESS = End(ending=Ending.SUCCEEDED)
 
 @dataclass(slots=True)
 class _Writes:
-    """What a round of reports stores, gathered so that each table is written once."""
+    """The rows that a round of reports stores, gathered so that each table is written once."""
 
     started: list[dict[str, object]] = field(default_factory=list)
     messages: list[dict[str, object]] = field(default_factory=list)
@@ -42,7 +43,7 @@ class _Writes:
 
 
 def heartbeat(tx: Transaction, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
-    """Extend every lease that is still this worker's; one answer per beat."""
+    """Extends every lease that is still this worker's; one answer per beat."""
     for beat in beats:
         check_progress(beat.progress)
     tx.rows("touch_worker", worker_number=worker_number(worker))
@@ -65,9 +66,9 @@ def _answer(status: str | None) -> LeaseAnswer:
 
 
 def report(
-    tx: Transaction, reports: Sequence[Report], chance: Callable[[], float], effects: Effects
+    tx: Transaction, effects: Effects, reports: Sequence[Report], chance: Callable[[], float]
 ) -> list[Reported]:
-    """Apply reports; one that is refused stops no other."""
+    """Applies reports; one that is refused stops no other."""
     answers: dict[int, Reported] = {}
     if len({one.holder.task_id for one in reports}) == len(reports):
         answers = _succeed_plainly(tx, reports, effects)
@@ -100,7 +101,7 @@ def _note_freed_places(
 def _succeed_plainly(
     tx: Transaction, reports: Sequence[Report], effects: Effects
 ) -> dict[int, Reported]:
-    """The common case in one go; whatever it leaves alone goes the long way."""
+    """Does the common case in one go; what it leaves alone goes the long way."""
     plain: dict[WorkerId, dict[TaskId, int]] = {}
     for position, one in enumerate(reports):
         if one.end == _PLAIN_SUCCESS and not one.messages and not one.usage:
@@ -172,7 +173,7 @@ def _report_round(
 def _accept(
     task: TaskState | None, one: Report, chance: Callable[[], float], writes: _Writes
 ) -> Status:
-    """Check everything first: a refused report leaves nothing behind."""
+    """Checks everything first: a refused report leaves nothing behind."""
     if task is None:
         raise NotFound("task", one.holder.task_id)
     check_holder(task, one.holder, "a report")
@@ -219,27 +220,26 @@ def _usage_row(sample: UsageSample) -> dict[str, object]:
 
 
 def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
-    """A worker takes over what its dead predecessor on the same host left running."""
+    """Lets a worker take over what its dead predecessor on the same host left running."""
     task = lock_tasks(tx, [holder.task_id]).get(holder.task_id)
     if task is None:
         raise NotFound("task", holder.task_id)
     check_holder(task, holder, "adopt")
-    number = worker_number(new_owner)
-    known, _, _, limited, *_ = tx.rows("plan_claim", queue=task.queue, worker_number=number)[0]
-    if not known:
+    plan = plan_claim(tx, task.queue, new_owner)
+    if not plan.worker_known:
         raise NotFound("worker", new_owner)
     write_changes(tx, [replace(adopt_step(task, new_owner), worker=new_owner)])
     moved = tx.rows("move_lease", seq=task.seq, owner=new_owner)
     fence_kill, lease_seconds = moved[0]
-    row = ClaimedRow._make(tx.rows("get_claimed", seq=task.seq)[0])
+    [row] = tx.records("get_claimed", ClaimedRow, seq=task.seq)
     return claimed(
         row,
         lease_seconds=lease_seconds,
         fence_kill=bool(fence_kill),
-        limited=bool(limited),
+        limited=bool(plan.limited),
     )
 
 
 def cancelling(tx: Transaction, worker: WorkerId) -> list[tuple[TaskId, int]]:
-    """The leases of a worker that it was asked to end."""
+    """Returns the leases of a worker that it was asked to end."""
     return [(TaskId(row[0]), row[1]) for row in tx.rows("list_cancelling", worker=worker)]

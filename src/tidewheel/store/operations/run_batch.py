@@ -1,4 +1,4 @@
-"""What a scheduler reads and writes: its inbox, one batch, and the run as it is stored.
+"""Reads and writes for a scheduler: its inbox, one batch, and the run as it is stored.
 
 Decisions are made outside of the transaction. They count only if the run is still held under
 the same epoch and the batch is the next one: ``advance_run`` is the first statement, and
@@ -42,11 +42,9 @@ from tidewheel.store.operations.task_admin import cancel
 from tidewheel.store.operations.transitions import Effects, withdraw
 from tidewheel.store.rows import new_task_row
 from tidewheel.store.run_rows import (
-    command_view,
+    InboxRow,
     happening,
     options_text,
-    run_attempt,
-    submission_view,
 )
 from tidewheel.store.transaction import Transaction, in_chunks, rows_in_chunks
 
@@ -58,9 +56,9 @@ NO_DIGEST = ""
 
 
 def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
-    """What happened, oldest first."""
+    """Returns what happened to a run, oldest first."""
     now = Instant(tx.rows("get_now")[0][0])
-    rows = tx.rows("list_events", run=number, count=page_count(count_max))
+    rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
         get_run(tx, number)  # an empty inbox may be nobody's
     return Inbox(now, [happening(row) for row in rows])
@@ -68,13 +66,14 @@ def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
 
 def write_batch(
     tx: Transaction,
+    effects: Effects,
     lease: RunLease,
     batch: RunBatch,
     rows: ChangedRows,
-    effects: Effects,
     failpoint: Failpoint,
 ) -> None:
-    """Everything that a scheduler decided, or nothing; once, however often it is asked."""
+    """Writes everything that a scheduler decided, or nothing; once, however often it is
+    asked."""
     if not _advance(tx, lease, batch):
         return
     run = lease.run
@@ -87,7 +86,7 @@ def write_batch(
     _submit(tx, batch.submissions, effects)
     failpoint("child_enqueued")
     if batch.cancellations:
-        cancel(tx, batch.cancellations, effects)
+        cancel(tx, effects, batch.cancellations)
     if batch.goes_on:
         _offer_again(tx, run, effects)
     if batch.status in WITHDRAWN_STATUSES:
@@ -235,7 +234,7 @@ def _write_broadcasts(tx: Transaction, run: int, batch: RunBatch) -> None:
 
 
 def read_run(tx: Transaction, number: int) -> StoredRun:
-    """All that is stored of a run, at one moment."""
+    """Returns all that is stored of a run, at one moment."""
     get_run(tx, number)
     changes: list[Change] = [
         fact_of(kind, body) for kind, body in tx.rows("list_facts", run=number)
@@ -248,8 +247,8 @@ def read_run(tx: Transaction, number: int) -> StoredRun:
             RunTimer(Point(point) if name else None, name, timer, at)
             for point, name, timer, at in tx.rows("list_timers", run=number)
         ],
-        xtriggers=[XtriggerResult(*row) for row in tx.rows("list_xtriggers", run=number)],
-        broadcasts=[StoredBroadcast(*row) for row in tx.rows("list_broadcasts", run=number)],
+        xtriggers=tx.records("list_xtriggers", XtriggerResult, run=number),
+        broadcasts=tx.records("list_broadcasts", StoredBroadcast, run=number),
     )
 
 
@@ -259,29 +258,27 @@ def withdrawn(tx: Transaction, number: int) -> set[TaskId]:
 
 
 def undelivered(tx: Transaction, number: int) -> list[Undelivered]:
-    """Oldest first."""
-    return [Undelivered(*row) for row in tx.rows("list_outbox", run=number)]
+    """Returns events of which somebody is still to be told, oldest first."""
+    return tx.records("list_outbox", Undelivered, run=number)
 
 
 def delivered(tx: Transaction, number: int, events: Sequence[Undelivered]) -> None:
-    """Whoever drives the run by now: it was told."""
+    """Notes that somebody was told, even if another scheduler drives the run by now."""
     places: list[Record] = [{"batch": one.batch, "place": one.place} for one in events]
     _put(tx, "drop_outbox", number, "events", places)
 
 
 def forgotten(
-    tx: Transaction, number: int, count: int, *, only_undone: bool
+    tx: Transaction, run: int, count: int = 10_000, *, only_undone: bool = False
 ) -> list[PutMemory]:
-    """Newest points first."""
-    get_run(tx, number)
-    rows = tx.rows(
-        "list_forgotten", run=number, count=page_count(count), only_undone=only_undone
-    )
+    """Returns what the pool has forgotten, newest points first."""
+    get_run(tx, run)
+    rows = tx.rows("list_forgotten", run=run, count=page_count(count), only_undone=only_undone)
     return [memory_of(row[0]) for row in rows]
 
 
 def remembered(tx: Transaction, run: int, point: Point, name: str) -> TaskHistory | None:
-    """What is known of a task, forgotten or not, with its highest submit number."""
+    """Returns what is known of a task, forgotten or not, with its highest submit number."""
     for submits, body in tx.rows("find_memory", run=run, point=point, name=name):
         memory = memory_of(body).memory()
         memory.submits = submits
@@ -290,56 +287,63 @@ def remembered(tx: Transaction, run: int, point: Point, name: str) -> TaskHistor
 
 
 def submissions(
-    tx: Transaction, number: int, point: str | None, name: str | None, count: int
+    tx: Transaction,
+    run: int,
+    *,
+    point: str | None = None,
+    name: str | None = None,
+    count: int = 1000,
 ) -> list[SubmissionView]:
-    """Newest first; those of one task are found by their ids, however many the run has."""
-    run = get_run(tx, number)
+    """Returns submissions, newest first; those of one task are found by their ids, however many
+    the run has."""
+    of = get_run(tx, run)
     page_count(count)
     if point is None or name is None:
-        rows = tx.rows(
+        return tx.records(
             "list_submissions",
-            run=number,
+            SubmissionView,
+            run=run,
             point=point,
             name=name,
-            skip=len(run.name) + 1,
+            skip=len(of.name) + 1,
             count=count,
         )
-        return [submission_view(row) for row in rows]
     found: list[SubmissionView] = []
     first = 1
     while True:
         numbers = range(first, first + SUBMITS_PER_LOOK)
-        ids = [f"{run.name}/{point}/{name}/{submit}" for submit in numbers]
-        part = tx.rows("get_submissions", run=number, ids=ids)
-        found = [submission_view(row) for row in part] + found
+        ids = [f"{of.name}/{point}/{name}/{submit}" for submit in numbers]
+        part = tx.records("get_submissions", SubmissionView, run=run, ids=ids)
+        found = part + found
         if len(part) < SUBMITS_PER_LOOK:
             return found[:count]
         first += SUBMITS_PER_LOOK
 
 
-def run_attempts(tx: Transaction, number: int, count: int) -> list[RunAttempt]:
-    """At the newest submissions, so many of them; newest first."""
-    rows = tx.rows("list_run_attempts", run=get_run(tx, number).number, count=page_count(count))
-    return [run_attempt(row[1:]) for row in rows]
+def run_attempts(tx: Transaction, run: int, count: int) -> list[RunAttempt]:
+    """Returns the attempts at the newest submissions, newest first."""
+    get_run(tx, run)
+    return tx.records("list_run_attempts", RunAttempt, run=run, count=page_count(count))
 
 
 def command(tx: Transaction, number: int) -> CommandView:
-    """A command by its number."""
-    found = tx.rows("get_command", number=number)
+    """Returns a command by its number."""
+    found = tx.records("get_command", CommandView, number=number)
     if not found:
         raise NotFound("command", str(number))
-    return command_view(found[0])
+    return found[0]
 
 
-def commands(tx: Transaction, number: int, count: int) -> list[CommandView]:
-    """Newest first."""
-    get_run(tx, number)
-    rows = tx.rows("list_commands", run=number, count=page_count(count))
-    return [command_view(row) for row in rows]
+def commands(tx: Transaction, run: int, count: int = 100) -> list[CommandView]:
+    """Returns the commands of a run, newest first."""
+    get_run(tx, run)
+    return tx.records("list_commands", CommandView, run=run, count=page_count(count))
 
 
-def run_changes(tx: Transaction, number: int, after: int, count: int) -> list[ChangesView]:
-    """Oldest first."""
-    get_run(tx, number)
-    rows = tx.rows("list_run_changes", run=number, after=after, count=page_count(count))
-    return [ChangesView(*row) for row in rows]
+def run_changes(
+    tx: Transaction, run: int, after: int = 0, count: int = 100
+) -> list[ChangesView]:
+    """Returns what batches changed, oldest first."""
+    get_run(tx, run)
+    asked = {"run": run, "after": after, "count": page_count(count)}
+    return tx.records("list_run_changes", ChangesView, **asked)

@@ -27,7 +27,11 @@ from tidewheel.errors import (
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.run_events import COMMAND, tell_runs
 from tidewheel.store.operations.transitions import Effects
+from tidewheel.store.rows import TaskStateRow
 from tidewheel.store.run_rows import (
+    DefinitionRow,
+    NeedRow,
+    RunRow,
     definition_row,
     need_view,
     options_text,
@@ -50,7 +54,7 @@ def save_definition(tx: Transaction, definition: StoredDefinition) -> None:
 
 def definition(tx: Transaction, digest: str) -> StoredDefinition:
     """What was saved under a digest."""
-    found = tx.rows("get_definition", digest=digest)
+    found = tx.records("get_definition", DefinitionRow, digest=digest)
     if not found:
         raise NotFound("definition", digest)
     return stored_definition(found[0])
@@ -70,7 +74,7 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
     try:
         _check_name(tx, name)
     except Duplicate:
-        if new.name or not tx.rows("find_run_named", name=name):
+        if new.name or not tx.records("find_run_named", RunRow, name=name):
             raise
         raise Conflict("another run of this workflow was made at the same moment") from None
     if not tx.rows("get_definition", digest=new.definition):
@@ -96,9 +100,9 @@ def _check_name(tx: Transaction, name: str) -> None:
     """A name is a folder: it must lie in no other run's, nor another's in it."""
     if not is_run_name(name):
         raise BadSetting("run", name, ACCEPTED)
-    taken = tx.rows("find_run_named", name=name)
+    taken = tx.records("find_run_named", RunRow, name=name)
     if taken:
-        raise Duplicate("run name", name, f"run {run_view(taken[0]).number}")
+        raise Duplicate("run name", name, f"run {taken[0].number}")
     for above in names_above(name):
         if tx.rows("find_run_named", name=above):
             raise BadSetting("run", name, f"one outside of the folder of run {above}")
@@ -115,7 +119,7 @@ def _next_name(tx: Transaction, workflow: str) -> str:
 
 def get_run(tx: Transaction, number: int) -> RunView:
     """One run, or a clear refusal."""
-    found = tx.rows("get_run", run=number)
+    found = tx.records("get_run", RunRow, run=number)
     if not found:
         raise NotFound("run", str(number))
     return run_view(found[0])
@@ -130,14 +134,14 @@ def status_since(tx: Transaction, number: int) -> Instant:
 
 def find_run(tx: Transaction, text: str) -> RunView:
     """By whole name, number, workflow (its newest run) or the beginning of one name."""
-    named = [run_view(row) for row in tx.rows("find_run_named", name=text)]
+    named = [run_view(row) for row in tx.records("find_run_named", RunRow, name=text)]
     if named and named[0].status != "deleted":
         return named[0]
     if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
-        numbered = tx.rows("get_run", run=int(text))
+        numbered = tx.records("get_run", RunRow, run=int(text))
         if numbered:
             return run_view(numbered[0])
-    newest = tx.rows("list_runs", workflow=text, count=1, before=None)
+    newest = tx.records("list_runs", RunRow, workflow=text, count=1, before=None)
     if newest:
         return run_view(newest[0])
     found = tx.rows("find_runs_by_prefix", prefix=text, count=NAMES_SHOWN_MAX) if text else []
@@ -149,11 +153,15 @@ def find_run(tx: Transaction, text: str) -> RunView:
 
 
 def list_runs(
-    tx: Transaction, workflow: str | None, count: int, before: int | None = None
+    tx: Transaction,
+    *,
+    workflow: str | None = None,
+    count: int = 100,
+    before: int | None = None,
 ) -> list[RunView]:
     """Newest first."""
-    rows = tx.rows("list_runs", workflow=workflow, count=page_count(count), before=before)
-    return [run_view(row) for row in rows]
+    asked = {"workflow": workflow, "count": page_count(count), "before": before}
+    return [run_view(row) for row in tx.records("list_runs", RunRow, **asked)]
 
 
 # ---- driving ----
@@ -185,8 +193,8 @@ def _why_not(
     tx: Transaction, run: RunView, seen_epoch: int | None
 ) -> RunWaits | RunHeld | RunLost | Conflict:
     """It waits for others, or somebody has it, or had it since."""
-    needs = [] if run.batch else map(need_view, tx.rows("list_needs", runs=[run.number]))
-    waits = [str(one) for one in needs if one.state is not NeedState.MET]
+    needs = [] if run.batch else tx.records("list_needs", NeedRow, runs=[run.number])
+    waits = [str(one) for one in map(need_view, needs) if one.state is not NeedState.MET]
     if waits:
         return RunWaits(run.name, waits)
     if run.owner is not None:
@@ -208,14 +216,14 @@ def _process_text(process: HostProcess) -> str:
 
 def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
     """Oldest first."""
-    rows = tx.rows("list_claimable_runs", count=page_count(count_max))
+    rows = tx.records("list_claimable_runs", RunRow, count=page_count(count_max))
     return [run_view(row) for row in rows]
 
 
 def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> list[RunView]:
     """Oldest first."""
     count = page_count(count_max)
-    rows = tx.rows("list_undelivered_runs", quiet_seconds=quiet_seconds, count=count)
+    rows = tx.records("list_undelivered_runs", RunRow, quiet_seconds=quiet_seconds, count=count)
     return [run_view(row) for row in rows]
 
 
@@ -246,7 +254,7 @@ def lost(tx: Transaction, lease: RunLease) -> RunLost:
 # ---- commands ----
 
 
-def post_command(tx: Transaction, command: NewCommand, effects: Effects) -> int:
+def post_command(tx: Transaction, effects: Effects, command: NewCommand) -> int:
     """A command is a row that stays, and an event that its scheduler deals with."""
     asked = {"run": command.run, "who": command.who, "body": command.body}
     given = tx.rows("insert_command", **asked)
@@ -315,7 +323,8 @@ def _erase_tasks(tx: Transaction, number: int) -> bool:
 
 def _leased(tx: Transaction, seqs: Sequence[int]) -> list[int]:
     tx.rows("lock_tasks_by_seq", seqs=seqs)
-    return [row[0] for row in tx.rows("read_tasks", seqs=seqs) if row[-1] is not None]
+    found = tx.records("read_tasks", TaskStateRow, seqs=seqs)
+    return [row.seq for row in found if row.deadline_at is not None]
 
 
 def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int) -> int:

@@ -1,15 +1,15 @@
-"""Attempts that are over, for statistics."""
+"""Reads attempts that are over; loaded only by processes that ask for statistics."""
 
 from __future__ import annotations
 
 from tidewheel.core.queue.statistics import EndedAttempt
 from tidewheel.core.queue.status import Signal
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.transaction import Transaction
 
 
 def ended_attempts(tx: Transaction, count: int) -> list[EndedAttempt]:
-    """The newest that are over."""
+    """Returns the newest that are over."""
     return [
         EndedAttempt(
             queue=queue,

@@ -18,9 +18,9 @@ from tidewheel.errors import (
     UnknownDependency,
     WrongStatus,
 )
-from tidewheel.store.digests import digest_of
-from tidewheel.store.operations.cascade import Effects, apply, lock_tasks, read_tasks
+from tidewheel.store.idempotency import digest_of
 from tidewheel.store.operations.edges import join_graphs, reachable_edges
+from tidewheel.store.operations.transitions import Effects, apply, lock_tasks, read_tasks
 from tidewheel.store.rows import new_task_row
 from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_in_chunks
 
@@ -44,7 +44,7 @@ class _Batch:
 
 
 def submit(
-    tx: Transaction, tasks: Sequence[tuple[int, NewTask]], *, atomic: bool, effects: Effects
+    tx: Transaction, effects: Effects, tasks: Sequence[tuple[int, NewTask]], *, atomic: bool
 ) -> dict[int, Submitted]:
     """Store tasks that passed the rules for a single one; the answers by position."""
     batch = _Batch(atomic=atomic)

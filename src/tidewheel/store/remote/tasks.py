@@ -32,7 +32,7 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.submission import refusal, run_refusal
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.errors import BadSetting, NotFound, Refused
-from tidewheel.store.operations.look import page_count
+from tidewheel.store.operations.queries import page_count
 from tidewheel.store.remote.connection import Query, path_of
 from tidewheel.store.remote.encode import (
     BODY_BYTES_MAX,

@@ -1,17 +1,100 @@
-"""SQL, one statement per file and dialect; read when a store is opened."""
+"""SQL: one statement per file, in ``common/`` once for both databases or in a dialect's folder.
+
+A common statement is written for PostgreSQL, with ``:name`` for a parameter. Its driver gets
+``%(name)s`` instead, and every ``%`` twice. For SQLite these are rewritten as well:
+
+``tidewheel.task``                        ``task``: a file has one schema
+``:count::bigint``                        ``:count``: its values have types of their own
+``= ANY (:seqs::bigint[])``               ``IN (SELECT value FROM json_each(:seqs))``
+``= ANY (ARRAY[lease.seq])``              ``= lease.seq``
+``json_to_recordset(:rows::json) AS t (a bigint, b text)``
+                                          a subquery on ``json_each(:rows)`` with such columns
+``FOR UPDATE OF task SKIP LOCKED``        nothing: it has one writer
+``COLLATE "C"``                           nothing: it compares texts so by itself
+
+``{name}`` stands for the condition in ``fragments/name.sql``. Comments and literals stay as
+they are. All files are read when a store is opened, so that a program that is replaced while it
+runs meets no statement of its successor; one is translated when it is first used.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
 # A plain path: importlib.resources would take longer to load than all the files to read.
 HERE = Path(__file__).parent
 
+_QUIET = r"--[^\n]*|'(?:[^']|'')*'|\"[^\"]*\""
+_FRAGMENT = re.compile(rf"{_QUIET}|\{{(?P<fragment>\w+)\}}")
+_FOR_POSTGRES = re.compile(rf"(?P<quiet>{_QUIET}|::)|:(?P<name>\w+)|%")
+_FOR_SQLITE = re.compile(
+    r"\bCOLLATE\s+\"C\""
+    rf"|(?P<quiet>{_QUIET})"
+    r"|\bjson_to_recordset\((?P<rows>:\w+)::json\)\s+AS\s+(?P<alias>\w+)\s*\((?P<columns>[^()]*)\)"
+    r"|=\s*ANY\s*\(ARRAY\[(?P<one>[\w.]+)\]\)"
+    r"|=\s*ANY\s*\((?P<list>:\w+)::\w+\[\]\)"
+    r"|::\w+(?:\[\])?"
+    r"|\btidewheel\.(?=\w)"
+    r"|\bFOR\s+(?:NO\s+KEY\s+)?(?:UPDATE|SHARE)\b(?:\s+OF\s+\w+(?:,\s*\w+)*)?(?:\s+SKIP\s+LOCKED)?"
+)
+
+
+class Queries(dict[str, str]):
+    """Every statement of a dialect by the name of its file."""
+
+    def __init__(self, dialect: str) -> None:
+        super().__init__(_texts(dialect))
+        self._dialect, self._common = dialect, _texts("common")
+        _texts("fragments")
+
+    def __missing__(self, name: str) -> str:
+        text = self[name] = translate(self._common[name], self._dialect)
+        return text
+
 
 @cache
-def load_queries(dialect: str) -> dict[str, str]:
-    """Every query of a dialect by its name."""
+def load_queries(dialect: str) -> Queries:
+    """Reads the statements that a database of this dialect is asked."""
+    return Queries(dialect)
+
+
+def translate(text: str, dialect: str) -> str:
+    """Returns a common statement as this dialect spells it."""
+    text = _FRAGMENT.sub(_included, text)
+    if dialect == "postgres":
+        return _FOR_POSTGRES.sub(_for_postgres, text)
+    return _FOR_SQLITE.sub(_for_sqlite, text)
+
+
+@cache
+def _texts(folder: str) -> dict[str, str]:
     return {
-        path.stem: path.read_text(encoding="utf-8") for path in (HERE / dialect).glob("*.sql")
+        path.stem: path.read_text(encoding="utf-8") for path in (HERE / folder).glob("*.sql")
     }
+
+
+def _included(found: re.Match[str]) -> str:
+    if not (name := found["fragment"]):
+        return found[0]
+    _sentence, _, condition = _texts("fragments")[name].partition("\n")
+    return condition.rstrip().removesuffix(";")
+
+
+def _for_postgres(found: re.Match[str]) -> str:
+    return f"%({found['name']})s" if found["name"] else found[0].replace("%", "%%")
+
+
+def _for_sqlite(found: re.Match[str]) -> str:
+    if found["quiet"]:
+        return found[0]
+    if found["list"]:
+        return f"IN (SELECT value FROM json_each({found['list']}))"
+    if found["one"]:
+        return f"= {found['one']}"
+    if not found["rows"]:
+        return ""
+    names = [column.split()[0] for column in found["columns"].split(",")]
+    columns = ", ".join(f"value ->> '{name}' AS {name}" for name in names)
+    return f"(SELECT {columns} FROM json_each({found['rows']})) AS {found['alias']}"

@@ -1,5 +1,6 @@
 -- Events: steps of tasks behind a place, of transactions that are older than every open one.
-SELECT history.xid::text, history.seq, history.at, task.id, task.queue, task.name, run.name,
+SELECT history.xid::text AS major, history.seq AS minor, history.at, task.id AS task_id, task.queue,
+       task.name, run.name AS run,
        history.signal, history.from_status, history.to_status, history.attempt, history.worker,
        history.progress, attempt.exit_status
   FROM tidewheel.history

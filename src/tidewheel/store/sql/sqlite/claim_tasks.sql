@@ -33,4 +33,4 @@ UPDATE task
 RETURNING seq, id, queue, name, attempt, spec, command, handler,
           priority, timeout_seconds, max_termination_seconds, cpu,
           memory_bytes, gpu, labels, nodes, exclusive, buffer_bytes, limit_key, run,
-          updated_at;
+          updated_at AS now;

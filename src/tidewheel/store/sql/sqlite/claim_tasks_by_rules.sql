@@ -49,10 +49,10 @@ UPDATE task
 RETURNING seq, id, queue, name, attempt, spec, command, handler,
           priority, timeout_seconds, max_termination_seconds, cpu,
           memory_bytes, gpu, labels, nodes, exclusive, buffer_bytes, limit_key, run,
-          now_seconds(),
+          now_seconds() AS now,
           CASE WHEN :aging AND priority < 255
                THEN min(255, priority + CAST(now_seconds() - (
                         SELECT ready_at FROM ready
                          WHERE ready.queue = :queue AND delayed = 0 AND rank = -task.priority
                            AND task_seq = task.seq) AS INTEGER))
-               ELSE priority END;
+               ELSE priority END AS aged;

@@ -18,10 +18,11 @@ used AS (
          avg(usage.gpu_percent) AS gpu_percent, max(usage.gpu_memory_bytes) AS gpu_memory_bytes
     FROM latest CROSS JOIN usage ON usage.task_seq = latest.seq
    GROUP BY usage.task_seq, usage.attempt)
-SELECT latest.seq, latest.id, latest.created_at, tried.attempt, tried.worker, tried.claimed_at,
+SELECT latest.id AS task_id, latest.created_at AS submitted_at, tried.attempt, tried.worker, tried.claimed_at,
        tried.started_at, tried.ended_at, tried.ended_by, tried.exit_status,
-       latest.cpu, latest.memory_bytes, latest.gpu,
-       used.memory_bytes, used.cpu_percent, used.gpu_percent, used.gpu_memory_bytes
+       latest.cpu AS cpu_asked, latest.memory_bytes AS memory_asked_bytes, latest.gpu AS gpu_asked,
+       used.memory_bytes AS memory_used_bytes, used.cpu_percent AS cpu_used_percent,
+       used.gpu_percent AS gpu_used_percent, used.gpu_memory_bytes AS gpu_memory_used_bytes
   FROM latest JOIN tried ON tried.task_seq = latest.seq
   LEFT JOIN used ON used.task_seq = tried.task_seq AND used.attempt = tried.attempt
  ORDER BY latest.seq DESC, tried.attempt DESC;

@@ -1,10 +1,10 @@
 -- Looking: the submissions of a run, newest first.
 -- An id is RUN/POINT/NAME/NUMBER; its first part, with the slash, is skipped.
-SELECT task.id, task.seq, task.status, task.attempt, task.created_at,
-       coalesce(lease.started_at, attempt.started_at),
+SELECT task.id AS task_id, task.seq, task.status, task.attempt, task.created_at AS submitted_at,
+       coalesce(lease.started_at, attempt.started_at) AS started_at,
        CASE WHEN task.status IN ('succeeded', 'failed', 'cancelled')
-            THEN coalesce(attempt.ended_at, task.updated_at) END,
-       attempt.exit_status, attempt.error_description, task.owner
+            THEN coalesce(attempt.ended_at, task.updated_at) END AS ended_at,
+       attempt.exit_status, attempt.error_description AS error, task.owner AS worker
   FROM task
   LEFT JOIN lease ON lease.task_seq = task.seq
   LEFT JOIN attempt ON attempt.task_seq = task.seq AND attempt.attempt = task.attempt

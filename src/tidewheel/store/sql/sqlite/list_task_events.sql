@@ -1,5 +1,6 @@
 -- Events: steps of tasks behind a place.
-SELECT history.seq, 0, history.at, task.id, task.queue, task.name, run.name,
+SELECT history.seq AS major, 0 AS minor, history.at, task.id AS task_id, task.queue, task.name,
+       run.name AS run,
        history.signal, history.from_status, history.to_status, history.attempt, history.worker,
        history.progress, attempt.exit_status
   FROM history

@@ -1,0 +1,314 @@
+"""Answers what clients, workers and people ask of tasks; nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidewheel.api.tasks import (
+    AttemptView,
+    EdgeView,
+    Figure,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    Task,
+    UsageView,
+    Violation,
+    WorkerView,
+)
+from tidewheel.core.queue.dependency import EdgeState
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import (
+    HeldLease,
+    HostProcess,
+    KeysetPage,
+    QueueSettings,
+    TaskFilter,
+    UsageSample,
+)
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.task import Instant, TaskId, WorkerId
+from tidewheel.errors import BadSetting, NotFound
+from tidewheel.store.rows import (
+    AttemptAt,
+    AttemptRow,
+    ClaimedRow,
+    HistoryRow,
+    OrphanRow,
+    TaskViewRow,
+    WorkerRow,
+    attempt_view,
+    claimed,
+    history_entry,
+    task_view,
+    worker_view,
+)
+from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_chunks
+
+PAGE_COUNT_MAX = 10_000
+# Each query answers with (task id, what was seen) for every row that breaks its invariant.
+INVARIANTS = {
+    "T1": "verify_steps",
+    "T2": "verify_ends",
+    "T3": "verify_attempts",
+    "T5": "verify_leases",
+    "T6": "verify_ready",
+    "T10": "verify_waiting",
+    "T12": "verify_keys",
+    "T13": "verify_references",
+    "T15": "verify_progress",
+    "P1": "verify_pool",
+    "P17": "verify_submits",
+    "P19": "verify_active",
+    "P22": "verify_let_go",
+}
+
+
+def get(tx: Transaction, task_id: TaskId) -> Task:
+    """Returns one task; NotFound if there is none."""
+    return views_of(tx, [_seq_of(tx, task_id)])[0]
+
+
+def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[Task]:
+    """Returns tasks in the order asked for; NotFound names the first that is unknown."""
+    page_count(max(1, len(task_ids)))
+    wanted = list(dict.fromkeys(task_ids))
+    seqs: dict[str, int] = dict(rows_in_chunks(tx, "find_task_numbers", "ids", wanted))
+    for task_id in wanted:
+        if task_id not in seqs:
+            raise NotFound("task", task_id)
+    found = {view.id: view for view in views_of(tx, [seqs[task_id] for task_id in wanted])}
+    return [found[task_id] for task_id in task_ids]
+
+
+def _seq_of(tx: Transaction, task_id: TaskId) -> int:
+    rows = tx.rows("find_task", id=task_id)
+    if not rows:
+        raise NotFound("task", task_id)
+    seq: int = rows[0][0]
+    return seq
+
+
+def views_of(tx: Transaction, seqs: Sequence[int]) -> list[Task]:
+    """Returns the tasks with these numbers, in this order."""
+    rows = records_in_chunks(tx, "get_tasks", TaskViewRow, "seqs", seqs)
+    found = {row.seq: task_view(row) for row in rows}
+    return [found[seq] for seq in seqs if seq in found]
+
+
+def filter_parameters(which: TaskFilter) -> dict[str, object]:
+    """Returns a filter as query parameters; what is None matches everything."""
+    statuses = which.statuses
+    return {
+        "any_status": statuses is None,
+        "statuses": [status.value for status in statuses or ()],
+        "queue": which.queue,
+        "worker": which.worker,
+        "tag": which.tag,
+        "name": which.name,
+        "runtime_max": which.estimated_runtime_seconds_max,
+        "memory_min": which.memory_bytes_min,
+    }
+
+
+def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[Task]:
+    """Returns a page of tasks, newest first."""
+    count = page_count(page.count)
+    given = filter_parameters(which) | {
+        "before": page.before if page.before is not None else 2**62,
+        "count": count,
+    }
+    found = {
+        row[0] for query, extra in _finders(which) for row in tx.rows(query, **(given | extra))
+    }
+    return views_of(tx, sorted(found, reverse=True)[:count])
+
+
+def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
+    """Chooses the index that leads to the tasks; the other conditions are tested on the way."""
+    if which.tag is not None:
+        return [("find_tasks_by_tag", {})]
+    if which.memory_bytes_min is not None:
+        return [("find_tasks_by_memory", {})]
+    if which.estimated_runtime_seconds_max is not None:
+        return [("find_tasks_by_runtime", {})]
+    if which.statuses is not None:
+        return [_finder_of(status) for status in which.statuses]
+    return [("find_tasks", {})]
+
+
+def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
+    """Finds each status through the table that is about it."""
+    match status:
+        case Status.READY:
+            return "find_ready_tasks", {}
+        case Status.WAITING:
+            return "find_waiting_tasks", {}
+        case Status.RUNNING | Status.CANCELLING:
+            return "find_leased_tasks", {"status": status.value}
+        case Status.FAILED | Status.CANCELLED:
+            return "find_unwell_tasks", {"status": status.value}
+        case Status.SUCCEEDED:
+            # They are so many that any walk by seq soon meets a page of them.
+            return "find_tasks", {"statuses": [status.value]}
+
+
+def peek(tx: Transaction, queue: str, count: int) -> list[Task]:
+    """Returns what would be claimed next, without taking it."""
+    aging = any(name == queue and ages for name, _, ages, *_ in tx.rows("list_queues"))
+    query = "find_next_aged_tasks" if aging else "find_next_tasks"
+    found = tx.rows(query, queue=queue, count=page_count(count))
+    return views_of(tx, [row[0] for row in found])
+
+
+def history(
+    tx: Transaction, task_id: TaskId, after: int = 0, count: int = 100
+) -> list[HistoryEntry]:
+    """Returns a page of a task's history, oldest first."""
+    seq = _seq_of(tx, task_id)
+    asked = {"seq": seq, "after": after, "count": page_count(count)}
+    return list(map(history_entry, tx.records("list_history", HistoryRow, **asked)))
+
+
+def attempts(tx: Transaction, task_id: TaskId) -> list[AttemptView]:
+    """Returns every attempt of a task, the live one last."""
+    rows = tx.records("list_attempts", AttemptRow, seq=_seq_of(tx, task_id))
+    return list(map(attempt_view, rows))
+
+
+def outputs(tx: Transaction, task_id: TaskId) -> list[OutputView]:
+    """Returns messages and outputs in the order in which they were made."""
+    return tx.records("list_messages", OutputView, seq=_seq_of(tx, task_id))
+
+
+def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
+    """Returns what tasks hand to those after them; those that hand on nothing are left out."""
+    page_count(max(1, len(task_ids)))
+    wanted = list(dict.fromkeys(task_ids))
+    rows = rows_in_chunks(tx, "list_values", "ids", wanted)
+    return {TaskId(task_id): body for task_id, body in rows}
+
+
+def usage(tx: Transaction, task_id: TaskId) -> list[UsageView]:
+    """Returns what the task used over time."""
+    return [
+        UsageView(attempt=at.attempt, at=Instant(at.at), sample=sample)
+        for at, sample in tx.pairs(
+            "list_usage", AttemptAt, UsageSample, seq=_seq_of(tx, task_id)
+        )
+    ]
+
+
+def edges(tx: Transaction, task_id: TaskId) -> list[EdgeView]:
+    """Returns the edges into and out of a task."""
+    return [
+        EdgeView(
+            parent=TaskId(parent), child=TaskId(child), output=output, state=EdgeState(state)
+        )
+        for parent, child, output, state in tx.rows("list_edges", seq=_seq_of(tx, task_id))
+    ]
+
+
+def queues(tx: Transaction) -> list[QueueView]:
+    """Returns every queue that has settings or tasks that have not ended."""
+    limits: dict[str, list[Limit]] = {}
+    for queue, key, most, rate, seconds in tx.rows("list_limits"):
+        limit = Limit(key=key, concurrency_max=most, rate_max=rate, rate_seconds=seconds)
+        limits.setdefault(queue, []).append(limit)
+    settings = {
+        name: QueueSettings(
+            paused=bool(paused),
+            aging=bool(aging),
+            fence_kill=bool(fence_kill),
+            lease_seconds=lease_seconds,
+            limits=tuple(limits.get(name, ())),
+        )
+        for name, paused, aging, fence_kill, lease_seconds in tx.rows("list_queues")
+    }
+    counts: dict[str, dict[Status, int]] = {}
+    ages: dict[str, float] = {}
+    for queue, status, count, age in tx.rows("count_tasks"):
+        counts.setdefault(queue, {})[Status(status)] = count
+        if status == Status.READY.value and age is not None:
+            ages[queue] = age
+    return [
+        QueueView(
+            queue=queue,
+            settings=settings.get(queue, QueueSettings()),
+            counts=counts.get(queue, {}),
+            oldest_ready_seconds=ages.get(queue),
+        )
+        for queue in sorted(settings.keys() | counts.keys())
+    ]
+
+
+def workers(tx: Transaction, *, live_only: bool = True) -> list[WorkerView]:
+    """Returns workers with what they hold, newest first."""
+    return list(map(worker_view, tx.records("list_workers", WorkerRow, live_only=live_only)))
+
+
+def ready_queues(tx: Transaction) -> dict[str, int]:
+    """Returns the highest priority of the ready tasks of each queue that has some."""
+    return dict(tx.rows("list_ready_queues"))
+
+
+def now(tx: Transaction) -> Instant:
+    """Returns the time on the database's clock."""
+    return Instant(tx.rows("get_now")[0][0])
+
+
+def store_id(tx: Transaction) -> str:
+    """Returns the id that the store was given when it was made."""
+    return str(tx.rows("get_store_id")[0][0])
+
+
+def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
+    """Returns every lease that workers of one host and boot hold; the caller knows which are
+    dead."""
+    found = []
+    limited = {row[0] for row in tx.rows("list_limits")}
+    for held, task in tx.pairs(
+        "list_orphans", OrphanRow, ClaimedRow, host=host, boot_id=boot_id
+    ):
+        process = HostProcess(
+            host=host, boot_id=boot_id, pid=held.pid, started=held.process_started
+        )
+        found.append(
+            HeldLease(
+                task=claimed(
+                    task,
+                    lease_seconds=held.lease_seconds,
+                    fence_kill=bool(held.fence_kill),
+                    limited=task.queue in limited,
+                ),
+                owner=WorkerId(held.owner),
+                process=process,
+                messages=held.messages,
+            )
+        )
+    return found
+
+
+def figures(tx: Transaction) -> list[Figure]:
+    """Returns how large the pools are, and what the database says about itself."""
+    pools = [("pool", str(run), float(count)) for run, count in tx.rows("count_pool")]
+    return [
+        Figure(name=name, label=label, value=value)
+        for name, label, value in (*pools, *tx.rows("measure_store"))
+    ]
+
+
+def verify(tx: Transaction, invariants: Sequence[str] = tuple(INVARIANTS)) -> list[Violation]:
+    """Returns every row that breaks an invariant."""
+    return [
+        Violation(invariant=invariant, task_id=task_id, seen=seen)
+        for invariant in invariants
+        for task_id, seen in tx.rows(INVARIANTS[invariant])
+    ]
+
+
+def page_count(count: int) -> int:
+    """Returns the count if one call may ask for so many, else raises BadSetting."""
+    if not 1 <= count <= PAGE_COUNT_MAX:
+        raise BadSetting("count", count, f"1 to {PAGE_COUNT_MAX}")
+    return count

@@ -1,0 +1,145 @@
+"""What clients do to stored tasks and queues: arm, amend, cancel, pause, configure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+from tidewheel.core.queue.lease import check_lease_seconds
+from tidewheel.core.queue.limits import limit_findings
+from tidewheel.core.queue.requests import Amendment, Cancelled, QueueSettings, TaskFilter
+from tidewheel.core.queue.resources import NO_RESOURCES
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.steps import cancel as cancel_step
+from tidewheel.core.queue.submission import SubmitLimits, name_finding, refusal
+from tidewheel.core.queue.task import NewTask, TaskId, TaskState
+from tidewheel.errors import BadSetting, Duplicate, NotFound, WrongStatus
+from tidewheel.store.operations.edges import list_edge_states
+from tidewheel.store.operations.queries import filter_parameters, get, page_count
+from tidewheel.store.operations.transitions import (
+    Effects,
+    apply,
+    become_what_edges_say,
+    lock_tasks,
+)
+from tidewheel.store.rows import resource_columns
+from tidewheel.store.transaction import Transaction, rows_in_chunks
+
+
+def cancel(tx: Transaction, effects: Effects, task_ids: Sequence[TaskId]) -> list[Cancelled]:
+    """Cancel tasks with everything that needs them; asking again answers ``changed: false``."""
+    tasks = lock_tasks(tx, list(dict.fromkeys(task_ids)))
+    for task_id in task_ids:
+        if task_id not in tasks:
+            raise NotFound("task", task_id)
+    decided = [(task, change) for task in tasks.values() if (change := cancel_step(task))]
+    rows_in_chunks(
+        tx,
+        "close_edges_of_children",
+        "seqs",
+        [task.seq for task, _ in decided if task.graph is not None],
+    )
+    apply(tx, decided, effects)
+    changed = {task.id: change.to_status for task, change in decided}
+    return [
+        Cancelled(
+            id=task_id,
+            status=changed.get(task_id, tasks[task_id].status),
+            changed=task_id in changed,
+        )
+        for task_id in task_ids
+    ]
+
+
+def cancel_matching(
+    tx: Transaction, effects: Effects, which: TaskFilter, count_max: int = 1000
+) -> list[Cancelled]:
+    """Cancel the tasks that a filter finds and that have not ended, oldest first."""
+    found = tx.rows("find_cancellable", **filter_parameters(which), count=page_count(count_max))
+    return cancel(tx, effects, [TaskId(row[0]) for row in found])
+
+
+def arm(tx: Transaction, effects: Effects, task_id: TaskId) -> None:
+    """Let a task that was created unarmed run as soon as nothing else holds it back."""
+    task = _lock_waiting(tx, task_id, "arm")
+    tx.rows("arm_task", seq=task.seq)
+    states = list_edge_states(tx, task.seq)
+    if not states:
+        become_what_edges_say(tx, replace(task, armed=True), states, effects)
+
+
+def amend(tx: Transaction, task_id: TaskId, amendment: Amendment, limits: SubmitLimits) -> None:
+    """Change what may still be changed; the fields keep the rules of a new task."""
+    task = _lock_waiting(tx, task_id, "amend")
+    given = {
+        f.name: value
+        for f in fields(amendment)
+        if (value := getattr(amendment, f.name)) is not None
+    }
+    if amendment.command is not None:
+        given["handler"] = get(tx, task_id).handler
+    if why := refusal(NewTask(id=task_id, queue=task.queue, **given), limits):
+        raise why
+    if amendment.name is not None:
+        for _, holder in tx.rows("find_task_names", names=[amendment.name]):
+            if holder != task_id:
+                raise Duplicate("name", amendment.name, holder)
+    asked = amendment.resources
+    tx.rows(
+        "amend_task",
+        seq=task.seq,
+        name=amendment.name,
+        command=amendment.command,
+        max_retries=amendment.max_retries,
+        estimated_runtime_seconds=amendment.estimated_runtime_seconds,
+        max_termination_seconds=amendment.max_termination_seconds,
+        resources=asked is not None,
+        **resource_columns(asked or NO_RESOURCES),
+    )
+
+
+def _lock_waiting(tx: Transaction, task_id: TaskId, operation: str) -> TaskState:
+    task = lock_tasks(tx, [task_id]).get(task_id)
+    if task is None:
+        raise NotFound("task", task_id)
+    if task.status is not Status.WAITING:
+        raise WrongStatus(task_id, operation, task.status, [Status.WAITING])
+    return task
+
+
+def configure_queue(
+    tx: Transaction, effects: Effects, queue: str, settings: QueueSettings
+) -> None:
+    """Replace a queue's settings and limits as a whole."""
+    _check_queue_name(queue)
+    check_lease_seconds(settings.lease_seconds)
+    for limit in settings.limits:
+        if findings := limit_findings(limit):
+            raise BadSetting(f"limit {limit.key!r}", limit, "; ".join(findings))
+    keys = [limit.key for limit in settings.limits]
+    if len(keys) != len(set(keys)):
+        raise BadSetting("limits", keys, "one limit per key")
+    tx.rows(
+        "save_queue",
+        queue=queue,
+        paused=settings.paused,
+        aging=settings.aging,
+        fence_kill=settings.fence_kill,
+        lease_seconds=settings.lease_seconds,
+    )
+    tx.rows("delete_limits", queue=queue)
+    if settings.limits:
+        tx.rows("insert_limits", queue=queue, limits=list(settings.limits))
+    effects.queues.add(queue)
+
+
+def _check_queue_name(queue: str) -> None:
+    if finding := name_finding("queue", queue):
+        raise BadSetting("queue", queue, finding)
+
+
+def pause_queue(tx: Transaction, effects: Effects, queue: str, *, paused: bool) -> None:
+    """Stop or resume claims; what runs goes on."""
+    _check_queue_name(queue)
+    tx.rows("pause_queue", queue=queue, paused=paused)
+    effects.queues.add(queue)

@@ -1,0 +1,15 @@
+-- Scheduler: the head of a batch. It is the next one of the scheduler that holds the run, or nothing.
+-- A run that was complete, and is at once again, ended when it was complete first.
+UPDATE tidewheel.run
+   SET batch = :batch, given = NULL, status = :status::text, reason = :reason,
+       definition = coalesce(:definition::text, definition),
+       options = coalesce(:options::text, options), updated_at = tidewheel.now_seconds(),
+       host = CASE WHEN :ends::boolean THEN NULL ELSE host END,
+       boot_id = CASE WHEN :ends::boolean THEN NULL ELSE boot_id END,
+       pid = CASE WHEN :ends::boolean THEN NULL ELSE pid END,
+       process_started = CASE WHEN :ends::boolean THEN NULL ELSE process_started END,
+       deadline_at = CASE WHEN :ends::boolean THEN NULL ELSE tidewheel.now_seconds() + :lease_seconds END,
+       ended_at = CASE WHEN :ends::boolean AND NOT (status = 'completed' AND :status::text = 'completed' AND ended_at IS NOT NULL)
+                  THEN tidewheel.now_seconds() ELSE ended_at END
+ WHERE number = :run AND epoch = :epoch AND batch = :batch - 1 AND host IS NOT NULL
+RETURNING number;

@@ -1,0 +1,2 @@
+-- Cascade: these leases are over.
+DELETE FROM tidewheel.lease WHERE task_seq = ANY (:seqs::bigint[]);

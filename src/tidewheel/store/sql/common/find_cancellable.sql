@@ -1,0 +1,6 @@
+-- Cancel by filter: tasks that have not ended, oldest first.
+SELECT id FROM tidewheel.task
+ WHERE status IN ('waiting', 'ready', 'running')
+   AND (:any_status::boolean OR status = ANY (:statuses::text[]))
+   AND {task_filter}
+ ORDER BY seq LIMIT :count;

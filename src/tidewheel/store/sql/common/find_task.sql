@@ -1,0 +1,2 @@
+-- Everybody: the number of a task.
+SELECT seq FROM tidewheel.task WHERE id = :id;

@@ -1,0 +1,2 @@
+-- Blocks: a scheduling block instance.
+SELECT id, body, fingerprint, requested_at, requested_by FROM tidewheel.sbi WHERE id = :id;

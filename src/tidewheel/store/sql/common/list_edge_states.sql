@@ -1,0 +1,2 @@
+-- Arm, remove edges: how the edges into one task stand.
+SELECT state FROM tidewheel.dependency WHERE child = :child;

@@ -1,0 +1,6 @@
+-- Operators: any scheduler may go on with a run that has ended; what it was to go on with, it keeps.
+UPDATE tidewheel.run
+   SET given = coalesce(given, :given)
+ WHERE number = :run AND status IN ('stopped', 'stalled', 'completed')
+   AND (deadline_at IS NULL OR deadline_at <= tidewheel.now_seconds())
+RETURNING number;

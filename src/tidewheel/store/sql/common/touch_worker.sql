@@ -1,0 +1,2 @@
+-- Heartbeat: the worker was seen.
+UPDATE tidewheel.worker SET seen_at = tidewheel.now_seconds() WHERE number = :worker_number;

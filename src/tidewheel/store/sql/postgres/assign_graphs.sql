@@ -1,5 +1,0 @@
--- Submit, add edges: tasks enter a graph.
--- "= ANY (ARRAY[…])": see extend_leases.
-UPDATE tidewheel.task SET graph = member.graph
-  FROM json_to_recordset(%(tasks)s::json) AS member (seq bigint, graph bigint)
- WHERE task.seq = ANY (ARRAY[member.seq]);

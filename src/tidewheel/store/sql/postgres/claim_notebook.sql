@@ -1,6 +1,0 @@
--- Services: take a notebook that nobody holds, or whose owner with this epoch is dead.
-UPDATE tidewheel.notebook
-   SET epoch = epoch + 1, owner = %(owner)s, deadline_at = tidewheel.now_seconds() + %(lease_seconds)s::double precision
- WHERE name = %(name)s
-   AND (deadline_at IS NULL OR deadline_at <= tidewheel.now_seconds() OR epoch = %(dead_epoch)s::bigint)
-RETURNING epoch, owner, deadline_at, body, updated_at;

@@ -1,2 +1,0 @@
--- Delete: what is left of a run in this table.
-DELETE FROM tidewheel.run_fact WHERE run = %(run)s;

@@ -1,2 +1,0 @@
--- Retention: the history of removed tasks.
-DELETE FROM tidewheel.history WHERE task_seq = ANY (%(seqs)s::bigint[]);

@@ -1,2 +1,0 @@
--- Objects: it is there no more.
-DELETE FROM tidewheel.buffer_object WHERE name = %(name)s RETURNING name, facts, posted_at, posted_by;

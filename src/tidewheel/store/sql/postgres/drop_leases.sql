@@ -1,2 +1,0 @@
--- Cascade: these leases are over.
-DELETE FROM tidewheel.lease WHERE task_seq = ANY (%(seqs)s::bigint[]);

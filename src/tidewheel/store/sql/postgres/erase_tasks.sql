@@ -1,2 +1,0 @@
--- Delete: tasks of a run, whatever they are doing; outputs and usage go with them.
-DELETE FROM tidewheel.task WHERE seq = ANY (%(seqs)s::bigint[]) AND run IS NOT NULL;

@@ -1,4 +1,0 @@
--- Peek: what would be claimed next.
-SELECT task_seq FROM tidewheel.ready
- WHERE queue = %(queue)s AND (NOT delayed OR due_at <= (SELECT tidewheel.now_seconds()))
- ORDER BY rank, task_seq LIMIT %(count)s;

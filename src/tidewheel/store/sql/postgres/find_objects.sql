@@ -1,5 +1,0 @@
--- Objects, scheduler: those of these that are there.
-SELECT name, facts, posted_at, posted_by
-  FROM tidewheel.buffer_object
- WHERE name = ANY (%(names)s::text[])
- ORDER BY name;

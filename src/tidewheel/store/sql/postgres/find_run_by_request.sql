@@ -1,2 +1,0 @@
--- Run: the one that was made for this request.
-SELECT number FROM tidewheel.run WHERE request = %(request)s AND status <> 'deleted';

@@ -1,2 +1,0 @@
--- Everybody: the number of a task.
-SELECT seq FROM tidewheel.task WHERE id = %(id)s;

@@ -1,2 +1,0 @@
--- Submit: which ids are stored already, and with what body.
-SELECT id, digest FROM tidewheel.task WHERE id = ANY (%(ids)s::text[]);

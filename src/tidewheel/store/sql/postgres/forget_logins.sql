@@ -1,6 +1,0 @@
--- Server: links that log nobody in any more.
-DELETE FROM tidewheel.token
- WHERE number IN (SELECT number FROM tidewheel.token
-                   WHERE kind = 'login' AND created_at < tidewheel.now_seconds() - %(keep_seconds)s
-                     AND (revoked_at IS NOT NULL OR expires_at <= tidewheel.now_seconds())
-                   ORDER BY number LIMIT %(count)s);

@@ -1,2 +1,0 @@
--- Server: what was answered to the same request before.
-SELECT token, key, fingerprint, status, body FROM tidewheel.idempotency WHERE token = %(token)s AND key = %(key)s;

@@ -1,3 +1,0 @@
--- Jobs with a token: the last number that was given above a bound; NULL if none was.
-SELECT max(number) FROM tidewheel.output
- WHERE task_seq = %(seq)s AND attempt = %(attempt)s AND number > %(above)s;

@@ -1,2 +1,0 @@
--- Blocks: a scheduling block instance.
-SELECT id, body, fingerprint, requested_at, requested_by FROM tidewheel.sbi WHERE id = %(id)s;

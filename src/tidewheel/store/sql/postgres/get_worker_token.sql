@@ -1,2 +1,0 @@
--- Server: whose worker it is.
-SELECT token FROM tidewheel.worker_token WHERE worker = %(worker_number)s;

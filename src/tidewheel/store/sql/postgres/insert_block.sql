@@ -1,2 +1,0 @@
--- Blocks: a processing block and its run.
-INSERT INTO tidewheel.processing_block (id, sbi, position, run, body) VALUES (%(id)s, %(sbi)s, %(position)s, %(run)s, %(body)s);

@@ -1,4 +1,0 @@
--- Run: a new one, which nobody drives yet.
-INSERT INTO tidewheel.run (name, workflow, definition, options, folder, queue, given, request, priority, status, created_at, updated_at)
-VALUES (%(name)s, %(workflow)s, %(definition)s, %(options)s, %(folder)s, %(queue)s, %(given)s, %(request)s, %(priority)s, 'created', tidewheel.now_seconds(), tidewheel.now_seconds())
-RETURNING number;

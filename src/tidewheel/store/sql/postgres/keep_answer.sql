@@ -1,4 +1,0 @@
--- Server: the answer to a request that may come again; the first one counts.
-INSERT INTO tidewheel.idempotency (token, key, fingerprint, status, body, at)
-VALUES (%(token)s, %(key)s, %(fingerprint)s, %(status)s, %(body)s, tidewheel.now_seconds())
-ON CONFLICT (token, key) DO NOTHING;

@@ -1,4 +1,0 @@
--- Operators: a command for a run that has ended, kept until somebody drives it again.
-INSERT INTO tidewheel.command (run, at, who, body)
-VALUES (%(run)s, tidewheel.now_seconds(), %(who)s, %(body)s)
-RETURNING number;

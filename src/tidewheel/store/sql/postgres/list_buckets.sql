@@ -1,2 +1,0 @@
--- Claim under limits: how many starts each key has left.
-SELECT key, tokens, refilled_at FROM tidewheel.bucket WHERE queue = %(queue)s ORDER BY key;

@@ -1,2 +1,0 @@
--- Arm, remove edges: how the edges into one task stand.
-SELECT state FROM tidewheel.dependency WHERE child = %(child)s;

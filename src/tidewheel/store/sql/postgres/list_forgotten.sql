@@ -1,8 +1,0 @@
--- Looking: what a run has forgotten, newest points first; or only what was lost, removed, or expired.
-SELECT body FROM tidewheel.memory
- WHERE run = %(run)s AND forgotten
-   AND (NOT %(only_undone)s OR body LIKE '%%"kind":"pruned","death":1,%%' OR body LIKE '%%"kind":"removed",%%'
-        OR body LIKE '%%"ended":"expired"%%'
-        -- as earlier versions wrote it
-        OR body LIKE '%%["pruned",1,%%' OR body LIKE '%%["removed",%%' OR body LIKE '%%,"expired",null,%%')
- ORDER BY point DESC, name LIMIT %(count)s;

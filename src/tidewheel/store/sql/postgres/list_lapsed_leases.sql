@@ -1,6 +1,0 @@
--- Monitor: leases that ran out, and tasks that ran too long.
-SELECT task.id
-  FROM tidewheel.lease JOIN tidewheel.task ON task.seq = lease.task_seq
- WHERE (lease.deadline_at < (SELECT tidewheel.now_seconds()) AND lease.lease_seconds <= %(watched_seconds)s)
-    OR (lease.claimed_at + task.timeout_seconds < (SELECT tidewheel.now_seconds()) AND task.status = 'running')
- ORDER BY lease.deadline_at, task.id LIMIT %(count)s;

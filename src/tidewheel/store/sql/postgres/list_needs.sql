@@ -1,6 +1,0 @@
--- Blocks: what these runs wait for, and how that is now.
-SELECT need.run, parent.name, need.condition, parent.status, parent.batch > 0,
-       parent.given IS NOT NULL OR coalesce(parent.deadline_at > tidewheel.now_seconds(), false)
-  FROM tidewheel.run_need AS need JOIN tidewheel.run AS parent ON parent.number = need.parent
- WHERE need.run = ANY (%(runs)s::bigint[])
- ORDER BY need.run, parent.number, need.condition;

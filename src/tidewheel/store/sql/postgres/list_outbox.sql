@@ -1,2 +1,0 @@
--- Scheduler: events of a run that nobody was told of yet, oldest first.
-SELECT batch, place, body FROM tidewheel.outbox WHERE run = %(run)s ORDER BY batch, place;

@@ -1,3 +1,0 @@
--- Submit: the custom outputs that these tasks have made.
-SELECT task_seq, output FROM tidewheel.output
- WHERE output IS NOT NULL AND task_seq = ANY (%(seqs)s::bigint[]);

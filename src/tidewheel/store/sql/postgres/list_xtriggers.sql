@@ -1,2 +1,0 @@
--- Scheduler: calls that were satisfied.
-SELECT signature, result FROM tidewheel.xtrigger WHERE run = %(run)s ORDER BY signature;

@@ -1,5 +1,0 @@
--- Everybody who decides: tasks stand still from here on, locked in one order.
-SELECT seq, graph FROM tidewheel.task
- WHERE id = ANY (%(ids)s::text[])
- ORDER BY seq
-   FOR UPDATE;

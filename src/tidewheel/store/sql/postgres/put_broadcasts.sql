@@ -1,7 +1,0 @@
--- Scheduler: settings of tasks to come.
-INSERT INTO tidewheel.broadcast (run, point, namespace, setting, value, place)
-SELECT %(run)s, point, namespace, setting, value, place
-  FROM json_to_recordset(%(broadcasts)s::json) AS put (
-           point text, namespace text, setting text, value text, place bigint)
-    ON CONFLICT (run, point, namespace, setting) DO UPDATE
-   SET value = excluded.value, place = excluded.place;

@@ -1,4 +1,0 @@
--- Scheduler: events that somebody is to be told of.
-INSERT INTO tidewheel.outbox (run, batch, place, body)
-SELECT %(run)s, batch, place, body
-  FROM json_to_recordset(%(events)s::json) AS put (batch bigint, place bigint, body text);

@@ -1,2 +1,0 @@
--- Submit, add edges: one graph joins another.
-UPDATE tidewheel.task SET graph = %(new)s WHERE graph = %(old)s;

@@ -1,2 +1,0 @@
--- Worker: it takes no more tasks.
-UPDATE tidewheel.worker SET stopped_at = tidewheel.now_seconds() WHERE number = %(worker_number)s RETURNING number;

@@ -1,2 +1,0 @@
--- Claim under limits: how many run, by key; '' has none.
-SELECT coalesce(limit_key, ''), count(*) FROM lease WHERE queue = :queue GROUP BY 1;

@@ -1,2 +1,0 @@
--- Server: how many tasks the pool of each run holds, for those who watch.
-SELECT run, count(*) FROM pool GROUP BY run;

@@ -1,2 +1,0 @@
--- Retention: the attempts of removed tasks.
-DELETE FROM attempt WHERE task_seq IN (SELECT value FROM json_each(:seqs));

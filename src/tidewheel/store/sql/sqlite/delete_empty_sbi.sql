@@ -1,4 +1,0 @@
--- Delete: an instance goes with the last of its blocks.
-DELETE FROM sbi
- WHERE id = (SELECT sbi FROM processing_block WHERE run = :run)
-   AND NOT EXISTS (SELECT 1 FROM processing_block AS other WHERE other.sbi = sbi.id AND other.run <> :run);

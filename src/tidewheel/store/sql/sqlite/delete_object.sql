@@ -1,2 +1,0 @@
--- Objects: it is there no more.
-DELETE FROM buffer_object WHERE name = :name RETURNING name, facts, posted_at, posted_by;

@@ -1,3 +1,0 @@
--- Registry: forget a name and a version; the definition stays.
-DELETE FROM workflow WHERE name = :name AND version = :version
-RETURNING name, version;

@@ -1,2 +1,0 @@
--- Scheduler: what is known of one task, forgotten or not.
-SELECT submits, body FROM memory WHERE run = :run AND point = :point AND name = :name;

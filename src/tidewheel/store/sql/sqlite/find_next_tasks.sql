@@ -1,4 +1,0 @@
--- Peek: what would be claimed next.
-SELECT task_seq FROM ready
- WHERE queue = :queue AND (NOT delayed OR due_at <= (SELECT now_seconds()))
- ORDER BY rank, task_seq LIMIT :count;

@@ -1,6 +1,0 @@
--- Scheduler: tasks of a run that can be claimed; all of them are in its queue.
-SELECT task.seq
-  FROM run JOIN ready ON ready.queue = run.queue
-  JOIN task ON task.seq = ready.task_seq
- WHERE run.number = :run AND task.run = :run
- ORDER BY task.seq;

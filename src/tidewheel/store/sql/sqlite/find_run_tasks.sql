@@ -1,2 +1,0 @@
--- Delete: the tasks of a run, oldest first.
-SELECT seq FROM task WHERE run = :run ORDER BY seq LIMIT :count;

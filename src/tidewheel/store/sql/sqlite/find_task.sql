@@ -1,2 +1,0 @@
--- Everybody: the number of a task.
-SELECT seq FROM task WHERE id = :id;

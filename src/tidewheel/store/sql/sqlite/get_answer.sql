@@ -1,2 +1,0 @@
--- Server: what was answered to the same request before.
-SELECT token, key, fingerprint, status, body FROM idempotency WHERE token = :token AND key = :key;

@@ -1,6 +1,0 @@
--- Claim by id, adopt: what a worker needs to execute a task.
-SELECT seq, id, queue, name, attempt, spec, command, handler,
-       priority, timeout_seconds, max_termination_seconds, cpu,
-       memory_bytes, gpu, labels, nodes, exclusive, buffer_bytes, limit_key, run,
-       now_seconds()
-  FROM task WHERE seq = :seq;

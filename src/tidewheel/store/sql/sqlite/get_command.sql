@@ -1,2 +1,0 @@
--- Operators: a command and what became of it.
-SELECT number, run, at, who, body, answered_at, answer, refused FROM command WHERE number = :number;

@@ -1,2 +1,0 @@
--- Run, looking: a definition as it was saved.
-SELECT digest, workflow, kind, text, variables, files FROM definition WHERE digest = :digest;

@@ -1,2 +1,0 @@
--- People: what a service has written down, and who holds it.
-SELECT epoch, owner, deadline_at, body, updated_at FROM notebook WHERE name = :name;

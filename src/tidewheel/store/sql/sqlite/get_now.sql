@@ -1,2 +1,0 @@
--- Everybody: the database's clock.
-SELECT now_seconds();

@@ -1,2 +1,0 @@
--- Workers: tells the job folders of several stores apart.
-SELECT id FROM store_identity;

@@ -1,5 +1,0 @@
--- Blocks: a scheduling block instance; nothing if there is one of this id.
-INSERT INTO sbi (id, body, fingerprint, requested_at, requested_by)
-VALUES (:id, :body, :fingerprint, now_seconds(), :who)
-    ON CONFLICT (id) DO NOTHING
-RETURNING id;

@@ -1,6 +1,0 @@
--- Worker: a number of its own from the shared sequence.
-INSERT INTO worker (name, host, boot_id, pid, process_started, queues, slots, cpu, memory_bytes, gpu,
-                    labels, nodes, buffer_bytes, abilities, registered_at, seen_at)
-VALUES (:name, :host, :boot_id, :pid, :process_started, :queues, :slots, :cpu, :memory_bytes, :gpu,
-        :labels, :nodes, :buffer_bytes, :abilities, now_seconds(), now_seconds())
-RETURNING number;

@@ -1,5 +1,0 @@
--- Registry: a name and a version for a definition; what is there stays as it is.
-INSERT INTO workflow (name, version, definition, runnable, findings, parameters, registered_at, registered_by)
-VALUES (:name, :version, :definition, :runnable, :findings, :parameters, now_seconds(), :registered_by)
-    ON CONFLICT (name, version) DO NOTHING
-RETURNING name, version;

@@ -1,4 +1,0 @@
--- Server: the answer to a request that may come again; the first one counts.
-INSERT INTO idempotency (token, key, fingerprint, status, body, at)
-VALUES (:token, :key, :fingerprint, :status, :body, now_seconds())
-ON CONFLICT (token, key) DO NOTHING;

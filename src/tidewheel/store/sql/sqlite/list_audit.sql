@@ -1,3 +1,0 @@
--- Admins: what was done, newest first.
-SELECT number, at, token, who, client, verb, target, status, correlation
-  FROM audit WHERE number < :before ORDER BY number DESC LIMIT :count;

@@ -1,2 +1,0 @@
--- Claim under limits: how many starts each key has left.
-SELECT key, tokens, refilled_at FROM bucket WHERE queue = :queue ORDER BY key;

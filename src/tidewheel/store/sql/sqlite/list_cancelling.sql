@@ -1,5 +1,0 @@
--- Worker: which of its jobs it was asked to end.
-SELECT task.id, lease.attempt
-  FROM lease JOIN task ON task.seq = lease.task_seq
- WHERE lease.owner = :worker AND task.status = 'cancelling'
- ORDER BY task.seq;

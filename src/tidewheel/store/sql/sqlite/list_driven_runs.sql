@@ -1,3 +1,0 @@
--- Objects: runs of definitions that may wait for some, and that somebody drives.
-SELECT run.number FROM run AS run JOIN definition AS definition ON definition.digest = run.definition
- WHERE definition.kind = :kind AND run.deadline_at > now_seconds();

@@ -1,7 +1,0 @@
--- Edges: into and out of a task.
-SELECT parent.id, child.id, dependency.output, dependency.state
-  FROM dependency
-  JOIN task AS parent ON parent.seq = dependency.parent
-  JOIN task AS child ON child.seq = dependency.child
- WHERE dependency.parent = :seq OR dependency.child = :seq
- ORDER BY dependency.parent, dependency.child, dependency.output;

@@ -1,2 +1,0 @@
--- Scheduler, looking: flows, chains, absolute atoms and the run itself.
-SELECT kind, body FROM run_fact WHERE run = :run ORDER BY kind DESC, key;

@@ -1,3 +1,0 @@
--- Outputs: what the jobs of a task said, in order.
-SELECT attempt, number, at, text, output FROM output
- WHERE task_seq = :seq ORDER BY attempt, number;

@@ -1,2 +1,0 @@
--- Scheduler: events of a run that nobody was told of yet, oldest first.
-SELECT batch, place, body FROM outbox WHERE run = :run ORDER BY batch, place;

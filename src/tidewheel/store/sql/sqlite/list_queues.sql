@@ -1,2 +1,0 @@
--- Queues: every queue with settings.
-SELECT name, paused, aging, fence_kill, lease_seconds FROM queue ORDER BY name;

@@ -1,3 +1,0 @@
--- Looking: what batches changed, oldest first.
-SELECT batch, at, changes FROM run_change
- WHERE run = :run AND batch > :after ORDER BY batch LIMIT :count;

@@ -1,4 +1,0 @@
--- Scheduler: commands that a run has not dealt with yet, oldest first.
-SELECT command.body FROM event JOIN command ON command.number = event.command
- WHERE event.run = :run
- ORDER BY event.seq;

@@ -1,4 +1,0 @@
--- Schedulers and everybody who looks: what tasks handed to those after them.
-SELECT task.id, task_values.body
-  FROM task JOIN task_values ON task_values.task_seq = task.seq
- WHERE task.id IN (SELECT value FROM json_each(:ids));

@@ -1,2 +1,0 @@
--- Scheduler: calls that were satisfied.
-SELECT signature, result FROM xtrigger WHERE run = :run ORDER BY signature;

@@ -1,3 +1,0 @@
--- Claim under limits: the rules, locked so that claims count one after the other.
-SELECT now_seconds(), key, concurrency_max, rate_max, rate_seconds
-  FROM queue_limit WHERE queue = :queue ORDER BY key;

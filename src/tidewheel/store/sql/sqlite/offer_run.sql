@@ -1,5 +1,0 @@
--- Carry on: any scheduler may take a run that nobody holds.
-UPDATE run
-   SET given = :given, updated_at = now_seconds()
- WHERE number = :run AND status <> 'deleted' AND (deadline_at IS NULL OR deadline_at <= now_seconds())
-RETURNING number;

@@ -1,7 +1,0 @@
--- Claim: what the worker's and the queue's rows say, and in how many seconds the next delayed task is due.
-SELECT EXISTS (SELECT 1 FROM worker WHERE number = :worker_number AND stopped_at IS NULL),
-       coalesce(paused, false), coalesce(aging, false),
-       EXISTS (SELECT 1 FROM queue_limit WHERE queue = :queue),
-       coalesce(fence_kill, false), coalesce(lease_seconds, 10.0),
-       (SELECT min(due_at) FROM ready WHERE queue = :queue AND delayed) - now_seconds()
-  FROM (SELECT 1) AS one LEFT JOIN queue ON queue.name = :queue;

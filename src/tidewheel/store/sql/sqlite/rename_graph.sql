@@ -1,2 +1,0 @@
--- Submit, add edges: one graph joins another.
-UPDATE task SET graph = :new WHERE graph = :old;

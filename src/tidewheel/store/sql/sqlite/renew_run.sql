@@ -1,4 +1,0 @@
--- Scheduler: its lease of a run goes on.
-UPDATE run SET deadline_at = now_seconds() + :lease_seconds
- WHERE number = :run AND epoch = :epoch AND host IS NOT NULL
-RETURNING number;

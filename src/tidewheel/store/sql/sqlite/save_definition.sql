@@ -1,4 +1,0 @@
--- Run: keep a definition under its digest; one that is there stays as it is, and stays longer.
-INSERT INTO definition (digest, workflow, kind, text, variables, files, saved_at)
-VALUES (:digest, :workflow, :kind, :text, :variables, :files, now_seconds())
-    ON CONFLICT (digest) DO UPDATE SET saved_at = excluded.saved_at;

@@ -1,5 +1,0 @@
--- Server: a login that is good for one time was used, by whoever gets a row back.
-UPDATE token SET revoked_at = now_seconds(), used_at = now_seconds()
- WHERE number = :number AND kind = 'login' AND revoked_at IS NULL
-   AND (expires_at IS NULL OR expires_at > now_seconds())
-RETURNING number;

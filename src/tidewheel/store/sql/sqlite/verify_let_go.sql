@@ -1,6 +1,0 @@
--- Verify P22: of a run that was let go nothing can be claimed.
-SELECT task.id, 'can be claimed, although its run is ' || run.status
-  FROM ready JOIN task ON task.seq = ready.task_seq
-  JOIN run ON run.number = task.run
- WHERE run.status IN ('stopping', 'stopped', 'completed', 'error')
- ORDER BY task.seq;

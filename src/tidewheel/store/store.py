@@ -1,0 +1,462 @@
+"""Implements the Store port over any database that can run operations in transactions.
+
+A database gives two things: ``transact`` runs a script in a transaction and commits it,
+``look`` runs one that changes nothing. What a store can be asked is listed in
+``DatabaseStore``, each operation with the function of ``operations/`` that does it: ``reads``
+changes nothing, ``writes`` does, and ``tells`` also notes whom the change concerns. These are
+told after the commit, and only then.
+
+Most processes need only tasks. Operations on anything else are loaded when one is first asked
+for: a store that is opened for tasks alone would start half as slowly again with them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+from tidewheel.api.tasks import Figure, Task, Violation
+from tidewheel.core.queue.requests import (
+    Amendment,
+    JobMessage,
+    Report,
+    Reported,
+    Submitted,
+    Wake,
+)
+from tidewheel.core.queue.submission import (
+    SubmitLimits,
+    message_refusal,
+    refusal,
+    run_refusal,
+)
+from tidewheel.core.queue.task import NewTask, TaskId
+from tidewheel.errors import BadSetting
+from tidewheel.failpoints import Failpoint, go_on
+from tidewheel.store.operations import claim as claim_operations
+from tidewheel.store.operations import edges as edge_operations
+from tidewheel.store.operations import (
+    lease_expiry,
+    queries,
+    task_admin,
+)
+from tidewheel.store.operations import report as report_operations
+from tidewheel.store.operations import submit as submit_operations
+from tidewheel.store.operations import workers as worker_operations
+from tidewheel.store.operations.transitions import Effects
+from tidewheel.store.transaction import News, Result, Script, Transaction, no_news
+
+P = ParamSpec("P")
+R = TypeVar("R")
+WritingScript = Callable[[Transaction, Effects], Result]
+
+
+class _Later:
+    """A module of ``operations/`` that is loaded when one of its functions is called."""
+
+    def __init__(self, name: str) -> None:
+        self._name = f"tidewheel.store.operations.{name}"
+
+    def __getattr__(self, function: str) -> _LaterFunction:
+        return _LaterFunction(self._name, function)
+
+
+class _LaterFunction:
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def load(self) -> Callable[..., Any]:
+        """Imports the module in the caller's thread, not in one that holds a transaction."""
+        return cast("Callable[..., Any]", getattr(import_module(self._module), self._name))
+
+
+if TYPE_CHECKING:
+    from tidewheel.core.cycling.calendar import Point
+    from tidewheel.core.operator.requests import RunBatch, RunLease
+    from tidewheel.core.queue.access import JobWords
+    from tidewheel.core.sched.pool import Past
+    from tidewheel.core.sched.task_state import TaskHistory
+    from tidewheel.store.operations import (
+        access,
+        event_stream,
+        leased_records,
+        registry,
+        run_batch,
+        statistics,
+    )
+    from tidewheel.store.operations import blocks as block_operations
+    from tidewheel.store.operations import runs as run_operations
+else:
+    access, event_stream, leased_records, registry, run_batch, statistics = map(
+        _Later,
+        ("access", "event_stream", "leased_records", "registry", "run_batch", "statistics"),
+    )
+    block_operations, run_operations = _Later("blocks"), _Later("runs")
+
+
+def _loaded(operation: Callable[..., R] | _LaterFunction) -> Callable[..., R]:
+    return operation.load() if isinstance(operation, _LaterFunction) else operation
+
+
+def reads(
+    operation: Callable[Concatenate[Transaction, P], R],
+) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+    """Returns a method of a store that runs an operation which changes nothing."""
+
+    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        run = _loaded(operation)
+        return await self.look(lambda tx: run(tx, *args, **kwargs))
+
+    method.operation = operation  # type: ignore[attr-defined]
+    return method
+
+
+def writes(
+    name: str, operation: Callable[Concatenate[Transaction, P], R]
+) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+    """Returns a method that runs an operation of which nobody else need be told."""
+
+    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        run = _loaded(operation)
+        return await self._write(name, lambda tx, _: run(tx, *args, **kwargs))
+
+    method.operation = operation  # type: ignore[attr-defined]
+    return method
+
+
+def tells(
+    name: str, operation: Callable[Concatenate[Transaction, Effects, P], R]
+) -> Callable[Concatenate[DatabaseStore, P], Coroutine[Any, Any, R]]:
+    """Returns a method that runs an operation which notes in its effects who is to be told."""
+
+    async def method(self: DatabaseStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        run = _loaded(operation)
+        return await self._write(name, lambda tx, effects: run(tx, effects, *args, **kwargs))
+
+    method.operation = operation  # type: ignore[attr-defined]
+    return method
+
+
+class StoredPast:
+    """What a store remembers of a run; asked by the core, which waits."""
+
+    def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
+        self._look_now, self._run = look_now, run
+
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
+        """Returns what is known of a task that the pool has forgotten."""
+        remembered = _loaded(run_batch.remembered)
+        found = self._look_now(lambda tx: remembered(tx, self._run, point, name))
+        return cast("TaskHistory | None", found)
+
+
+class DatabaseStore(ABC):
+    """A Store whose operations are transactions."""
+
+    def __init__(
+        self,
+        limits: SubmitLimits,
+        chance: Callable[[], float],
+        failpoint: Failpoint = go_on,
+    ) -> None:
+        self._limits = limits
+        self._chance = chance
+        self._failpoint = failpoint
+        self._listeners: list[Callable[[Wake], None]] = []
+
+    @abstractmethod
+    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
+        """Runs a script in one transaction; runs it again if somebody was faster.
+
+        Listeners in other processes hear the news, asked for after the script, once it is
+        committed; where there is no way to tell them, they find out by themselves.
+        """
+
+    @abstractmethod
+    async def look(self, script: Script[Result]) -> Result:
+        """Runs a script that only reads."""
+
+    @abstractmethod
+    def look_now(self, script: Script[Result]) -> Result:
+        """Runs a script that reads a few rows, for a caller who cannot await."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Closes files and connections."""
+
+    # ---- tasks: clients ----
+
+    async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
+        if len(tasks) > self._limits.tasks_per_call_max:
+            accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
+            raise BadSetting("tasks", len(tasks), accepted)
+        answers, good = {}, []
+        for position, task in enumerate(tasks):
+            why = refusal(task, self._limits) or run_refusal(task)
+            if why is None:
+                good.append((position, task))
+            elif atomic:
+                raise why
+            else:
+                answers[position] = Submitted(id=task.id, refused=why)
+        answers |= await self._write(
+            "submit",
+            lambda tx, effects: submit_operations.submit(tx, effects, good, atomic=atomic),
+        )
+        return [answers[position] for position in range(len(tasks))]
+
+    async def arm(self, task_id: TaskId) -> Task:
+        await self._write("arm", lambda tx, effects: task_admin.arm(tx, effects, task_id))
+        return await self.get(task_id)
+
+    async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
+        await self._write(
+            "amend", lambda tx, _: task_admin.amend(tx, task_id, amendment, self._limits)
+        )
+        return await self.get(task_id)
+
+    cancel = tells("cancel", task_admin.cancel)
+    cancel_matching = tells("cancel_matching", task_admin.cancel_matching)
+    add_edges = writes("add_edges", edge_operations.add_edges)
+    remove_edges = tells("remove_edges", edge_operations.remove_edges)
+    configure_queue = tells("configure_queue", task_admin.configure_queue)
+    pause_queue = tells("pause_queue", task_admin.pause_queue)
+
+    # ---- tasks: workers ----
+
+    register_worker = writes("register_worker", worker_operations.register)
+    stop_worker = writes("stop_worker", worker_operations.stop)
+    set_trouble = writes("set_trouble", worker_operations.set_trouble)
+    claim = writes("claim", claim_operations.claim)
+    claim_by_id = writes("claim_by_id", claim_operations.claim_by_id)
+    heartbeat = writes("heartbeat", report_operations.heartbeat)
+    cancelling = reads(report_operations.cancelling)
+    orphans = reads(queries.orphans)
+    adopt = writes("adopt", report_operations.adopt)
+
+    async def report(self, reports: Sequence[Report]) -> list[Reported]:
+        refused = {
+            position: Reported(task_id=one.holder.task_id, refused=why)
+            for position, one in enumerate(reports)
+            if one.messages and (why := message_refusal(one, self._limits))
+        }
+        good = (
+            [one for k, one in enumerate(reports) if k not in refused] if refused else reports
+        )
+        answers = await self._write(
+            "report",
+            lambda tx, effects: report_operations.report(tx, effects, good, self._chance),
+        )
+        if not refused:
+            return answers
+        rest = iter(answers)
+        return [refused.get(k) or next(rest) for k in range(len(reports))]
+
+    async def hear_job(self, words: JobWords) -> None:
+        # Only servers hear jobs.
+        from tidewheel.store.operations import job_messages  # noqa: PLC0415
+
+        said = JobMessage(number=1, text=words.text)
+        if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
+            raise why
+        await self._write(
+            "hear_job", lambda tx, effects: job_messages.hear_job(tx, effects, words)
+        )
+
+    # ---- tasks: monitors ----
+
+    take_back_lapsed_leases = tells(
+        "take_back_lapsed_leases", lease_expiry.take_back_lapsed_leases
+    )
+    expired_tasks = reads(lease_expiry.expired_tasks)
+    delete_tasks = writes("delete_tasks", lease_expiry.delete_tasks)
+    delete_workers = writes("delete_workers", worker_operations.delete_workers)
+
+    # ---- tasks: looking ----
+
+    get = reads(queries.get)
+    get_many = reads(queries.get_many)
+    list_tasks = reads(queries.list_tasks)
+    peek = reads(queries.peek)
+    history = reads(queries.history)
+    attempts = reads(queries.attempts)
+    outputs = reads(queries.outputs)
+    values_of = reads(queries.values_of)
+    usage = reads(queries.usage)
+    edges = reads(queries.edges)
+    ended_attempts = reads(statistics.ended_attempts)
+    queues = reads(queries.queues)
+    ready_queues = reads(queries.ready_queues)
+    workers = reads(queries.workers)
+    now = reads(queries.now)
+    store_id = reads(queries.store_id)
+
+    async def verify(self) -> list[Violation]:
+        return await self.look(queries.verify)
+
+    # ---- definitions and runs ----
+
+    save_definition = writes("save_definition", run_operations.save_definition)
+    definition = reads(run_operations.definition)
+    create_run = writes("create_run", run_operations.create_run)
+    run = reads(run_operations.get_run)
+    runs = reads(run_operations.list_runs)
+    find_run = reads(run_operations.find_run)
+    status_since = reads(run_operations.status_since)
+    delete_run_part = writes("delete_run", run_operations.delete_part)
+    expired_runs = reads(run_operations.expired_runs)
+    delete_definitions = writes("delete_definitions", run_operations.delete_definitions)
+
+    async def delete_run(self, number: int) -> None:
+        while not await self.delete_run_part(number):
+            pass
+
+    # ---- runs: schedulers ----
+
+    claim_run = writes("claim_run", run_operations.claim_run)
+    claimable_runs = reads(run_operations.claimable_runs)
+    undelivered_runs = reads(run_operations.undelivered_runs)
+    offer_run = writes("offer_run", run_operations.offer_run)
+    renew_run = writes("scheduler_lease_renew", run_operations.renew_run)
+    read_run = reads(run_batch.read_run)
+    read_inbox = reads(run_batch.read_inbox)
+    withdrawn = reads(run_batch.withdrawn)
+    undelivered = reads(run_batch.undelivered)
+    delivered = writes("delivered", run_batch.delivered)
+
+    async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
+        from tidewheel.store.change_rows import changed_rows  # noqa: PLC0415
+        from tidewheel.store.operations import run_batch  # noqa: PLC0415
+
+        rows = changed_rows(batch.changes)  # here, where the writer need not wait for it
+        await self._write(
+            "write_batch",
+            lambda tx, effects: run_batch.write_batch(
+                tx, effects, lease, batch, rows, self._failpoint
+            ),
+        )
+
+    def past(self, number: int) -> Past:
+        return StoredPast(self.look_now, number)
+
+    # ---- runs: operators, looking ----
+
+    post_command = tells("post_command", run_operations.post_command)
+    command = reads(run_batch.command)
+    commands = reads(run_batch.commands)
+    submissions = reads(run_batch.submissions)
+    run_attempts = reads(run_batch.run_attempts)
+    run_changes = reads(run_batch.run_changes)
+    forgotten = reads(run_batch.forgotten)
+
+    # ---- blocks and objects ----
+
+    create_sbi = writes("create_sbi", block_operations.create_sbi)
+    sbi = reads(block_operations.get_sbi)
+    sbis = reads(block_operations.list_sbis)
+    block = reads(block_operations.get_block)
+    blocks = reads(block_operations.list_blocks)
+    needs_of = reads(block_operations.needs_of)
+    stop_run = tells("stop_run", block_operations.stop_run)
+    post_objects = tells("post_objects", block_operations.post_objects)
+    objects = reads(block_operations.list_objects)
+    objects_there = reads(block_operations.objects_there)
+    remove_object = writes("remove_object", block_operations.remove_object)
+
+    # ---- registry ----
+
+    register = writes("register", registry.register)
+    workflow = reads(registry.get_workflow)
+    workflows = reads(registry.list_workflows)
+    remove_workflow = writes("remove_workflow", registry.remove_workflow)
+
+    # ---- who may use it, and what happened ----
+
+    create_token = writes("create_token", access.create_token)
+    token = reads(access.token)
+    tokens = reads(access.tokens)
+    revoke_token = writes("revoke_token", access.revoke_token)
+    spend_token = writes("spend_token", access.spend_token)
+    touch_token = writes("touch_token", access.touch_token)
+    assign_worker = writes("assign_worker", access.assign_worker)
+    worker_token = reads(access.worker_token)
+    add_audit = writes("add_audit", access.add_audit)
+    audit = reads(access.audit)
+    kept_answer = reads(access.kept_answer)
+    keep_answer = writes("keep_answer", access.keep_answer)
+    events_after = reads(event_stream.events_after)
+    events_head = reads(event_stream.events_head)
+
+    async def figures(self) -> list[Figure]:
+        return await self.look(queries.figures)
+
+    # ---- records under a lease ----
+
+    claim_notebook = writes("claim_notebook", leased_records.claim)
+    write_notebook = writes("write_notebook", leased_records.write)
+    leave_notebook = writes("leave_notebook", leased_records.leave)
+    notebook = reads(leased_records.get)
+
+    # ---- being told ----
+
+    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def tell_listeners(self, wake: Wake) -> None:
+        """Calls everybody in this process who waits; from any thread."""
+        for listener in tuple(self._listeners):
+            listener(wake)
+
+    async def _write(self, operation: str, script: WritingScript[Result]) -> Result:
+        # Fresh effects for each run of the script: one that is undone must wake nobody.
+        effects = Effects()
+
+        def attempt(tx: Transaction) -> Result:
+            nonlocal effects
+            effects = Effects()
+            answer = script(tx, effects)
+            self._failpoint(f"{operation}_before_commit")
+            return answer
+
+        def news() -> Wake | None:
+            return effects.wake()  # of the run of the script that counts
+
+        result = await self.transact(attempt, news)
+        self._failpoint(f"{operation}_after_commit")
+        if wake := effects.wake():
+            self.tell_listeners(wake)
+        return result
+
+
+class SharedWriter(DatabaseStore):
+    """A store that changes things through one store and looks through another of the same file.
+
+    A file has one writer, and two in one process would only wait for each other; but a service
+    that must not wait for those who look can have readers of its own. Both stores belong to
+    somebody else, who closes them.
+    """
+
+    def __init__(self, writer: DatabaseStore, reader: DatabaseStore) -> None:
+        super().__init__(writer._limits, writer._chance, writer._failpoint)
+        self._writer, self._reader = writer, reader
+
+    async def transact(self, script: Script[Result], news: News = no_news) -> Result:
+        return await self._writer.transact(script, news)
+
+    async def look(self, script: Script[Result]) -> Result:
+        return await self._reader.look(script)
+
+    def look_now(self, script: Script[Result]) -> Result:
+        return self._reader.look_now(script)
+
+    def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
+        return self._writer.listen(listener)
+
+    def tell_listeners(self, wake: Wake) -> None:
+        self._writer.tell_listeners(wake)
+
+    async def close(self) -> None:
+        """Nothing here is its own."""
