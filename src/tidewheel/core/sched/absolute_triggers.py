@@ -104,7 +104,7 @@ def first_child_point(context: StepContext, link: IndexedLink, flow: int) -> Poi
 
 
 def _first_point(pool: TaskPool, flow: int) -> Point:
-    """Where the chain of a child begins: the start, or the point asked for with `--from`."""
+    """Returns where the chain of a child begins: the start, or the point of `--from`."""
     state = pool.flows.get(flow)
     first = pool.run.start
     if state is not None and state.chains_from is not None:
@@ -137,7 +137,7 @@ def _judge_where_it_matters(
 
 
 def _fixed_points(pool: TaskPool, node: IndexedNode) -> set[Point]:
-    """Where a task is itself waited for at a fixed point, however far ahead that is."""
+    """Returns where a task is itself waited for at a fixed point, however far ahead that is."""
     fixed = {leaf.absolute for leaf, _ in pool.plan.absolute if node.name in names_of(leaf)}
     return {
         point
@@ -187,7 +187,7 @@ def seek_blocked(context: StepContext) -> None:
 
 
 def is_shown(pool: TaskPool, node: IndexedNode, before: Point, flows: Flows) -> bool:
-    """Whether one that is blocked lies before a point: what fixed atoms block shows once."""
+    """Says whether a blocked one lies before a point: what fixed atoms block shows once."""
     return pool.standings[PoolState.BLOCKED] > 0 and any(
         task.blocked and task.plan is node and task.point < before and flows <= task.flows
         for task in pool.tasks.values()
@@ -207,7 +207,7 @@ def _judge_dead(context: StepContext, flow: int, begin: Point, last: Point) -> N
 
 
 def _prunes(pool: TaskPool) -> AtomValue:
-    """What an atom of another point must be worth for a task to be pruned."""
+    """Returns what an atom of another point must be worth for a task to be pruned."""
     return AtomValue.LOST if pool.run.prune_across_points else AtomValue.NOT_TAKEN
 
 

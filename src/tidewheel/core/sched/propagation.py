@@ -1,6 +1,6 @@
-"""What follows from an output: children are spawned, merged into, satisfied (SEMANTICS §4.4).
+"""An output spawns children, merges into them and satisfies them (SEMANTICS §4.4).
 
-Theory of operation. `announce` is the only way in which an output becomes known. It records it
+Theory of operation. `publish` is the only way in which an output becomes known. It records it
 in the parent's memory first and then visits the children, so that a child which looks up its
 atoms while being spawned already finds this one. Children are visited along links: tasks at
 relative points, families (counted; their children are visited only when the count decides
@@ -105,7 +105,7 @@ def _tell_pooled(context: StepContext, node: IndexedNode, point: Point, output: 
 
 
 def _completes(pool: TaskPool, group: IndexedFamily, member: Key, flows: Flows) -> bool:
-    """Whether a family has all that is asked of it once this member has made its output."""
+    """Says whether a family has all that is asked of it once a member made its output."""
     point, name = member
     return not group.every or all(
         member_value(pool.recall(point, other), group, flows) is AtomValue.TRUE
@@ -192,7 +192,7 @@ def _judge_pruned(context: StepContext, key: Key, memory: TaskHistory, flows: Fl
 
 
 def _unknown_flows(context: StepContext, task: PooledTask, flows: Flows) -> Flows:
-    """Those in which a task was neither spawned nor judged."""
+    """Returns those in which a task was neither spawned nor judged."""
     memory = task.memory
     return frozenset(
         flow
@@ -253,7 +253,7 @@ def _wake_children(
 def _children_to_wake(
     context: StepContext, link: IndexedLink, point: Point, flows: Flows
 ) -> Iterable[Point]:
-    """Of a family at a fixed point, the first child only (SEMANTICS §14)."""
+    """Returns where children are; of a family at a fixed point, the first only (§14)."""
     if link.leaf.absolute is None:
         return context.plan.child_points(link, point)
     if link.leaf.absolute != point or not flows:

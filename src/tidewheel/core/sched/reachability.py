@@ -1,4 +1,4 @@
-"""Which tasks will not run, which are blocked, and which come back (SEMANTICS §5).
+"""Finds the tasks that will not run, those that are blocked, and those that come back (§5).
 
 Theory of operation. Judging a task is a pure question: what are its prerequisites worth in a
 flow, given the outputs made and the verdicts recorded so far? The answer does not depend on the
@@ -81,7 +81,7 @@ def evaluate_all(context: StepContext) -> None:
 
 
 def _is_far_ahead(context: StepContext) -> bool:
-    """Whether all that is still to be judged lies where nothing was admitted yet."""
+    """Says whether all that is still to be judged lies where nothing was admitted yet."""
     pool = context.pool
     last = pool.last_admitted() + context.plan.lead
     return all(key[0] > last and key not in pool.tasks for key, _ in context.to_evaluate)
@@ -97,7 +97,7 @@ def _judge(context: StepContext, key: Key, flow: int) -> None:
 
 
 def may_be_pruned(task: PooledTask) -> bool:
-    """Only what waits for parents, was not submitted, and nobody has helped by hand."""
+    """Says whether a task waits for parents, was not submitted, and nobody has helped it."""
     return bool(
         task.stage is JobPhase.WAITING
         and task.missing
@@ -179,7 +179,7 @@ def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int
 
 
 def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
-    """Whether a lost task is shown: what is lost by absolute atoms alone shows once.
+    """Says whether a lost task is shown: what is lost by absolute atoms alone shows once.
 
     What asks for a parent off its sequence shows when its point comes within the limit.
     """
@@ -203,7 +203,7 @@ def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) 
 
 
 def _is_off(pool: TaskPool, leaf: IndexedAtom, point: Point) -> bool:
-    """Whether a leaf asks for somebody who is never there."""
+    """Says whether a leaf asks for somebody who is never there."""
     parent = leaf.parent_point(point, pool.plan.initial)
     return leaf.absolute is None and any(
         not pool.node(name).is_at(parent) for name in names_of(leaf)
@@ -278,7 +278,7 @@ def _text(context: StepContext, cause: Cause) -> str:
 
 
 def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
-    """Why a task will not run, back to the end that caused it."""
+    """Returns why a task will not run, back to the end that caused it."""
     plan = pool.plan
     parts: list[str] = []
     for here, verdict in _chain(pool, key, flow):

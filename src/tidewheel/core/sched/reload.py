@@ -107,7 +107,7 @@ def _flows_known(pool: TaskPool, leaf: IndexedAtom) -> Flows:
 
 
 def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIndex) -> None:
-    """Of new nodes from the base on; of others where there are points beyond the old end."""
+    """Begins chains: of new nodes from the base on, of others beyond the old final point."""
     pool = context.pool
     base = pool.counted.earliest()
     if base is None:

@@ -1,8 +1,8 @@
-"""How far ahead of the oldest unfinished point tasks may be admitted (SEMANTICS §4.2, 4.3).
+"""The runahead limit says how far ahead of the oldest unfinished point tasks are admitted.
 
-The base is the earliest point that holds a task which counts; `Pool.counted` knows it without a
-search. The points from base to limit are kept as a window that slides with the base, so each
-point of the run is computed once, whatever the limit.
+SEMANTICS §4.2, 4.3. The base is the earliest point that holds a task which counts;
+`TaskPool.counted` knows it without a search. The points from base to limit are kept as a window
+that slides with the base, so each point of the run is computed once, whatever the limit.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _look_at(context: StepContext, base: Point, limit: Point) -> None:
 
 
 def _judge_all(context: StepContext, ask: Ask, point: Point) -> None:
-    """In the flow that the run began with, and in all that are alive."""
+    """Has tasks evaluated in the flow that the run began with, and in all that are alive."""
     flows = {1, *(flow for flow, count in context.pool.flow_counts.items() if count)}
     context.to_evaluate.extend(
         ((point, name), flow) for name in ask.nodes for flow in sorted(flows)
@@ -146,7 +146,7 @@ def _catch_up(context: StepContext, point: Point) -> None:
 
 
 def admit(context: StepContext, task: PooledTask) -> None:
-    """From the runahead pool to the active one; its successor is spawned."""
+    """Moves a task from the runahead pool to the active one; its successor is spawned."""
     task.admitted = True
     pool = context.pool
     in_chain = (task.plan.name, next(iter(task.flows), 0)) in pool.chains

@@ -53,7 +53,7 @@ Rule = Callable[[StepContext, Event], None]
 
 
 class Outcome:
-    """What a step did. `changes` are made when asked for: ask before the next step."""
+    """Holds what a step did. `changes` are made when asked for: ask before the next step."""
 
     __slots__ = ("_pool", "effects", "touched")
 
@@ -173,7 +173,7 @@ def _follow_up(context: StepContext) -> None:
 
 
 def _catch_up(context: StepContext) -> None:
-    """What outputs have led to besides children: suicides, flows that go on, first children."""
+    """Does what outputs led to besides children: suicides, flows that go on, first children."""
     _apply_suicides(context)
     flow_on(context)
     _spawn_all(context)
@@ -239,7 +239,7 @@ def _evict_point(context: StepContext, point: Point, needed: frozenset[str]) -> 
 
 
 def _may_be_settled(pool: TaskPool, horizon: Point) -> bool:
-    """Whether an atom at a fixed point has no value yet in a flow that is alive.
+    """Says whether an atom at a fixed point has no value yet in a flow that is alive.
 
     One before the horizon has none to come, unless another one brings it.
     """
