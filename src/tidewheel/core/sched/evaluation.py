@@ -225,7 +225,7 @@ def count_remembered(pool: TaskPool, point: Point) -> None:
         for group in dict.fromkeys(g for found in node.groups.values() for g in found):
             for flow in flows:
                 value = member_value(memory, group, frozenset({flow}))
-                if value is TRUE or pool.plan.policy.deaths_are_judged:
+                if value is TRUE or pool.plan.policy.prunes_unreachable:
                     group_count(pool, group, point, flow).put(name, value)
 
 

@@ -262,25 +262,25 @@ def _concerned(planner: _Planner) -> frozenset[str]:
     """Returns the nodes that a settled atom at a fixed point may concern, and their parents."""
     todo = [arrow for arrow in planner.arrows if any(map(_is_absolute, arrow.leaves))]
     seen = {id(arrow) for arrow in todo}
-    judged: dict[str, IndexedNode] = {}
+    evaluated: dict[str, IndexedNode] = {}
     while todo:
         for node, _ in todo.pop().targets:
-            if node.name in judged:
+            if node.name in evaluated:
                 continue
-            judged[node.name] = node
+            evaluated[node.name] = node
             for link in _links_from(node):
                 if not link.arrow.suicide and id(link.arrow) not in seen:
                     seen.add(id(link.arrow))
                     todo.append(link.arrow)
     into = {
         id(arrow): arrow
-        for node in judged.values()
+        for node in evaluated.values()
         for arrow in (*(arrow for arrow, _ in node.arrows), *node.suicides)
     }
     parents = {
         name for arrow in into.values() for leaf in arrow.leaves for name in names_of(leaf)
     }
-    return frozenset(judged.keys() | parents)
+    return frozenset(evaluated.keys() | parents)
 
 
 def _is_absolute(leaf: IndexedAtom) -> bool:

@@ -39,8 +39,8 @@ def is_parentless(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows)
     if never_comes(pool, node, point):
         return False
     by_shape = pool.plan.policy.parentless_by_shape
-    judged = _is_parentless_by_shape if by_shape else _is_true_without_parents
-    return all(judged(pool, arrow, point, flows) for arrow, _ in node.arrows_at(point))
+    holds_there = _is_parentless_by_shape if by_shape else _is_true_without_parents
+    return all(holds_there(pool, arrow, point, flows) for arrow, _ in node.arrows_at(point))
 
 
 def _is_true_without_parents(

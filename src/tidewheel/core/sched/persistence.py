@@ -334,7 +334,7 @@ def _missed_one(pool: TaskPool, task: PooledTask) -> bool:
 
 def _look_ahead(pool: TaskPool) -> None:
     """What was put off follows from verdicts: their children of which nothing is known."""
-    if not pool.plan.policy.deaths_are_judged:
+    if not pool.plan.policy.prunes_unreachable:
         return
     last = pool.last_admitted() + pool.plan.lead
     for point, there in pool.memory.items():

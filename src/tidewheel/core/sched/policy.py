@@ -22,8 +22,8 @@ class SchedulingPolicy:
     earned_before_the_start: bool = True
     # What anything beyond the final point is worth.
     beyond_final: AtomValue = AtomValue.NOT_TAKEN
-    # Whether what can no longer happen is judged at all (SEMANTICS §5).
-    deaths_are_judged: bool = True
+    # Whether what can no longer happen is evaluated at all (SEMANTICS §5).
+    prunes_unreachable: bool = True
     # A suicide condition applies whenever the task waits, not only when an output arrives.
     suicide_is_a_level: bool = True
     # Tasks that only wait for parents hold the runahead base back, too.
@@ -62,7 +62,7 @@ AS_CYLC8 = SchedulingPolicy(
     bad_end_before_start=AtomValue.TRUE,
     earned_before_the_start=False,
     beyond_final=AtomValue.OPEN,
-    deaths_are_judged=False,
+    prunes_unreachable=False,
     suicide_is_a_level=False,
     every_task_counts=True,
     limit_raised_by_future_offset=True,

@@ -130,9 +130,9 @@ class TaskPool:
         self.limit: Point | None = None  # the last point that may be admitted
         self.scratch: object = None  # the context of the last step, to be used again
         self.window: list[Point] = []  # the points from the base to the limit
-        # What was to be judged too far ahead, until the run comes there: (task, flow).
+        # What was to be evaluated too far ahead, until the run comes there: (task, flow).
         self.ahead: dict[tuple[Key, int], None] = {}
-        # The last point of each flow up to which dead atoms of fixed points were judged.
+        # The last point of each flow up to which dead atoms of fixed points were evaluated.
         self.fronts: dict[int, Point] = {}
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:

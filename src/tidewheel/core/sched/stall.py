@@ -18,7 +18,7 @@ __all__ = [
     "STALL",
     "RunStatus",
     "give_up",
-    "judge_run",
+    "update_status",
     "left_over",
     "root_causes",
 ]
@@ -31,7 +31,7 @@ NOTHING_RAN = "completed without running anything: no task was ready at any poin
 _ACTIVE, _RUNNING = PoolState.ACTIVE, RunStatus.RUNNING
 
 
-def judge_run(context: StepContext) -> None:
+def update_status(context: StepContext) -> None:
     """Set the status of the run; a change of it is news."""
     pool = context.pool
     run = pool.run
