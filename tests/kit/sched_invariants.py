@@ -55,7 +55,7 @@ def _check_task(pool: TaskPool, task: PooledTask) -> None:
     if task.stage is not JobPhase.WAITING:
         return
     _check_atoms(pool, task, name)
-    unpruned = pool.plan.policy.deaths_are_judged and may_be_pruned(task)
+    unpruned = pool.plan.policy.prunes_unreachable and may_be_pruned(task)
     if unpruned:
         values = task_values(pool, task.plan, task.point, task.flows, task.true)
         assert prune_value(pool, *values) is None, f"P7: {name} should have been pruned"

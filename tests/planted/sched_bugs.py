@@ -126,7 +126,7 @@ SCHED_BUGS = (
             Edit(
                 COMPLETION,
                 "    task.waits[RETRY] = None\n",
-                "    task.waits[RETRY] = None\n    make(context, task, output)\n",
+                "    task.waits[RETRY] = None\n    complete_output(context, task, output)\n",
             ),
         ),
     ),

@@ -59,7 +59,7 @@ _FIXED = {
 
 
 def is_leap_year(calendar: Calendar, year: int) -> bool:
-    """Whether it has a day more than other years, as only the Gregorian calendar knows it."""
+    """Says whether it has a day more than others, as only the Gregorian calendar knows it."""
     return (
         calendar is Calendar.GREGORIAN
         and year % 4 == 0

@@ -1,4 +1,4 @@
-"""How far one point is from another, and what lies so far from a given point.
+"""An interval says how far one point is from another; `add` finds what lies so far away.
 
 Days, hours and seconds are exact, months and years are nominal: how long they are depends on
 where they are added. They are added as Cylc users know it from metomi: the exact units first,
@@ -37,7 +37,7 @@ class Interval:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it is the same length wherever it is added."""
+        """Says whether it is the same length wherever it is added."""
         return not (self.years or self.months)
 
     def __neg__(self) -> Interval:

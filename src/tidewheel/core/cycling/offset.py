@@ -1,4 +1,4 @@
-"""Where a parent is, seen from its child: what stands between the brackets of a graph node.
+"""Offsets say where a parent is, seen from its child: the text between a node's brackets.
 
 `parent_point` looks from a child to its parent, `child_points` from a parent to every child on
 a sequence. Months are not reversible (28 to 31 March all lead to 28 February), so children are
@@ -39,7 +39,7 @@ class Relative:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the distance is the same at every point."""
+        """Says whether the distance is the same at every point."""
         return self.units is not None
 
     def parent_point(self, child_point: Point, initial: Point) -> Point:  # noqa: ARG002

@@ -25,7 +25,7 @@ FORMATS_ACCEPTED = (
 
 
 class FormatPart(IntEnum):
-    """What can be written; the number is its place among the values of a point."""
+    """Says what can be written; the number is its place among the values of a point."""
 
     YEAR = 0  # of four digits, the whole years of 10,000 and the sign left out
     MONTH = 1

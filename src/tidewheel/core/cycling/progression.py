@@ -50,7 +50,7 @@ _WEEKS_IN_EVERY_YEAR = 51
 
 
 class Reckoning(Enum):
-    """By what kind of date the start was written, so that years keep it."""
+    """Says by what kind of date the start was written, so that years keep it."""
 
     MONTH = "day of the month"
     ORDINAL = "day of the year"
@@ -256,7 +256,7 @@ def _monthly(
 def _runs(
     calendar: Calendar, start: Point, step: Interval, utc_offset_minutes: int, day: int
 ) -> tuple[tuple[int, int], ...]:
-    """Where the day of the month falls."""
+    """Returns where the day of the month falls."""
     runs = [(0, day)]
     point, index = start, 0
     steps_max = _steps_until_days_are_clamped(calendar, step)

@@ -87,12 +87,12 @@ class Sequence:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no point is left, which is hardly what the author meant."""
+        """Says whether no point is left, which is hardly what the author meant."""
         return self.first is None
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether its steps have to be walked, and are too many to reach the upper bound."""
+        """Says whether its steps must be walked, and are too many to reach the upper bound."""
         return (
             isinstance(self._points, Walked)
             and self.upper is not None

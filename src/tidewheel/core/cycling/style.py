@@ -1,4 +1,4 @@
-"""How points are written in a workflow, and how such a text is read again.
+"""A point style says how points are written in a workflow, and reads such a text again.
 
 Task ids are made of these texts, so both ways are quick, and a text is never ambiguous: a point
 that the format cannot express is refused or, by `rounded`, moved to the last one that it can.

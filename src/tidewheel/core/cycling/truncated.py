@@ -37,7 +37,7 @@ _SLOTS_MAX = 2 * 400 + 1
 
 
 class Slot(Enum):
-    """What can have one matching day."""
+    """Says what can have one matching day."""
 
     DAY = "day"
     WEEK = "week"
@@ -72,12 +72,12 @@ class TruncatedPoint:
 
     @property
     def has_year(self) -> bool:
-        """Whether only some years can have it."""
+        """Says whether only some years can have it."""
         return self.year_of_century is not None or self.year_of_decade is not None
 
     @property
     def period(self) -> Interval:
-        """What lies between two such points, as a recurrence: T00 is daily, 01T00 monthly."""
+        """Returns the recurrence between two such points: T00 is daily, 01T00 monthly."""
         if self.year_of_century is not None:
             return Interval(years=100)
         if self.year_of_decade is not None:
@@ -94,11 +94,11 @@ class TruncatedPoint:
 
     @property
     def has_time(self) -> bool:
-        """Whether a time of day was given, and not the whole day meant."""
+        """Says whether a time of day was given, and not the whole day meant."""
         return not (self.hour is None and self.minute is None and self.second is None)
 
     def at_time_of(self, point: Point) -> TruncatedPoint:
-        """The same day at the time of day of a point."""
+        """Returns the same day at the time of day of a point."""
         second = (point + self.utc_offset_minutes * SECONDS_PER_MINUTE) % SECONDS_PER_DAY
         hour, second = divmod(second, SECONDS_PER_HOUR)
         minute, second = divmod(second, SECONDS_PER_MINUTE)
@@ -128,7 +128,7 @@ class TruncatedPoint:
 
     @property
     def _cycle_seconds(self) -> int:
-        """How often the time of day comes round: each day, hour or minute."""
+        """Returns how often the time of day comes round: each day, hour or minute."""
         if self.slot is not Slot.DAY or self.hour is not None:
             return SECONDS_PER_DAY
         return SECONDS_PER_HOUR if self.minute is not None else SECONDS_PER_MINUTE

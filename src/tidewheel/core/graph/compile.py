@@ -1,4 +1,4 @@
-"""From a definition to the graph. Judges nothing: that is the checks' part.
+"""The compiler makes the graph of a definition. It judges nothing: that is the checks' part.
 
 What is wrong with a definition is found by `tidewheel.core.graph.checks` on the result, so that
 one pass over a broken definition finds everything that is wrong with it.
@@ -40,7 +40,7 @@ _GroupKey = tuple[str, tuple[str, ...], bool]
 
 @dataclass(slots=True)
 class _NodeDraft:
-    """What is known of a node while the arrows are being read."""
+    """Holds what is known of a node while the arrows are being read."""
 
     sequences: dict[Sequence, None] = field(default_factory=dict)
     arrows: list[int] = field(default_factory=list)

@@ -46,7 +46,7 @@ class Completion:
 
     @property
     def required(self) -> frozenset[str]:
-        """What every alternative needs."""
+        """Returns what every alternative needs."""
         return frozenset.intersection(*self.alternatives)
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class BadCompletion(ValueError):
 
 @dataclass(slots=True)
 class _Standing:
-    """What the graph says of one output: required, optional or both, and where."""
+    """Holds what the graph says of one output: required, optional or both, and where."""
 
     required_at: Position | None = None
     optional_at: Position | None = None

@@ -1,4 +1,4 @@
-"""What a person wrote, whichever front end read it: the one model that is compiled.
+"""A definition is what a person wrote, whichever front end read it: it is what is compiled.
 
 A `WorkflowDef` is a value. Names have been expanded (families to their members on the right,
 parameters everywhere), texts have become points, intervals and sequences; nothing has been
@@ -30,7 +30,7 @@ ROOT_NODE = NodeDef(name="root")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a definition is judged."""
+    """Holds how a definition is judged."""
 
     name: str
     # Without it a task is judged by its marks only where it has one (SEMANTICS §3).
@@ -145,7 +145,7 @@ class SpecialNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CyclingDef:
-    """Where the points lie: all of them are integers, `style` writes them."""
+    """Holds where the points lie: all of them are integers, `style` writes them."""
 
     style: PointStyle
     initial: Point

@@ -26,7 +26,7 @@ class TaskAt(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """From a parent to a child."""
+    """Leads from a parent to a child."""
 
     parent: TaskAt
     child: TaskAt

@@ -1,4 +1,4 @@
-"""What is wrong or remarkable in a definition: collected, placed and sorted, never one by one.
+"""Findings say what is wrong or remarkable in a definition: collected, placed and sorted.
 
 A reader of a definition goes on after a mistake and reports the next one too, so that a person
 mends a file once and not line by line.
@@ -18,7 +18,7 @@ FINDINGS_MAX = 1000  # of one definition; what follows is counted only
 
 
 class Severity(IntEnum):
-    """How bad it is; the order is that of the report."""
+    """Says how bad it is; the order is that of the report."""
 
     ERROR = 0
     WARNING = 1
@@ -54,7 +54,7 @@ class Finding:
     position: Position = NOWHERE
 
     def inside(self, folder: str) -> Finding:
-        """As it is told among findings about other folders; "" is no folder."""
+        """Returns it as it is told among findings about other folders; "" is no folder."""
         if not folder or folder == ".":
             return self
         file = f"{folder}/{self.position.file}" if self.position.file else folder
@@ -67,7 +67,7 @@ class Finding:
 
 
 def finding_document(finding: Finding) -> dict[str, str | int | None]:
-    """As JSON has it, for programs; what is not known is null."""
+    """Returns it as JSON has it, for programs; what is not known is null."""
     position = finding.position
     return {
         "severity": finding.severity.word,
@@ -81,7 +81,7 @@ def finding_document(finding: Finding) -> dict[str, str | int | None]:
 
 
 def finding_of(said: Mapping[str, object]) -> Finding:
-    """From such a document."""
+    """Returns the finding of such a document."""
     line, column = (one if isinstance(one, int) else 0 for one in map(said.get, _PLACE))
     return Finding(
         severity=Severity[str(said["severity"]).upper()],
@@ -136,7 +136,7 @@ class Findings:
 
     @property
     def is_full(self) -> bool:
-        """Whether looking for more is a waste: they would only be counted."""
+        """Says whether looking for more is a waste: they would only be counted."""
         return len(self._seen) >= FINDINGS_MAX
 
     def sorted(self) -> list[Finding]:

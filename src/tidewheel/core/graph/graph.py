@@ -50,7 +50,7 @@ class CompiledArrow:
 
 
 class Link(NamedTuple):
-    """From an output to an arrow that waits for it, and where its child lies."""
+    """Leads from an output to an arrow that waits for it, and says where its child lies."""
 
     arrow: int
     offset: Offset | None = None
@@ -132,7 +132,7 @@ class Graph:
     def child_points(
         self, offset: Offset | None, point: Point, sequence: Sequence
     ) -> Iterator[Point]:
-        """Where the children of a parent at this point lie."""
+        """Returns where the children of a parent at this point lie."""
         if offset is None:
             if sequence.contains(point):
                 yield point
@@ -140,7 +140,7 @@ class Graph:
             yield from offset.child_points(point, sequence, self.cycling.initial)
 
     def parent_point(self, offset: Offset | None, point: Point) -> Point:
-        """Where the parent of a child at this point lies."""
+        """Returns where the parent of a child at this point lies."""
         return point if offset is None else offset.parent_point(point, self.cycling.initial)
 
     def prerequisites(self, node: str, point: Point) -> Iterator[CompiledArrow]:
@@ -155,7 +155,7 @@ class Graph:
 
 
 def meaning(graph: Graph) -> frozenset[object]:
-    """What a graph says, however it was written: two texts of one workflow mean the same."""
+    """Returns what a graph says, however written: two texts of one workflow mean the same."""
     facts: set[object] = {
         (name, sequence) for name, node in graph.nodes.items() for sequence in node.sequences
     }

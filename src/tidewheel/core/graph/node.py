@@ -18,7 +18,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class RunMode(StrEnum):
-    """What running this node means."""
+    """Says what running this node means."""
 
     LIVE = "live"
     SIMULATION = "simulation"
@@ -41,7 +41,7 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """What is called or mailed when something happens to a task of this node."""
+    """Holds what is called or mailed when something happens to a task of this node."""
 
     # (event, commands): "failed" -> ("notify %(id)s",); the event "" is every one of `events`.
     handlers: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -55,7 +55,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
-    """Where mail about this node comes from and goes to."""
+    """Holds where mail about this node comes from and goes to."""
 
     sender: str = ""
     to: str = ""
@@ -63,7 +63,7 @@ class Mail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """How a job of this node is played instead of run."""
+    """Holds how a job of this node is played instead of run."""
 
     run_seconds: float = 10.0
     speedup_factor: float | None = None
@@ -75,7 +75,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
-    """What a skipped job pretends to have done."""
+    """Holds what a skipped job pretends to have done."""
 
     outputs: tuple[str, ...] = ()
     handlers_disabled: bool = True
@@ -83,7 +83,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatePolling:
-    """How a node that waits for a task of another workflow asks for it."""
+    """Holds how a node that waits for a task of another workflow asks for it."""
 
     # workflow::task:status, from the graph; empty for a node that does not wait.
     target: str = ""
@@ -103,7 +103,7 @@ class Retries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlace:
-    """Where and with which directives a job runs; the last four are Cylc 7's words for it."""
+    """Says where and with which directives a job runs; the last four are Cylc 7's words."""
 
     platform: str = ""
     directives: Pairs = ()

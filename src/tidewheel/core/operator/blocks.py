@@ -23,7 +23,7 @@ FACTS_BYTES_MAX = 16_000  # about one object, as JSON
 
 
 class BlockCondition(StrEnum):
-    """What must have become of another block."""
+    """Says what must have become of another block."""
 
     COMPLETE = "complete"
     STARTED = "started"
@@ -33,7 +33,7 @@ class BlockCondition(StrEnum):
 
 
 class NeedState(StrEnum):
-    """Whether a block still has to wait for another."""
+    """Says whether a block still has to wait for another."""
 
     MET = "met"
     OPEN = "open"
@@ -82,7 +82,7 @@ class NewSbi:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedView:
-    """What a block waits for, and how that is now."""
+    """Holds what a block waits for, and how that is now."""
 
     run: int  # of the block that waits
     parent: str  # its id
@@ -121,7 +121,7 @@ class BlockView:
 
     @property
     def waits(self) -> tuple[NeedView, ...]:
-        """What keeps it from beginning; nothing, once it has begun."""
+        """Returns what keeps it from beginning; nothing, once it has begun."""
         if self.run.batch > 0:
             return ()
         return tuple(one for one in self.needs if one.state is not NeedState.MET)

@@ -1,4 +1,4 @@
-"""From a command of an operator to the events that it means in a run (SEMANTICS §8).
+"""A command of an operator becomes the events that it means in a run (SEMANTICS §8).
 
 `events_of` looks and changes nothing; whatever can be refused is refused here, before the first
 event is applied, so a command is obeyed whole or not at all. `answer_of` is what the asker is
@@ -37,7 +37,7 @@ NO_STOP_POINT = "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedCommand:
-    """What a command means: events to be stepped through, in this order.
+    """Holds what a command means: events to be stepped through, in this order.
 
     `by_scheduler`: the command concerns more than the pool, and the scheduler obeys it itself.
     """
@@ -248,7 +248,7 @@ _RULES: Mapping[type, _Rule] = cast(
 def answer_of(
     pool: TaskPool, applied: AppliedCommand, effects: Sequence[Effect]
 ) -> dict[str, object]:
-    """What the asker is told, from the pool after the last event and all of their effects."""
+    """Returns what the asker is told, from the pool after the last event and all effects."""
     submits = [one for one in effects if isinstance(one, Submit)]
     notices = [one.text for one in effects if isinstance(one, Notice)]
     answer: dict[str, object] = {
@@ -308,7 +308,7 @@ def known_flow(pool: TaskPool, number: int) -> int:
 
 
 def flow_text(flows: Flows) -> str:
-    """As it is shown and logged."""
+    """Returns it as it is shown and logged."""
     return ",".join(map(str, sorted(flows))) or "none"
 
 
@@ -328,7 +328,7 @@ XTRIGGER = "xtrigger/"
 
 
 class Prerequisites(NamedTuple):
-    """What is to be satisfied by hand."""
+    """Holds what is to be satisfied by hand."""
 
     atoms: tuple[tuple[Point, str, str], ...]
     xtriggers: tuple[str, ...]

@@ -58,7 +58,7 @@ class StoredDefinition:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether its own code may run in the process that reads it.
+        """Says whether its own code may run in the process that reads it.
 
         Earlier versions marked nothing. What they kept is trusted only if it is Python: no
         server has ever taken that, so it came from a folder.
@@ -67,7 +67,7 @@ class StoredDefinition:
 
 
 def sealed(definition: StoredDefinition, *, trusted: bool = False) -> StoredDefinition:
-    """With the digest of what is in it, whatever it was said to be."""
+    """Returns it with the digest of what is in it, whatever it was said to be."""
     fields = {
         name: getattr(definition, name) for name in ("workflow", "kind", "text", "variables")
     }
@@ -80,13 +80,13 @@ def sealed(definition: StoredDefinition, *, trusted: bool = False) -> StoredDefi
 
 
 def is_same_content(one: str, other: str) -> bool:
-    """Whether two digests are of the same definition, however it came in."""
+    """Says whether two digests are of the same definition, however it came in."""
     return one.removesuffix(TRUSTED_MARK) == other.removesuffix(TRUSTED_MARK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What was said about one run beside its definition; points are texts, "" is not given."""
+    """Holds what was said about one run beside its definition; points are texts."""
 
     compat: str = ""  # "cylc8" or ours
     mode: str = "live"  # live, simulation, dummy, skip

@@ -1,4 +1,4 @@
-"""How a run ended, as the reason beside its status says it: written and read again here.
+"""The reason beside the status of a run says how it ended: it is written and read here.
 
 A completed run may hold tasks whose work was not done. *Lost*: a task that did not run because
 something it needs failed and was handled (SEMANTICS §5). *Skipped*: a task that expired, or
@@ -27,7 +27,7 @@ _LATER_STOP_POINT = "stopped: after point "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """How many tasks of a completed run were not done, by why not."""
+    """Holds how many tasks of a completed run were not done, by why not."""
 
     lost: int = 0
     skipped: int = 0
@@ -49,14 +49,14 @@ def with_undone(reason: str, undone: Undone) -> str:
 
 
 def undone_in(reason: str) -> Undone:
-    """What `with_undone` wrote."""
+    """Returns what `with_undone` wrote."""
     found = _COMPLETED.match(reason)
     counts = {} if found is None else found.groupdict(default="0")
     return Undone(**{kind: int(counts.get(kind, "0")) for kind in UNDONE_KINDS})
 
 
 def ran_nothing(reason: str) -> bool:
-    """Whether a completed run had no task that was ever ready, whatever else is told."""
+    """Says whether a completed run had no task that was ever ready, whatever else is told."""
     found = _COMPLETED.match(reason)
     return found is not None and reason.startswith(_RAN_NOTHING, found.end())
 
@@ -67,7 +67,7 @@ def aborted_for(why: str) -> str:
 
 
 def was_aborted(reason: str) -> bool:
-    """Whether the run aborted, by itself or since somebody wanted it."""
+    """Says whether the run aborted, by itself or since somebody wanted it."""
     return reason.startswith((_ABORTED_FOR, ABORTED_BY))
 
 
@@ -77,5 +77,5 @@ def stopped_at(point: str, *, is_own: bool) -> str:
 
 
 def is_at_own_stop_point(reason: str) -> bool:
-    """Whether the run stopped where its definition or its options say."""
+    """Says whether the run stopped where its definition or its options say."""
     return reason.startswith(_OWN_STOP_POINT)

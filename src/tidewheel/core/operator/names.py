@@ -1,4 +1,4 @@
-"""How a submission of a run is called in the store, and where its files lie below the run.
+"""Names say how a submission of a run is called in the store, and where its files lie.
 
 The id is `RUN/POINT/NAME/SUBMIT`; a run's name may have slashes, the other parts have none. A
 run's name is a folder, too, below the state directory.
@@ -33,7 +33,7 @@ class JobName(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As people and existing scripts write it: `1/foo/01`."""
+        """Returns it as people and existing scripts write it: `1/foo/01`."""
         return f"{self.point}/{self.node}/{self.submit:02d}"
 
     def log_folder(self, attempt: int) -> str:
@@ -58,7 +58,7 @@ def run_named_by(task_id: TaskId) -> str | None:
 
 
 def read_job_name(task_id: TaskId) -> JobName:
-    """Of a task that is known to belong to a run: any other id may look as it likes."""
+    """Reads the id of a task that is known to belong to a run: others may look as they like."""
     run, point, node, submit = task_id.rsplit("/", _PARTS_AFTER_RUN)
     return JobName(run, point, node, int(submit))
 
@@ -71,7 +71,7 @@ ACCEPTED = (
 
 
 def is_run_name(name: str) -> bool:
-    """Whether it leads to a folder of its own, and nowhere else (RELIABILITY S3)."""
+    """Says whether it leads to a folder of its own, and nowhere else (RELIABILITY S3)."""
     return (
         bool(name.strip())
         and len(name) <= NAME_LENGTH_MAX

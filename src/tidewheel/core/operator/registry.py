@@ -52,7 +52,7 @@ class WorkflowView:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What became of one of them; not new: the same was there already."""
+    """Holds what became of one of them; not new: the same was there already."""
 
     name: str
     version: str
@@ -100,14 +100,14 @@ class RunRequest:
 
 
 def name_problem(name: str) -> str:
-    """Why a workflow cannot be called so; empty if it can."""
+    """Returns why a workflow cannot be called so; empty if it can."""
     if not _NAME.fullmatch(name):
         return "names have letters, digits and _ . + @ % -, and begin with a letter or digit"
     return _too_long(name)
 
 
 def version_problem(version: str) -> str:
-    """Why this is no version; empty if it is one."""
+    """Returns why this is no version; empty if it is one."""
     if not _VERSION.fullmatch(version) or ".." in version:
         return "versions have letters, digits and . _ + -, such as 1.0.0"
     if _OF_A_RUN.fullmatch(version):
@@ -126,12 +126,12 @@ def split_reference(text: str) -> tuple[str, str]:
 
 
 def registry_text(reference: str) -> str:
-    """Where the definition of a run came from, as people are told instead of a folder."""
+    """Returns where the definition of a run came from, as people are told it."""
     return f"{reference} of the registry"
 
 
 def version_order(version: str) -> tuple[object, ...]:
-    """By which versions are compared: numbers as numbers, 1.0-rc1 before 1.0 before 1.0.1."""
+    """Returns a key to compare versions by: numbers as numbers, 1.0-rc1 before 1.0."""
     found = [
         (2, int(number), "") if number else (0, 0, word.lower())
         for number, word in _PARTS.findall(version.partition("+")[0])
@@ -141,11 +141,11 @@ def version_order(version: str) -> tuple[object, ...]:
 
 
 def highest(workflows: Iterable[WorkflowView]) -> WorkflowView:
-    """Of several versions that which is meant if none is named."""
+    """Returns the version that is meant if none is named."""
     return max(workflows, key=lambda one: version_order(one.version))
 
 
 def in_order(workflows: Iterable[WorkflowView]) -> Sequence[WorkflowView]:
-    """By name, the highest version first."""
+    """Returns them by name, the highest version first."""
     by_version = sorted(workflows, key=lambda one: version_order(one.version), reverse=True)
     return sorted(by_version, key=lambda one: one.name)

@@ -1,4 +1,4 @@
-"""What schedulers, workers and operators ask of the store about runs.
+"""Requests of schedulers, workers and operators to the store, about runs.
 
 A scheduler reads what happened (`Happening`s, oldest first), decides, and writes one `Batch`:
 everything that it decided, in one transaction, guarded by the epoch of its lease and the number
@@ -94,7 +94,7 @@ Happening = JobStarted | JobSaid | JobOver | CommandGiven
 
 
 class Inbox(NamedTuple):
-    """What happened to a run and was not dealt with yet; at what time that was read."""
+    """Holds what happened to a run and was not dealt with yet; at what time that was read."""
 
     now: Instant
     happenings: list[Happening]
@@ -119,7 +119,7 @@ class TimerKey(NamedTuple):
 
 
 class CommandAnswer(NamedTuple):
-    """What became of a command: `refused` says why not; `answer` is JSON."""
+    """Holds what became of a command: `refused` says why not; `answer` is JSON."""
 
     number: int
     answer: str = "{}"

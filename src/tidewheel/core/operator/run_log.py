@@ -81,7 +81,7 @@ class Glance(NamedTuple):
 
 
 class RunLog:
-    """What the log last said of each pooled task. Ask after every step, in order."""
+    """Holds what the log last said of each pooled task. Ask after every step, in order."""
 
     __slots__ = ("_pool", "_seen")
 
@@ -90,7 +90,7 @@ class RunLog:
         self._seen = {key: glance(task) for key, task in pool.tasks.items()}
 
     def lines(self, event: Event, outcome: Outcome, failure: str = "ERR") -> list[RunLogLine]:
-        """What a step is worth saying; `failure` is the signal with which a job ended."""
+        """Returns what a step is worth saying; `failure` is the signal that ended a job."""
         found: list[RunLogLine] = []
         if isinstance(event, events.JobEnded):
             self._end_of_job(event, failure, found)
@@ -204,14 +204,14 @@ def _gone(pool: TaskPool, key: Key, at: Glance, why: str) -> RunLogLine:
 
 
 def command_line(verb: str, refused: str = "") -> RunLogLine:
-    """What became of an operator's command."""
+    """Returns what became of an operator's command."""
     if refused:
         return RunLogLine(WARNING, f'Command "{verb}" refused: {refused}')
     return RunLogLine(INFO, f'Command "{verb}" actioned.')
 
 
 def command_name(command: Command) -> str:
-    """What a command is called in the log: as existing jobs look for it."""
+    """Returns what a command is called in the log: as existing jobs look for it."""
     if isinstance(command, Hold) and command.after:
         return "set_hold_point"
     if isinstance(command, Release) and command.everything:
@@ -268,7 +268,7 @@ def _end(
 
 
 def _end_word(pool: TaskPool, key: Key, before: Glance, event: Event) -> str:
-    """How a task that left the pool ended; "" if it did not."""
+    """Returns how a task that left the pool ended; "" if it did not."""
     memory = pool.recall(*key)
     for flow in sorted(before.flows):
         verdict = None if memory is None else memory.verdicts.get(flow)

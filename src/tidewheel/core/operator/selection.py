@@ -1,4 +1,4 @@
-"""Which tasks of a run an id means (SEMANTICS §8).
+"""Selection finds the tasks of a run that an id means (SEMANTICS §8).
 
 A plain name at an explicit point is that task, in the pool or not. A glob, a family or a status
 takes what is pooled; with `all_at_point` a glob or family at an explicit point also takes what
@@ -69,7 +69,7 @@ def select(
 def unrefused(
     pool: TaskPool, given: Iterable[Given], meaning: Callable[[Given], Meant]
 ) -> list[Meant]:
-    """What each of these means. Whether one that means nothing is left out, the policy says."""
+    """Returns what each means; the policy says whether one that means nothing is left out."""
     found, refusals = [], []
     for one in given:
         try:
@@ -166,7 +166,7 @@ def _pooled(pool: TaskPool, written: WrittenId) -> Iterator[Key]:
 def _named(
     pool: TaskPool, written: WrittenId, keys: Iterable[Key], names: set[str] | None = None
 ) -> Iterator[Key]:
-    """Of these tasks, those whose point and name fit."""
+    """Yields those of these tasks whose point and name fit."""
     if names is None:
         names = {node.name for node in _nodes(pool, written)}
     at = None
@@ -182,7 +182,7 @@ def _named(
 
 
 def _nodes(pool: TaskPool, written: WrittenId) -> Iterator[IndexedNode]:
-    """Those whose name, or the name of a family they belong to, fits."""
+    """Yields those whose name, or the name of a family they belong to, fits."""
     pattern = written.name or "*"
     for node in pool.plan.nodes.values():
         lineage = node.definition.lineage
@@ -195,7 +195,7 @@ def _has_status(pool: TaskPool, key: Key, status: str) -> bool:
 
 
 def _words(pool: TaskPool, key: Key) -> tuple[str, ...]:
-    """What fits a task, in the pool or not."""
+    """Returns what fits a task, in the pool or not."""
     task = pool.tasks.get(key)
     if task is not None:
         return status_words(task)

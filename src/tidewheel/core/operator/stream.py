@@ -1,4 +1,4 @@
-"""What happened in a store, in the order in which it became final, for those who follow along.
+"""The stream tells what happened in a store, in the order in which it became final.
 
 Theory of operation
 -------------------
@@ -41,7 +41,7 @@ class EventKind(StrEnum):
 
 
 class EventPlace(NamedTuple):
-    """Where an event stands among all events of its store."""
+    """Holds where an event stands among all events of its store."""
 
     major: int
     minor: int
@@ -110,14 +110,14 @@ Event = TaskEvent | RunEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """Which events; everything given must match."""
+    """Says which events; everything given must match."""
 
     run: str | None = None  # by name: the run itself and its submissions
     queue: str | None = None  # tasks of it, and runs that submit to it
     kind: EventKind | None = None
 
     def wants(self, event: Event) -> bool:
-        """Whether an event is one of these."""
+        """Says whether an event is one of these."""
         return (
             self.kind in (None, event.kind)
             and self.queue in (None, event.queue)

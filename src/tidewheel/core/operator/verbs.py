@@ -338,7 +338,7 @@ TRIED = tuple(row.name for row in TABLE if row.may_be_tried)
 
 
 def command_text(command: Command) -> str:
-    """As it is stored and sent: JSON with its verb; what was not said is left out."""
+    """Returns it as stored and sent: JSON with its verb; what was not said is left out."""
     said = {
         field.name: getattr(command, field.name)
         for field in fields(command)
@@ -364,7 +364,7 @@ def read_command(text: str) -> Command:
 
 
 def reopens(text: str) -> bool:
-    """Whether a command, as it is stored, makes a run go on that has ended."""
+    """Says whether a command, as it is stored, makes a run go on that has ended."""
     try:
         return isinstance(read_command(text), REOPENING)
     except Refused:

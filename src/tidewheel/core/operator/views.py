@@ -46,16 +46,16 @@ class RunView:
     given: RunOptions | None = None
 
     def is_driven(self, now: Instant) -> bool:
-        """Whether a scheduler holds it."""
+        """Says whether a scheduler holds it."""
         return self.deadline_at is not None and now < self.deadline_at
 
     @property
     def is_aborted(self) -> bool:
-        """Whether somebody has aborted it, which is final."""
+        """Says whether somebody has aborted it, which is final."""
         return self.status == "stopped" and self.reason.startswith(ABORTED_BY)
 
     def can_be_reopened(self, now: Instant) -> bool:
-        """Whether it has ended, and a command would make it go on."""
+        """Says whether it has ended, and a command would make it go on."""
         return self.status in REOPENED_STATUSES and not self.is_driven(now)
 
     @property

@@ -1,4 +1,4 @@
-"""Who may do what: tokens with scopes, each for some queues and some workflows.
+"""Access says who may do what: tokens with scopes, for some queues and some workflows.
 
 A token is shown once and stored as a hash. A scope says which kind of request it allows; globs
 say where. Every scope but ``read`` includes reading, ``admin`` includes everything. A worker
@@ -42,7 +42,7 @@ INCLUDES: dict[Scope, frozenset[Scope]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a token allows."""
+    """Holds what a token allows."""
 
     scopes: frozenset[Scope]
     queues: tuple[str, ...] = EVERYTHING  # globs: * stands for any text
@@ -54,7 +54,7 @@ def grant_of(
     queues: tuple[str, ...] | None = None,
     workflows: tuple[str, ...] | None = None,
 ) -> Grant:
-    """What a token allows whose maker said where, or left a part of it out (None).
+    """Returns what a token allows whose maker said where, or left a part of it out (None).
 
     Who names queues means nothing else: of workflows only those whose runs' queues are among
     them. Who names workflows means their runs, in the queues that runs have of their own.
@@ -70,7 +70,7 @@ def grant_of(
 
 
 class TokenKind(StrEnum):
-    """Where a token counts; each kind is worthless in the places of the others."""
+    """Says where a token counts; each kind is worthless in the places of the others."""
 
     BEARER = "bearer"  # in a header, until it ends or is revoked
     LOGIN = "login"  # in a link, once: it becomes a session
@@ -105,7 +105,7 @@ class TokenView:
     revoked_at: Instant | None
 
     def is_valid(self, now: Instant) -> bool:
-        """Whether it opens anything now."""
+        """Says whether it opens anything now."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
@@ -126,7 +126,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptAnswer:
-    """What was answered to a request that carried an idempotency key."""
+    """Holds what was answered to a request that carried an idempotency key."""
 
     token: int
     key: str
@@ -136,19 +136,19 @@ class KeptAnswer:
 
 
 def allowed_scopes(grant: Grant) -> frozenset[Scope]:
-    """With all that they include."""
+    """Returns them with all that they include."""
     return frozenset().union(*(INCLUDES[scope] for scope in grant.scopes))
 
 
 def covers_queue(grant: Grant, queue: str) -> bool:
-    """Whether the grant is good for a queue; for that of a run its workflow counts, too."""
+    """Says whether the grant is good for a queue; of a run, its workflow counts, too."""
     if queue.startswith(RUN_QUEUE) and not covers_workflow(grant, workflow_of_queue(queue)):
         return False
     return any(matches(glob, queue) for glob in grant.queues)
 
 
 def covers_pattern(grant: Grant, pattern: str) -> bool:
-    """Whether the grant is good for every queue that a pattern can stand for.
+    """Says whether the grant is good for every queue that a pattern can stand for.
 
     What a glob's * covers may be anything, so a glob that takes the pattern for a text, * and
     all, takes every text of the pattern. Which workflows there will be nobody knows: that is
@@ -164,12 +164,12 @@ def workflow_of_queue(queue: str) -> str:
 
 
 def covers_workflow(grant: Grant, workflow: str) -> bool:
-    """Whether the grant is good for a workflow."""
+    """Says whether the grant is good for a workflow."""
     return any(matches(glob, workflow) for glob in grant.workflows)
 
 
 def matches(glob: str, text: str) -> bool:
-    """Whether a text is what a glob says; only ``*`` means more than itself.
+    """Says whether a text is what a glob says; only ``*`` means more than itself.
 
     Piece by piece from the left, each as early as it can be, which is never too early: no
     pattern takes longer than its length times the text's.
@@ -189,7 +189,7 @@ def matches(glob: str, text: str) -> bool:
 
 
 def token_findings(token: NewToken) -> list[str]:
-    """What is wrong with a new token, in words."""
+    """Returns what is wrong with a new token, in words."""
     findings = [finding] if (finding := name_finding("name", token.name)) else []
     if not token.grant.scopes:
         findings.append(f"it has no scope; give some of {', '.join(Scope)}")
@@ -213,7 +213,7 @@ def _glob_findings(what: str, globs: Iterable[str], count_min: int) -> list[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobWords:
-    """What a job said with its own token; ``kept`` is the answer, if it may ask again."""
+    """Holds what a job said with its own token; ``kept`` is the answer, if it may ask again."""
 
     holder: Holder
     text: str = ""
@@ -226,7 +226,7 @@ ANY_TEXT = "*"
 
 
 def is_pattern(queue: str) -> bool:
-    """Whether it stands for more than the queue of that name."""
+    """Says whether it stands for more than the queue of that name."""
     return ANY_TEXT in queue
 
 
@@ -244,7 +244,7 @@ class Served:
         return queue in self.names or any(matches(one, queue) for one in self.patterns)
 
     def any_of(self, queues: frozenset[str]) -> bool:
-        """Whether one of these is served."""
+        """Says whether one of these is served."""
         if not self.names.isdisjoint(queues):
             return True
         return bool(self.patterns) and any(queue in self for queue in queues)

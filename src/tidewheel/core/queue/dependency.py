@@ -9,7 +9,7 @@ from tidewheel.core.queue.status import FINAL, Status
 
 
 class EdgeState(StrEnum):
-    """How a dependency stands: a row, never a counter, so a repeated report changes nothing."""
+    """Says how a dependency stands: a row, no counter, so a repeated report changes nothing."""
 
     OPEN = "open"
     MET = "met"
@@ -17,7 +17,7 @@ class EdgeState(StrEnum):
 
 
 def edge_state(output: str, parent_status: Status, parent_outputs: Iterable[str]) -> EdgeState:
-    """How an edge stands, from what its parent made; a final status is an output too."""
+    """Returns how an edge stands, from what its parent made; a final status is an output."""
     if output == parent_status.value and parent_status in FINAL:
         return EdgeState.MET
     # What a job calls "succeeded" while it runs is a message, not that status.
@@ -30,7 +30,7 @@ def edge_state(output: str, parent_status: Status, parent_outputs: Iterable[str]
 
 
 def status_from_edges(states: Sequence[EdgeState], *, armed: bool) -> Status:
-    """Where a task with these edges begins.
+    """Returns where a task with these edges begins.
 
     ``armed`` matters only without edges: a task that waits for others is made ready by the
     last of them (seed 003, release_continuation).

@@ -43,7 +43,7 @@ def check_progress(progress: float | None) -> None:
 
 
 class LeaseAnswer(Enum):
-    """What a worker is told when it reports."""
+    """Says what a worker is told when it reports."""
 
     GO_ON = "go_on"
     CANCEL = "cancel"  # end the job, then report how it ended
@@ -63,7 +63,7 @@ def check_holder(task: TaskState, holder: Holder, operation: str) -> None:
 
 
 def lapse_signal(task: TaskState, now: Instant) -> Signal | None:
-    """What the monitor does with a lease, as a decision table; None leaves it alone.
+    """Returns what the monitor does with a lease, as a decision table; None leaves it alone.
 
     The time limit comes first: a task that is both too long and unheard of must not run again.
     """

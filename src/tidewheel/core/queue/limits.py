@@ -1,4 +1,4 @@
-"""How many tasks of a queue, or of a key within it, may be claimed now.
+"""Limits say how many tasks of a queue, or of a key within it, may be claimed now.
 
 A limit caps how many run at once, how many start within a period (a token bucket), or both.
 It is for the whole queue (key ""), for one key, or for each key without one of its own ("*").
@@ -29,7 +29,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """How many starts a key has left; it fills up again as time passes."""
+    """Holds how many starts a key has left; it fills up again as time passes."""
 
     key: str
     tokens: float
@@ -38,7 +38,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """How many tasks a claim may take: in all, by key, and of every other key."""
+    """Holds how many tasks a claim may take: in all, by key, and of every other key."""
 
     whole_queue: int
     by_key: dict[str, int]
@@ -56,7 +56,7 @@ def refilled(limit: Limit, bucket: Bucket | None, now: Instant) -> Bucket:
 
 
 def room(limit: Limit | None, running: int, bucket: Bucket | None, now: Instant) -> int:
-    """How many more tasks one limit lets start."""
+    """Returns how many more tasks one limit lets start."""
     if limit is None:
         return UNLIMITED
     free = (
@@ -74,7 +74,7 @@ def allowance(
     buckets: Iterable[Bucket],
     now: Instant,
 ) -> Allowance:
-    """What a claim may take; ``running`` counts leases by key, WHOLE_QUEUE counting all."""
+    """Returns what a claim may take; ``running`` counts leases by key, WHOLE_QUEUE all."""
     rules = {limit.key: limit for limit in limits}
     filled = {bucket.key: bucket for bucket in buckets}
     each_key = rules.get(EACH_KEY)
@@ -108,7 +108,7 @@ def spent(
 
 
 def limit_findings(limit: Limit) -> list[str]:
-    """What is wrong with a limit, in words."""
+    """Returns what is wrong with a limit, in words."""
     findings = []
     if not limit.key.isprintable():
         findings.append(f"key {limit.key!r} has characters that cannot be printed")

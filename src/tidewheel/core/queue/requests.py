@@ -1,4 +1,4 @@
-"""What clients, workers and monitors ask of a store, and what they are answered."""
+"""Requests of clients, workers and monitors to a store, and its answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANY_RESOURCES = Resources(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """What became of one submitted task."""
+    """Holds what became of one submitted task."""
 
     id: TaskId  # of the stored task: with a unique key it may be another's
     created: bool = False  # False: the same task was there already
@@ -29,7 +29,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amendment:
-    """What may be changed while a task waits; None leaves a field as it is (R003-12)."""
+    """Holds what may be changed while a task waits; None leaves a field as it is (R003-12)."""
 
     name: str | None = None
     command: str | None = None
@@ -50,7 +50,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFilter:
-    """Which tasks to list; None matches all, everything given must match."""
+    """Says which tasks to list; None matches all, everything given must match."""
 
     statuses: tuple[Status, ...] | None = None
     queue: str | None = None
@@ -71,7 +71,7 @@ class KeysetPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSettings:
-    """How a queue behaves; every queue exists as soon as it is named."""
+    """Holds how a queue behaves; every queue exists as soon as it is named."""
 
     paused: bool = False
     aging: bool = False  # +1 priority per second of being ready, up to 255
@@ -82,7 +82,7 @@ class QueueSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """Which tasks the runners of a worker can execute."""
+    """Says which tasks the runners of a worker can execute."""
 
     commands: bool = True
     handlers: frozenset[str] | None = None  # None: any
@@ -159,7 +159,7 @@ class JobMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSample:
-    """What a job used at one moment."""
+    """Holds what a job used at one moment."""
 
     memory_bytes: int | None = None
     cpu_percent: float | None = None  # of one core
@@ -169,7 +169,7 @@ class UsageSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What happened in an attempt since the last report; ``end`` makes it the last one."""
+    """Says what happened in an attempt since the last report; ``end`` makes it the last one."""
 
     holder: Holder
     started: bool = False

@@ -1,4 +1,4 @@
-"""What a task asks of a machine, what a worker offers, and whether the one fits the other.
+"""Resources: what a task asks of a machine, what a worker offers, and whether it fits.
 
 Theory of operation
 -------------------
@@ -38,7 +38,7 @@ class Resources:
     idle_nodes: int | None = None  # offered: of the nodes, those without any task; None: all
 
     def __sub__(self, other: Resources) -> Resources:
-        """What is left after ``other`` was taken; labels are never used up."""
+        """Returns what is left after ``other`` was taken; labels are never used up."""
         return Resources(
             # Rounded, or 0.1 + 0.2 - 0.3 would leave a worker with less than it has.
             cpu=round(self.cpu - other.cpu, 6),
@@ -64,17 +64,17 @@ NO_RESOURCES = Resources()  # what most tasks ask for: they share one value
 
 
 def runner_label(runner: str) -> str:
-    """What a worker offers that has this runner besides bash."""
+    """Returns what a worker offers that has this runner besides bash."""
     return f"{RUNNER_LABEL_PREFIX}{runner}"
 
 
 def needs_runner(asked: Resources) -> bool:
-    """Whether a task is for another runner than the one that commands have anyway."""
+    """Says whether a task is for another runner than the one that commands have anyway."""
     return any(label.startswith(RUNNER_LABEL_PREFIX) for label in asked.labels)
 
 
 def fits(asked: Resources, offered: Resources) -> bool:
-    """Whether one task alone fits into what is free."""
+    """Says whether one task alone fits into what is free."""
     return (
         asked.cpu <= offered.cpu
         and asked.memory_bytes <= offered.memory_bytes
@@ -86,7 +86,7 @@ def fits(asked: Resources, offered: Resources) -> bool:
 
 
 def prefix_that_fits(asked: Iterable[Resources], offered: Resources) -> int:
-    """How many of the first tasks fit together.
+    """Returns how many of the first tasks fit together.
 
     The first that does not fit ends the prefix: taking a smaller one behind it would let a
     big task of high priority starve. One that is exclusive is taken alone: what is idle beside
@@ -107,7 +107,7 @@ _LEAST = {"nodes": 1}
 
 
 def resource_findings(asked: Resources) -> list[str]:
-    """What is wrong with a request for resources, in words."""
+    """Returns what is wrong with a request for resources, in words."""
     if asked is NO_RESOURCES:
         return []
     bounds = (

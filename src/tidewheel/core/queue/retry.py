@@ -1,4 +1,4 @@
-"""How long to wait before a failed task is tried again."""
+"""A retry policy says how long to wait before a failed task is tried again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def delay_before_retry(policy: RetryPolicy, failures: int, chance: float) -> flo
 
 
 def retry_findings(policy: RetryPolicy) -> list[str]:
-    """What is wrong with a policy, in words."""
+    """Returns what is wrong with a policy, in words."""
     match policy:
         case FixedDelays(seconds=seconds):
             if not 1 <= len(seconds) <= DELAYS_COUNT_MAX:

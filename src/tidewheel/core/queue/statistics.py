@@ -1,4 +1,4 @@
-"""What attempts had in common: how they ended, how long they waited and ran, what they used."""
+"""Statistics of attempts say how they ended, how long they waited and ran, what they used."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def statistics(attempts: Sequence[EndedAttempt]) -> Statistics:
 def grouped(
     attempts: Iterable[EndedAttempt], key: Callable[[EndedAttempt], str | None]
 ) -> dict[str, Statistics]:
-    """The same for each queue, or each name; those without one are left out."""
+    """Returns the statistics of each queue, or each name; those without one are left out."""
     groups: dict[str, list[EndedAttempt]] = {}
     for one in attempts:
         if (of := key(one)) is not None:
@@ -89,7 +89,7 @@ def grouped(
 
 
 def quantiles(values: Iterable[float | None]) -> Quantiles | None:
-    """By rank, so that each is a value that was seen."""
+    """Returns quantiles by rank, so that each is a value that was seen."""
     seen = sorted(value for value in values if value is not None)
     if not seen:
         return None

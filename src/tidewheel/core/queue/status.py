@@ -20,7 +20,7 @@ from tidewheel.errors import WrongStatus
 
 
 class Status(StrEnum):
-    """Where a task is; who moves it on is said beside each."""
+    """Says where a task is; who moves it on is said beside each."""
 
     WAITING = "waiting"  # the store, when the last open dependency is met or the task is armed
     READY = "ready"  # a worker, by a claim

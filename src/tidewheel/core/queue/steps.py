@@ -1,4 +1,4 @@
-"""From a signal to the change of a task: the decisions of a task's life.
+"""A signal becomes the change of a task: the decisions of a task's life.
 
 Each function takes the task as stored and answers with a Change, or refuses. The store
 applies a Change only if (status, attempt) are still what they were when it was decided.
@@ -16,7 +16,7 @@ from tidewheel.core.queue.task import Change, TaskError, TaskState, WorkerId
 
 
 class Ending(StrEnum):
-    """How the owner says that its attempt ended."""
+    """Says how the owner says that its attempt ended."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"  # may be retried
@@ -75,7 +75,7 @@ def step(
 
 
 def end_signal(task: TaskState, end: End) -> Signal:
-    """What an end report means for this task: a failure with retries left is a retry."""
+    """Returns what an end report means for a task: a failure with retries left is a retry."""
     match end.ending:
         case Ending.SUCCEEDED:
             return Signal.SUCCEED
@@ -95,7 +95,7 @@ def become_ready(task: TaskState) -> Change:
 
 
 def cancel(task: TaskState) -> Change | None:
-    """None if it is being cancelled or has ended: asking again is no error (R003-39)."""
+    """Returns None if it is cancelled or has ended: asking again is no error (R003-39)."""
     if task.status in FINAL or task.status is Status.CANCELLING:
         return None
     return step(task, Signal.CANCEL)

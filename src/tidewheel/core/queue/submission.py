@@ -1,4 +1,4 @@
-"""Whether a submitted task keeps the rules: every finding at once, in words."""
+"""A submitted task is checked against the rules: every finding at once, in words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LongNumber(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmitLimits:
-    """How much a client, or a job, may store at once."""
+    """Holds how much a client, or a job, may store at once."""
 
     payload_bytes_max: int = 256 * 1024
     tasks_per_call_max: int = 100_000
@@ -36,7 +36,7 @@ class SubmitLimits:
 
 
 def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
-    """Why this task is not accepted, or None."""
+    """Returns why this task is not accepted, or None."""
     texts = [
         (what, text)
         for what, text in (("spec", task.spec), ("command", task.command))
@@ -70,7 +70,7 @@ def run_refusal(task: NewTask) -> InvalidTask | None:
 
 
 def message_refusal(report: Report, limits: SubmitLimits) -> PayloadTooLarge | None:
-    """Why what a job says is not accepted, or None."""
+    """Returns why what a job says is not accepted, or None."""
     for message in report.messages:
         size = utf8_length(message.text)
         if size > limits.message_bytes_max:
@@ -91,7 +91,7 @@ def name_finding(what: str, text: str) -> str | None:
 
 
 def utf8_length(text: str) -> int:
-    """How many bytes it takes where it is stored."""
+    """Returns how many bytes it takes where it is stored."""
     return len(text.encode(errors="replace"))
 
 

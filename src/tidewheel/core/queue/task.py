@@ -1,4 +1,4 @@
-"""What a task is: the request that made it, and the facts that decisions need."""
+"""A task is the request that made it, and the facts that decisions need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
-    """What a client asks for. ``spec`` is JSON text, stored and returned exactly."""
+    """Holds what a client asks for. ``spec`` is JSON text, stored and returned exactly."""
 
     id: TaskId
     # The workflow run it is a submission of; set by the run's scheduler, never by a client. It
@@ -59,13 +59,13 @@ class NewTask:
 
     @property
     def executes(self) -> bool:
-        """Whether there is anything to run; an empty task only joins others (seed 003)."""
+        """Says whether there is anything to run; an empty task only joins others (seed 003)."""
         return not (self.spec is None and self.command is None and self.handler is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskError:
-    """Why a task failed, in seed 002's form; ``args`` is JSON text."""
+    """Holds why a task failed, in seed 002's form; ``args`` is JSON text."""
 
     code: str
     args: str = "{}"

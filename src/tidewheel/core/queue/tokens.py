@@ -27,7 +27,7 @@ _FORM = re.compile(
 
 
 class AttemptToken(NamedTuple):
-    """What is said by a token, true or not."""
+    """Holds what is said by a token, true or not."""
 
     parent: int  # the number of its worker's token
     task_id: TaskId
@@ -35,7 +35,7 @@ class AttemptToken(NamedTuple):
     code: str
 
     def is_proven_by(self, digest: str, seq: int) -> bool:
-        """Whether it was made from the digest of that token, for the task of this number."""
+        """Says whether it was made from the digest of that token, for the task numbered so."""
         expected = _code(digest, (self.parent, seq, self.attempt, self.task_id))
         return hmac.compare_digest(self.code, expected)
 
@@ -48,7 +48,7 @@ def attempt_token(parent: int, digest: str, task: tuple[TaskId, int], attempt: i
 
 
 def read_attempt_token(text: str) -> AttemptToken | None:
-    """None if it has not the form of one."""
+    """Returns None if the text has not the form of a job's token."""
     found = _FORM.fullmatch(text) if len(text) <= LENGTH_MAX else None
     if found is None:
         return None
@@ -79,5 +79,5 @@ def split_token(text: str) -> tuple[int, str] | None:
 
 
 def secret_digest(secret: str) -> str:
-    """As it is stored. A random secret of 256 bits needs no slow hash: nobody can try them."""
+    """Returns what is stored of a secret. One of 256 random bits needs no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()

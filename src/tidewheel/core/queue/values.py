@@ -1,4 +1,4 @@
-"""What an attempt that ended well hands to those after it: a JSON object of bounded size."""
+"""Values are what an attempt that ended well hands on: a JSON object of bounded size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIGITS_MAX = 20  # of an integer, with its sign
 
 
 def values_text(text: str) -> str:
-    """As they are stored: the text without white space around it; BadValues if they cannot be.
+    """Returns them as they are stored, without white space around; BadValues if they cannot be.
 
     What is accepted any JSON reader can read: no halves of characters, no numbers beyond 64
     bits. Letters and numbers stay as they were written.

@@ -1,1 +1,1 @@
-"""How a run advances: spawn-on-demand scheduling as a pure function of pool and event."""
+"""A run advances by spawn-on-demand scheduling, a pure function of pool and event."""

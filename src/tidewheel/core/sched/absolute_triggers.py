@@ -1,9 +1,9 @@
 """Atoms at a fixed point: one value per flow, kept while the run lives (SEMANTICS §4.6).
 
 Theory of operation. A dead one concerns points without end, and what a task is worth must not
-depend on who asks. So its children are judged at every point up to the *front*, the last one at
-which a task of the flow was admitted, when it dies, and at later points as the front moves on
-(`move_front`): whatever is admitted finds all its ancestors judged. Beyond the front lie
+depend on who asks. So its children are evaluated at every point up to the *front*, the last one
+at which a task of the flow was admitted, when it dies, and at later points as the front moves
+on (`move_front`): whatever is admitted finds all its ancestors evaluated. Beyond the front lie
 parents at future offsets, as far as the graph leads ahead.
 """
 
@@ -22,7 +22,7 @@ from tidewheel.core.sched.task_state import AtomValue, Flows, PoolState, Verdict
 def settle_absolute(
     context: StepContext, link: IndexedLink, flow: int, value: AtomValue, *, spawns: bool = True
 ) -> None:
-    """An absolute atom got a value in a flow: tell pooled children, begin chains, or judge."""
+    """An absolute atom got a value in a flow: tells children, begins chains, or evaluates."""
     pool = context.pool
     key = absolute_key(link.leaf)
     values = pool.absolute.setdefault(key, {})
@@ -39,11 +39,11 @@ def settle_absolute(
             )
         return
     if not is_first:
-        _judge_forgotten(context, link, flow)
+        _evaluate_forgotten(context, link, flow)
     for node, base in arrow.targets:
         if value is AtomValue.TRUE:
             _tell(context, link, node, base, flow)
-            _judge_the_pruned(context, link, node, flow)
+            _evaluate_the_pruned(context, link, node, flow)
             first = first_child_point(context, link, flow)
             if first is None or not spawns:
                 continue
@@ -52,10 +52,10 @@ def settle_absolute(
             else:
                 context.chains_to_start.append((node, flow, _first_point(pool, flow)))
         else:
-            _judge_where_it_matters(context, link, node, flow, is_first=is_first)
+            _evaluate_where_it_matters(context, link, node, flow, is_first=is_first)
 
 
-def _judge_forgotten(context: StepContext, link: IndexedLink, flow: int) -> None:
+def _evaluate_forgotten(context: StepContext, link: IndexedLink, flow: int) -> None:
     """An operator has changed what was settled: verdicts behind the horizon may follow from it.
 
     Until it was settled for the first time nothing was forgotten that it concerns.
@@ -86,7 +86,7 @@ def _tell(
             satisfy(context, task, link.arrow, base, link.leaf.number)
 
 
-def _judge_the_pruned(
+def _evaluate_the_pruned(
     context: StepContext, link: IndexedLink, node: IndexedNode, flow: int
 ) -> None:
     """What was dead has come true after all: the verdicts that followed from it may go."""
@@ -104,7 +104,7 @@ def first_child_point(context: StepContext, link: IndexedLink, flow: int) -> Poi
 
 
 def _first_point(pool: TaskPool, flow: int) -> Point:
-    """Where the chain of a child begins: the start, or the point asked for with `--from`."""
+    """Returns where the chain of a child begins: the start, or the point of `--from`."""
     state = pool.flows.get(flow)
     first = pool.run.start
     if state is not None and state.chains_from is not None:
@@ -112,12 +112,12 @@ def _first_point(pool: TaskPool, flow: int) -> Point:
     return first
 
 
-def _judge_where_it_matters(
+def _evaluate_where_it_matters(
     context: StepContext, link: IndexedLink, node: IndexedNode, flow: int, *, is_first: bool
 ) -> None:
-    """Judge the children that anything is known of, and those up to the front.
+    """Evaluate the children that anything is known of, and those up to the front.
 
-    Others are judged when the front comes there, and the first one that is blocked shows it.
+    Others are evaluated when the front comes there, and the first one that is blocked shows it.
     """
     pool = context.pool
     points = live_points(pool, link)
@@ -137,7 +137,7 @@ def _judge_where_it_matters(
 
 
 def _fixed_points(pool: TaskPool, node: IndexedNode) -> set[Point]:
-    """Where a task is itself waited for at a fixed point, however far ahead that is."""
+    """Returns where a task is itself waited for at a fixed point, however far ahead that is."""
     fixed = {leaf.absolute for leaf, _ in pool.plan.absolute if node.name in names_of(leaf)}
     return {
         point
@@ -147,10 +147,10 @@ def _fixed_points(pool: TaskPool, node: IndexedNode) -> set[Point]:
 
 
 def move_front(context: StepContext, admitted: Point, flows: Flows) -> None:
-    """Tasks of these flows are admitted at a point: what is dead is judged up to there."""
+    """Tasks of these flows are admitted at a point: what is dead is evaluated up to there."""
     pool = context.pool
     plan = pool.plan
-    if not plan.absolute or not plan.policy.deaths_are_judged:
+    if not plan.absolute or not plan.policy.prunes_unreachable:
         return
     for flow in sorted(flows):
         front = pool.fronts.get(flow)
@@ -158,43 +158,43 @@ def move_front(context: StepContext, admitted: Point, flows: Flows) -> None:
             continue
         pool.fronts[flow] = admitted
         begin = first_known(pool) if front is None else Point(front + plan.lead + 1)
-        _judge_dead(context, flow, begin, Point(admitted + plan.lead))
+        _evaluate_dead(context, flow, begin, Point(admitted + plan.lead))
 
 
-def judge_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
+def evaluate_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
     """A task of these flows is admitted by hand, perhaps far ahead: the front stays behind."""
     plan = context.plan
-    if plan.absolute and plan.policy.deaths_are_judged:
+    if plan.absolute and plan.policy.prunes_unreachable:
         for flow in sorted(flows):
-            _judge_dead(context, flow, point, Point(point + plan.lead))
+            _evaluate_dead(context, flow, point, Point(point + plan.lead))
 
 
 def seek_blocked(context: StepContext) -> None:
-    """Judge the next point at which a lost atom may block a child, unless one shows it.
+    """Evaluate the next point at which a lost atom may block a child, unless one shows it.
 
     Whoever is pruned before it shows nothing, and what is dead there has to be known first.
     """
-    node, flow, judged, left = context.to_seek_blocked.pop()
-    point = node.next_after(judged)
+    node, flow, evaluated, left = context.to_seek_blocked.pop()
+    point = node.next_after(evaluated)
     if point is None or not left or is_shown(context.pool, node, point, frozenset({flow})):
         return
     move_front(context, point, frozenset({flow}))
     if context.to_evaluate:
-        context.to_seek_blocked.append((node, flow, judged, left))
+        context.to_seek_blocked.append((node, flow, evaluated, left))
         return
     context.to_evaluate.append(((point, node.name), flow))
     context.to_seek_blocked.append((node, flow, point, left - 1))
 
 
 def is_shown(pool: TaskPool, node: IndexedNode, before: Point, flows: Flows) -> bool:
-    """Whether one that is blocked lies before a point: what fixed atoms block shows once."""
+    """Says whether a blocked one lies before a point: what fixed atoms block shows once."""
     return pool.standings[PoolState.BLOCKED] > 0 and any(
         task.blocked and task.plan is node and task.point < before and flows <= task.flows
         for task in pool.tasks.values()
     )
 
 
-def _judge_dead(context: StepContext, flow: int, begin: Point, last: Point) -> None:
+def _evaluate_dead(context: StepContext, flow: int, begin: Point, last: Point) -> None:
     pool = context.pool
     prunes, flows = _prunes(pool), frozenset({flow})
     for leaf, nodes in pool.plan.absolute:
@@ -207,7 +207,7 @@ def _judge_dead(context: StepContext, flow: int, begin: Point, last: Point) -> N
 
 
 def _prunes(pool: TaskPool) -> AtomValue:
-    """What an atom of another point must be worth for a task to be pruned."""
+    """Returns what an atom of another point must be worth for a task to be pruned."""
     return AtomValue.LOST if pool.run.prune_across_points else AtomValue.NOT_TAKEN
 
 

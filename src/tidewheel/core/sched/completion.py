@@ -79,7 +79,7 @@ def stop_after(context: StepContext, key: Key) -> None:
 
 
 def is_complete(task: PooledTask) -> bool:
-    """Whether its outputs suffice; its own ones count whichever submission made them."""
+    """Says whether its outputs suffice; its own ones count whichever submission made them."""
     outputs = task.outputs
     if SUCCEEDED in outputs and task.plan.success_suffices:
         return True
@@ -93,7 +93,7 @@ def _made_earlier(task: PooledTask) -> Iterator[str]:
 
 
 def lacking(task: PooledTask) -> list[frozenset[str]]:
-    """What a task that succeeded would have had to make besides: any of these."""
+    """Returns what a task that succeeded would have had to make besides: any of these."""
     if task.ended != SUCCEEDED:
         return []
     made = {*task.outputs, *_made_earlier(task)}
@@ -220,7 +220,7 @@ def consider(context: StepContext, node: IndexedNode, point: Point, flows: Flows
 
 
 def apply_level_to(context: StepContext, task: PooledTask) -> None:
-    """The same for a task to which nothing happened but that it waits or is incomplete now."""
+    """Does the same for a task to which nothing happened but that it waits or is incomplete."""
     if task.plan.suicides and context.plan.policy.suicide_is_a_level:
         apply_to(context, task)
 

@@ -2,12 +2,12 @@
 
 Theory of operation. The compiled `Graph` says which arrows wait for an output. A step needs one
 thing more: *which atom* of the child that is. So every leaf of an arrow gets a number, every
-arrow into a node a base, and `base + number` is the bit of that atom in `Task.true`. Leaves
-belong to arrows and not to targets, so an arrow of N atoms into M tasks is N + M here, too. A
-family on the left is one leaf, however many members it has (SEMANTICS §2).
+arrow into a node a base, and `base + number` is the bit of that atom in `PooledTask.true`.
+Leaves belong to arrows and not to targets, so an arrow of N atoms into M tasks is N + M here,
+too. A family on the left is one leaf, however many members it has (SEMANTICS §2).
 
 Bits live in memory only: another version may number the same graph otherwise. What is stored of
-a task are its atoms by what they mean (`NodePlan.atoms_of` and `mask_of`): the point and the
+a task are its atoms by what they mean (`IndexedNode.atoms_of` and `mask_of`): the point and the
 name of a task, and its output; for a family its name, and what of all or any of its members.
 
 Whether a point lies on a sequence is asked several times per task and always about the same few
@@ -146,7 +146,7 @@ class IndexedArrow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexedLink:
-    """From an output to an arrow that waits for it."""
+    """Leads from an output to an arrow that waits for it."""
 
     arrow: IndexedArrow
     leaf: IndexedAtom
@@ -165,7 +165,7 @@ class IndexedFamily:
 
     @property
     def term(self) -> tuple[str, str]:
-        """What it means, in a form that no task and no output of one has."""
+        """Returns what it means, in a form that no task and no output of one has."""
         return group_term(self.family, self.outputs, every=self.every)
 
 
@@ -182,7 +182,7 @@ class Ask:
     nodes: dict[str, IndexedNode] = field(default_factory=dict)
 
     def is_in_vain(self, point: Point, plan: DependencyIndex, start: Point) -> bool:
-        """Whether the parents of a task at this point would have to be where they never are."""
+        """Says whether the parents of a task at this point would be where they never are."""
         parent = self.leaf.parent_point(point, plan.initial)
         inside = parent >= start and (plan.final is None or parent <= plan.final)
         return inside and not any(one.has(parent) for one in self.parents)
@@ -231,7 +231,7 @@ class IndexedNode:
         return min((one for one in found if one is not None), default=None)
 
     def atoms_of(self, point: Point, true: int, initial: Point) -> tuple[AtomMeaning, ...]:
-        """What the bits of a task at this point mean."""
+        """Returns what the bits of a task at this point mean."""
         found: dict[AtomMeaning, None] = {}
         for arrow, base in self.arrows:
             mask = true >> base & arrow.full
@@ -292,7 +292,7 @@ class DependencyIndex:
         return _point_text(self.graph.cycling.style, point)
 
     def child_points(self, link: IndexedLink, point: Point) -> Iterator[Point]:
-        """Where the children of a parent at this point lie."""
+        """Returns where the children of a parent at this point lie."""
         shift = link.leaf.shift
         if shift is not None:
             child = Point(point - shift)
@@ -311,7 +311,7 @@ def _point_text(style: PointStyle, point: Point) -> str:
 
 
 def fixed_term(name: str, output: str) -> tuple[str, str]:
-    """The same at a fixed point: such an atom has a value of its own (SEMANTICS §4.6)."""
+    """Returns the same at a fixed point: such an atom has its own value (SEMANTICS §4.6)."""
     return (name, f"fixed:{output}")
 
 

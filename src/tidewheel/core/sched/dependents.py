@@ -1,4 +1,4 @@
-"""Who waits for an output of a task: the one walk from a parent to its children.
+"""The one walk from a task to its dependents: the tasks that wait for one of its outputs.
 
 Three kinds of arrows lead from a task: to relative points, through a family that it is a member
 of, and from a fixed point. A rule that follows one kind only forgets tasks that the others
@@ -97,7 +97,7 @@ def evicted_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Itera
 
 
 def links_from(node: IndexedNode, point: Point, output: str) -> Iterator[IndexedLink]:
-    """Along which an output made at a point is heard."""
+    """Yields the links along which an output made at a point is heard."""
     yield from node.links.get(output, ())
     for group in node.groups.get(output, ()):
         for link in group.links:
@@ -107,7 +107,7 @@ def links_from(node: IndexedNode, point: Point, output: str) -> Iterator[Indexed
 
 
 def child_points(pool: TaskPool, link: IndexedLink, point: Point) -> Iterable[Point]:
-    """Where the children along a link lie; of a fixed point, those that are known."""
+    """Returns where the children along a link lie; of a fixed point, those that are known."""
     if link.leaf.absolute is None:
         return pool.plan.child_points(link, point)
     return sorted(live_points(pool, link))

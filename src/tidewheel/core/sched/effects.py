@@ -1,4 +1,4 @@
-"""What a step wants done outside: jobs, timers, checks and news."""
+"""Effects are what a step wants done outside: jobs, timers, checks and news."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What atoms, conditions and tasks are worth to a child in its flows (SEMANTICS §1, §2, §5).
+"""Evaluation finds what atoms and tasks are worth to a child (SEMANTICS §1, §2, §5).
 
 Everything here only reads. An atom is true if its output was made in any flow of the child,
 dead only if it is dead in every one of them; a task without flows sees nothing die.
@@ -29,7 +29,7 @@ TRUE, OPEN, LOST, NOT_TAKEN = (
 
 
 def holds(expression: Expression, mask: int) -> bool:
-    """Whether a condition is true, given which of its leaves are."""
+    """Says whether a condition is true, given which of its leaves are."""
     if isinstance(expression, int):
         return bool(mask >> expression & 1)
     if isinstance(expression, Any):
@@ -55,7 +55,7 @@ def is_true(arrow: IndexedArrow, base: int, true: int) -> bool:
 
 
 def missing_arrows(task: PooledTask) -> int:
-    """How many arrows into a task are not true."""
+    """Returns how many arrows into a task are not true."""
     arrows = task.plan.arrows_at(task.point)
     return sum(not is_true(arrow, base, task.true) for arrow, base in arrows)
 
@@ -69,12 +69,12 @@ def worth(expression: Expression, values: list[AtomValue]) -> AtomValue:
 
 
 def death_of(verdict: Verdict, output: str) -> AtomValue:
-    """What an unmade output of an ended task is worth."""
+    """Returns what an unmade output of an ended task is worth."""
     return NOT_TAKEN if output in BAD_ENDS else verdict.death
 
 
 def output_value(memory: TaskHistory | None, output: str, flows: Flows) -> AtomValue:
-    """What an output of one task is worth to a child in these flows."""
+    """Returns what an output of one task is worth to a child in these flows."""
     if memory is None:
         return OPEN
     made = memory.made.get(output)
@@ -137,7 +137,7 @@ def _ignoring(pool: TaskPool, parent: Point, flows: Flows) -> Flows:
 
 
 def leaf_value(pool: TaskPool, leaf: IndexedAtom, point: Point, flows: Flows) -> AtomValue:
-    """What one leaf of an arrow is worth to a child at this point."""
+    """Returns what one leaf of an arrow is worth to a child at this point."""
     parent = leaf.parent_point(point, pool.plan.initial)
     if point >= pool.run.start or not _is_to_be_earned(pool, leaf, parent):
         outside = outside_value(pool, leaf, parent, flows)
@@ -156,7 +156,7 @@ def leaf_value(pool: TaskPool, leaf: IndexedAtom, point: Point, flows: Flows) ->
 
 
 def _is_to_be_earned(pool: TaskPool, leaf: IndexedAtom, parent: Point) -> bool:
-    """Of a task that was placed before the start by hand: what could have run there."""
+    """Says whether a task placed before the start by hand must earn it: it could have run."""
     plan = pool.plan
     return (
         plan.policy.earned_before_the_start and leaf.absolute is None and parent >= plan.initial
@@ -172,7 +172,7 @@ def _absolute_value(pool: TaskPool, leaf: IndexedAtom, flows: Flows) -> AtomValu
 
 
 def recorded_value(pool: TaskPool, leaf: IndexedAtom, flow: int) -> AtomValue:
-    """What an atom at a fixed point is worth by what is remembered of whom it asks for."""
+    """Returns what an atom at a fixed point is worth by what is remembered of its tasks."""
     assert leaf.absolute is not None
     flows = frozenset({flow})
     if leaf.group is not None:
@@ -225,14 +225,14 @@ def count_remembered(pool: TaskPool, point: Point) -> None:
         for group in dict.fromkeys(g for found in node.groups.values() for g in found):
             for flow in flows:
                 value = member_value(memory, group, frozenset({flow}))
-                if value is TRUE or pool.plan.policy.deaths_are_judged:
+                if value is TRUE or pool.plan.policy.prunes_unreachable:
                     group_count(pool, group, point, flow).put(name, value)
 
 
 def task_values(
     pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, true: int = 0
 ) -> tuple[AtomValue, AtomValue]:
-    """What a task is worth counting the atoms of all points, and counting only its own point's.
+    """Returns what a task is worth by the atoms of all points, and by its own point's only.
 
     In the second, lost atoms of other points are taken as open (SEMANTICS §5).
     """
@@ -255,7 +255,7 @@ def task_values(
 
 
 def suicide_holds(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
-    """Whether all suicide arrows into a task are true; before the start nothing is."""
+    """Says whether all suicide arrows into a task are true; before the start nothing is."""
     arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
     if not arrows:
         return False
@@ -272,7 +272,7 @@ def suicide_holds(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows)
 
 
 def never_comes(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
-    """Whether a task is not spawned because it needs something beyond the last point."""
+    """Says whether a task is not spawned because it needs something beyond the last point."""
     plan = pool.plan
     if plan.policy.spawns_what_needs_beyond_the_end:
         return False
@@ -287,7 +287,7 @@ def never_comes(pool: TaskPool, node: IndexedNode, point: Point) -> bool:
 
 
 def prune_value(pool: TaskPool, overall: AtomValue, own: AtomValue) -> AtomValue | None:
-    """What a task with these values is pruned as; None if it is not."""
+    """Returns what a task with these values is pruned as; None if it is not."""
     if overall is AtomValue.NOT_TAKEN:
         return AtomValue.NOT_TAKEN
     across = pool.run.prune_across_points

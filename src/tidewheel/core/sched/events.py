@@ -18,7 +18,7 @@ from tidewheel.core.sched.task_state import Flows, Key
 
 
 class JobEnd(StrEnum):
-    """How a job ended, as the store knows it (SEMANTICS §6)."""
+    """Says how a job ended, as the store knows it (SEMANTICS §6)."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"  # exit status, signal, time limit, too many lapses
@@ -36,7 +36,7 @@ class FlowChoice(Enum):
 
 
 class StopMode(StrEnum):
-    """How a run is stopped; the pool stays as it is."""
+    """Says how a run is stopped; the pool stays as it is."""
 
     CLEAN = "clean"  # active tasks finish first
     NOW = "now"  # active jobs run on and are found again
@@ -45,7 +45,7 @@ class StopMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """From the start point on, or only from these tasks on."""
+    """The run begins from the start point on, or only from these tasks on."""
 
     at: Instant
     tasks: tuple[Key, ...] = ()

@@ -1,4 +1,4 @@
-"""Why a task is not running: every reason, whether it passes by itself, and what would help.
+"""Explains why a task is not running: every reason, whether it passes, and what would help.
 
 Answers come from the same data by which the scheduler decides, so they cannot disagree with it.
 
@@ -167,7 +167,7 @@ def _why_missing(pool: TaskPool, task: PooledTask) -> Iterator[Reason]:
 def _why_open(
     pool: TaskPool, leaves: list[IndexedAtom], child: Key, flows: Flows
 ) -> Iterator[Reason]:
-    """Why each of these atoms is not true yet; ways that were not taken come last.
+    """Returns why each of these atoms is not true yet; ways that were not taken come last.
 
     Of `a:fail | b => c` nobody wants to hear first that `a` should have failed.
     """
@@ -329,7 +329,7 @@ def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
 def _members(
     pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows, by_hand: bool
 ) -> set[Key]:
-    """Those that made a family's atom true: every one, or of `-any` those that did it."""
+    """Returns those that made a family's atom true: every one, or of `-any` those that did."""
     every = {(point, member) for member in group.members}
     if group.every or by_hand or point < pool.run.start:
         return every

@@ -16,7 +16,7 @@ from tidewheel.core.sched.task_state import NO_FLOW, AtomValue, Flows, Key, Verd
 
 
 def active_flows(pool: TaskPool) -> Flows:
-    """Those of pooled tasks; if there are none, the latest."""
+    """Returns those of pooled tasks; if there are none, the latest."""
     found = frozenset(
         flow
         for flow, count in pool.flow_counts.items()
@@ -62,7 +62,7 @@ def named_flows(context: StepContext, choice: FlowChoice | Flows) -> Flows | Non
 
 
 def flows_to_trigger(context: StepContext, node: IndexedNode, point: Point) -> Flows:
-    """Where a task that is not pooled goes if nothing was said (SEMANTICS §8, `trigger`)."""
+    """Returns where a task that is not pooled goes by default (SEMANTICS §8, `trigger`)."""
     pool = context.pool
     active = active_flows(pool)
     if point < pool.run.start:
@@ -76,7 +76,7 @@ def flows_to_trigger(context: StepContext, node: IndexedNode, point: Point) -> F
 
 
 def flows_it_ran_in(pool: TaskPool, key: Key) -> Flows:
-    """Those in which a task was run, or counts as if it had been."""
+    """Returns those in which a task was run, or counts as if it had been."""
     memory = pool.recall(*key)
     if memory is None:
         return NO_FLOW
@@ -118,7 +118,7 @@ def _is_lost_or_blocked(pool: TaskPool, key: Key, flow: int) -> bool:
 
 
 def may_spawn(pool: TaskPool, flow: int, point: Point) -> bool:
-    """Whether a task may be spawned at a point in a flow."""
+    """Says whether a task may be spawned at a point in a flow."""
     if point < pool.run.start:
         return False
     state = pool.flows.get(flow)
@@ -128,7 +128,7 @@ def may_spawn(pool: TaskPool, flow: int, point: Point) -> bool:
 
 
 def going_on(pool: TaskPool, flows: Flows, parent: Key) -> Flows:
-    """Of a parent's flows, those that do not end with it."""
+    """Returns those of a parent's flows that do not end with it."""
     states = pool.flows
     if len(states) == 1:
         return flows

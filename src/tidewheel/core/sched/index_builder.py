@@ -46,7 +46,7 @@ One = TypeVar("One")
 
 
 class Order(Protocol):
-    """In which order things of one kind are numbered."""
+    """Says in which order things of one kind are numbered."""
 
     def __call__(self, things: tuple[One, ...], /) -> Iterable[One]: ...
 
@@ -189,7 +189,7 @@ class _Planner:
             parent.links.setdefault(leaf.output, []).append(link)
 
     def _measure(self, offset: Offset | PreviousInstance | None) -> int:
-        """How far beyond its child a parent may lie."""
+        """Returns how far beyond its child a parent may lie."""
         if not isinstance(offset, Relative | Truncated):
             return 0
         reaches = _reaches(offset)
@@ -231,7 +231,7 @@ def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
 
 
 def _absolute(planner: _Planner) -> list[tuple[IndexedAtom, tuple[IndexedNode, ...]]]:
-    """What is waited for at fixed points, and by whom."""
+    """Returns what is waited for at fixed points, and by whom."""
     found: dict[AtomMeaning, tuple[IndexedAtom, dict[str, IndexedNode]]] = {}
     for arrow in planner.arrows:
         for leaf in arrow.leaves:
@@ -259,28 +259,28 @@ def _asks(planner: _Planner) -> list[Ask]:
 
 
 def _concerned(planner: _Planner) -> frozenset[str]:
-    """Who may be judged when an atom at a fixed point is settled, and what that depends on."""
+    """Returns the nodes that a settled atom at a fixed point may concern, and their parents."""
     todo = [arrow for arrow in planner.arrows if any(map(_is_absolute, arrow.leaves))]
     seen = {id(arrow) for arrow in todo}
-    judged: dict[str, IndexedNode] = {}
+    evaluated: dict[str, IndexedNode] = {}
     while todo:
         for node, _ in todo.pop().targets:
-            if node.name in judged:
+            if node.name in evaluated:
                 continue
-            judged[node.name] = node
+            evaluated[node.name] = node
             for link in _links_from(node):
                 if not link.arrow.suicide and id(link.arrow) not in seen:
                     seen.add(id(link.arrow))
                     todo.append(link.arrow)
     into = {
         id(arrow): arrow
-        for node in judged.values()
+        for node in evaluated.values()
         for arrow in (*(arrow for arrow, _ in node.arrows), *node.suicides)
     }
     parents = {
         name for arrow in into.values() for leaf in arrow.leaves for name in names_of(leaf)
     }
-    return frozenset(judged.keys() | parents)
+    return frozenset(evaluated.keys() | parents)
 
 
 def _is_absolute(leaf: IndexedAtom) -> bool:
@@ -288,7 +288,7 @@ def _is_absolute(leaf: IndexedAtom) -> bool:
 
 
 def _links_from(node: IndexedNode) -> list[IndexedLink]:
-    """Along which its outputs are heard, as one of a family, too."""
+    """Returns the links along which its outputs are heard, as one of a family, too."""
     found = [link for links in node.links.values() for link in links]
     found += [link for links in node.absolute.values() for link in links]
     groups = dict.fromkeys(group for found in node.groups.values() for group in found)

@@ -199,7 +199,7 @@ def _open_again(context: StepContext, child: Dependent, flows: Flows) -> None:
 def _has_it_from_elsewhere(
     pool: TaskPool, task: PooledTask, child: Dependent, flows: Flows
 ) -> bool:
-    """Whether an atom was earned in a flow that is not concerned, and was left since."""
+    """Says whether an atom was earned in a flow that is not concerned, and was left since."""
     others = frozenset(pool.flows) - flows
     return task.flows.isdisjoint(flows) and (
         leaf_value(pool, child.link.leaf, child.point, others) is AtomValue.TRUE

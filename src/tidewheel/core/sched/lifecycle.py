@@ -110,7 +110,7 @@ def _open_queues(context: StepContext) -> None:
 
 
 def run_started(context: StepContext, event: RunStarted) -> None:
-    """Begin every chain, and judge what is dead although nothing has ended yet."""
+    """Begin every chain, and evaluate what is dead although nothing has ended yet."""
     pool = context.pool
     context.touched.run = True
     context.touched.flows[1] = None
@@ -119,23 +119,23 @@ def run_started(context: StepContext, event: RunStarted) -> None:
         return
     for node in pool.plan.nodes.values():
         start_chain(context, node, 1, pool.run.start)
-    judge_ends_of_the_graph(context, 1)
+    evaluate_ends_of_the_graph(context, 1)
 
 
-def judge_ends_of_the_graph(context: StepContext, flow: int) -> None:
+def evaluate_ends_of_the_graph(context: StepContext, flow: int) -> None:
     """Failures before the start did not happen, and beyond the final point nothing will."""
     pool = context.pool
     start, final = pool.run.start, pool.plan.final
     for node in pool.plan.nodes.values():
         leaves = [leaf for arrow, _ in node.arrows for leaf in arrow.leaves]
         if any(map(_may_fail_before, leaves)):
-            _judge(context, node, flow, (start, Point(start + pool.plan.reach_back)))
+            _evaluate(context, node, flow, (start, Point(start + pool.plan.reach_back)))
         if final is not None and any(map(_may_reach_ahead, leaves)):
             first = max(Point(final - pool.plan.reach_ahead), start)
-            _judge(context, node, flow, (first, final))
+            _evaluate(context, node, flow, (first, final))
 
 
-def _judge(
+def _evaluate(
     context: StepContext, node: IndexedNode, flow: int, points: tuple[Point, Point]
 ) -> None:
     first, last = points

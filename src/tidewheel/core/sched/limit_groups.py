@@ -1,4 +1,4 @@
-"""How many tasks may be active at once, and which goes first (SEMANTICS §7)."""
+"""A limit group says how many tasks may be active at once; the oldest go first (§7)."""
 
 from __future__ import annotations
 

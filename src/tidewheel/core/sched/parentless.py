@@ -1,4 +1,4 @@
-"""How tasks that nobody spawns come one after the other (SEMANTICS §4.1, 4.6).
+"""Tasks that nobody spawns come one after the other, in chains (SEMANTICS §4.1, 4.6).
 
 A task is parentless at a point in a flow when nothing that happens in the graph has still to
 happen for it there. Each task has one chain per flow: one instance beyond the runahead limit,
@@ -35,12 +35,12 @@ STEPS_MAX = 10_000  # points passed over in one search
 
 
 def is_parentless(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
-    """Whether it need not be spawned by anybody there."""
+    """Says whether it need not be spawned by anybody there."""
     if never_comes(pool, node, point):
         return False
     by_shape = pool.plan.policy.parentless_by_shape
-    judged = _is_parentless_by_shape if by_shape else _is_true_without_parents
-    return all(judged(pool, arrow, point, flows) for arrow, _ in node.arrows_at(point))
+    holds_there = _is_parentless_by_shape if by_shape else _is_true_without_parents
+    return all(holds_there(pool, arrow, point, flows) for arrow, _ in node.arrows_at(point))
 
 
 def _is_true_without_parents(
@@ -159,7 +159,7 @@ def _next_candidate(
 
 
 def _may_be_parentless(pool: TaskPool, arrow: IndexedArrow, flows: Flows) -> bool:
-    """Whether its absolute atoms alone make, or count as making, an arrow true."""
+    """Says whether its absolute atoms alone make, or count as making, an arrow true."""
     if pool.plan.policy.parentless_by_shape:
         return all(leaf.absolute is not None for leaf in arrow.leaves)
     mask = 0

@@ -103,7 +103,7 @@ class DropTask(NamedTuple):
 
 
 class PutMemory(NamedTuple):
-    """What is remembered of a (point, name): spawn memory, outputs and verdicts by flow."""
+    """Stores what is remembered of a (point, name): spawn memory, outputs, verdicts by flow."""
 
     key: Key
     spawned: Flows
@@ -127,7 +127,7 @@ class ForgetMemory(NamedTuple):
 
 
 class PutChain(NamedTuple):
-    """Where the chain of a node has got to in a flow; None: nowhere any more."""
+    """Holds where the chain of a node has got to in a flow; None: nowhere any more."""
 
     name: str
     flow: int
@@ -291,7 +291,7 @@ def rebuild(
 
 
 def outdated(plan: DependencyIndex, rows: Iterable[Change]) -> Touched:
-    """What stands in rows of an old format: written once more, it does not."""
+    """Returns what stands in rows of an old format: written once more, it does not."""
     touched = Touched()
     for row in rows:
         match row:
@@ -306,7 +306,7 @@ def outdated(plan: DependencyIndex, rows: Iterable[Change]) -> Touched:
 
 
 def reads_otherwise(pool: TaskPool, rows: Iterable[Change]) -> bool:
-    """Whether a task that waits has other prerequisites here than in the version that wrote it.
+    """Says whether a waiting task has other prerequisites here than where it was written.
 
     Then an atom of its row is asked for by nothing, or one is recorded that its row has not.
     """
@@ -334,7 +334,7 @@ def _missed_one(pool: TaskPool, task: PooledTask) -> bool:
 
 def _look_ahead(pool: TaskPool) -> None:
     """What was put off follows from verdicts: their children of which nothing is known."""
-    if not pool.plan.policy.deaths_are_judged:
+    if not pool.plan.policy.prunes_unreachable:
         return
     last = pool.last_admitted() + pool.plan.lead
     for point, there in pool.memory.items():
@@ -348,7 +348,7 @@ def _look_ahead(pool: TaskPool) -> None:
 
 
 def _names(rows: list[Change]) -> set[str]:
-    """Of all nodes that are spoken of, those that a reload has removed included."""
+    """Returns all nodes that are spoken of, those that a reload has removed included."""
     tasks = {change.row.name for change in rows if isinstance(change, PutTask)}
     return tasks | {change.key[1] for change in rows if isinstance(change, PutMemory)}
 
@@ -421,12 +421,12 @@ def old_atoms(graph: Graph, row: PooledTaskRow) -> tuple[AtomMeaning, ...]:
 
 
 def is_old_key(key: AtomMeaning) -> bool:
-    """Whether this is what a family at a fixed point was called; no name has a colon."""
+    """Says whether this is what a family at a fixed point was called; no name has a colon."""
     return key[1].rpartition(":")[2].isdigit() and ":" in key[1]
 
 
 def new_absolute_key(graph: Graph, key: AtomMeaning) -> AtomMeaning:
-    """What an atom at a fixed point is called now."""
+    """Returns what an atom at a fixed point is called now."""
     if not is_old_key(key):
         return key
     family, _, number = key[1].rpartition(":")
@@ -438,7 +438,7 @@ def new_absolute_key(graph: Graph, key: AtomMeaning) -> AtomMeaning:
 
 
 def _old_terms(graph: Graph, name: str, point: Point) -> Iterator[AtomMeaning]:
-    """Those of a node in the order of their bits, at this point."""
+    """Yields the atoms of a node in the order of their bits, at this point."""
     initial = graph.cycling.initial
     for arrow in graph.arrows:
         for target in () if arrow.suicide else arrow.targets:

@@ -1,4 +1,4 @@
-"""Where Cylc 8 and tidewheel schedule differently, as values (SEMANTICS §14).
+"""The policy of a run says where Cylc 8 and tidewheel schedule differently (SEMANTICS §14).
 
 The rules read these values by what they mean; no rule asks which policy it is under.
 """
@@ -13,76 +13,56 @@ from tidewheel.core.sched.task_state import AtomValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulingPolicy:
-    """How a run is scheduled."""
+    """Says how a run is scheduled; the defaults are tidewheel's own."""
 
-    name: str
+    name: str = TIDEWHEEL.name
     # What `failed`, `submit-failed` and `expired` of a task before the start are worth.
-    bad_end_before_start: AtomValue
+    bad_end_before_start: AtomValue = AtomValue.NOT_TAKEN
     # Tasks that are placed before the start by hand need each other as anywhere else.
-    earned_before_the_start: bool
+    earned_before_the_start: bool = True
     # What anything beyond the final point is worth.
-    beyond_final: AtomValue
-    # Whether what can no longer happen is judged at all (SEMANTICS §5).
-    deaths_are_judged: bool
+    beyond_final: AtomValue = AtomValue.NOT_TAKEN
+    # Whether what can no longer happen is evaluated at all (SEMANTICS §5).
+    prunes_unreachable: bool = True
     # A suicide condition applies whenever the task waits, not only when an output arrives.
-    suicide_is_a_level: bool
+    suicide_is_a_level: bool = True
     # Tasks that only wait for parents hold the runahead base back, too.
-    every_task_counts: bool
-    limit_raised_by_future_offset: bool
+    every_task_counts: bool = False
+    limit_raised_by_future_offset: bool = False
     # Parentless is what has no other parents than before the start, or only absolute ones,
     # whatever those are worth; without it truth decides.
-    parentless_by_shape: bool
+    parentless_by_shape: bool = False
     # An absolute output spawns its child at the first point of the arrow, whatever it lacks.
-    absolute_spawns_first_child: bool
+    absolute_spawns_first_child: bool = False
     # The first member of a family that makes the output spawns the family's children, as if the
     # members were written out; without it they come when the family as a whole decides.
-    any_member_spawns_children: bool
+    any_member_spawns_children: bool = False
     # Without it a task any atom of which lies beyond the stop or final point never comes.
-    spawns_what_needs_beyond_the_end: bool
+    spawns_what_needs_beyond_the_end: bool = True
     # An incomplete task that a new flow meets need not wait for that flow's prerequisites.
-    met_incomplete_runs_at_once: bool
+    met_incomplete_runs_at_once: bool = False
     # Where `trigger` without options puts a task that is not in the pool.
-    trigger_joins_active_flows: bool
+    trigger_joins_active_flows: bool = False
     # What ran with --wait flows on with whichever flow arrives first; without it only with its
     # own, and others run it again.
-    any_flow_ends_waiting: bool
+    any_flow_ends_waiting: bool = True
     # A flow that an operator names and that was never there begins by being named.
-    naming_a_flow_starts_it: bool
+    naming_a_flow_starts_it: bool = False
     # A killed job was one try: the task, which is held, goes on with the next when released.
-    killed_keeps_its_retries: bool
+    killed_keeps_its_retries: bool = False
     # What a command names and is not there is left out if it names anything else that is.
-    leaves_out_what_is_not_there: bool
+    leaves_out_what_is_not_there: bool = False
     # A task without parents that a reload adds comes by itself, at its nearest valid point.
-    reload_spawns_new_tasks: bool
+    reload_spawns_new_tasks: bool = True
 
 
-OURS = SchedulingPolicy(
-    name=TIDEWHEEL.name,
-    bad_end_before_start=AtomValue.NOT_TAKEN,
-    earned_before_the_start=True,
-    beyond_final=AtomValue.NOT_TAKEN,
-    deaths_are_judged=True,
-    suicide_is_a_level=True,
-    every_task_counts=False,
-    limit_raised_by_future_offset=False,
-    parentless_by_shape=False,
-    absolute_spawns_first_child=False,
-    any_member_spawns_children=False,
-    spawns_what_needs_beyond_the_end=True,
-    met_incomplete_runs_at_once=False,
-    trigger_joins_active_flows=False,
-    any_flow_ends_waiting=True,
-    naming_a_flow_starts_it=False,
-    killed_keeps_its_retries=False,
-    leaves_out_what_is_not_there=False,
-    reload_spawns_new_tasks=True,
-)
+OURS = SchedulingPolicy()
 AS_CYLC8 = SchedulingPolicy(
     name=CYLC8.name,
     bad_end_before_start=AtomValue.TRUE,
     earned_before_the_start=False,
     beyond_final=AtomValue.OPEN,
-    deaths_are_judged=False,
+    prunes_unreachable=False,
     suicide_is_a_level=False,
     every_task_counts=True,
     limit_raised_by_future_offset=True,

@@ -27,7 +27,7 @@ AbsoluteKey = AtomMeaning  # of an atom at a fixed point
 
 
 class RunStatus(StrEnum):
-    """What a run as a whole is doing (SEMANTICS §9)."""
+    """Says what a run as a whole is doing (SEMANTICS §9)."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -39,7 +39,7 @@ class RunStatus(StrEnum):
 
 
 class Past(Protocol):
-    """What the store knows of tasks whose memory the pool has dropped. Asked, never told."""
+    """Knows the tasks whose memory the pool has dropped, from the store. Asked, never told."""
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
         """All that was last known of a task, for the pool to keep and change."""
@@ -47,7 +47,7 @@ class Past(Protocol):
 
 
 class NoPast:
-    """Of a run that has forgotten nothing yet."""
+    """The past of a run that has forgotten nothing yet."""
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:  # noqa: ARG002
         return None
@@ -70,7 +70,7 @@ class FlowState:
 
 @dataclass(slots=True)
 class RunState:
-    """What was said about the run as a whole."""
+    """Holds what was said about the run as a whole."""
 
     start: Point
     stop: Point | None = None
@@ -130,13 +130,13 @@ class TaskPool:
         self.limit: Point | None = None  # the last point that may be admitted
         self.scratch: object = None  # the context of the last step, to be used again
         self.window: list[Point] = []  # the points from the base to the limit
-        # What was to be judged too far ahead, until the run comes there: (task, flow).
+        # What was to be evaluated too far ahead, until the run comes there: (task, flow).
         self.ahead: dict[tuple[Key, int], None] = {}
-        # The last point of each flow up to which dead atoms of fixed points were judged.
+        # The last point of each flow up to which dead atoms of fixed points were evaluated.
         self.fronts: dict[int, Point] = {}
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """What is remembered of a task."""
+        """Returns what is remembered of a task."""
         there = self.memory.get(point)
         memory = None if there is None else there.get(name)
         if memory is None and self.run.horizon is not None and point < self.run.horizon:
@@ -144,7 +144,7 @@ class TaskPool:
         return memory
 
     def remember(self, point: Point, name: str) -> TaskHistory:
-        """The same, made if there is none."""
+        """Returns what is remembered of a task, made if there is nothing."""
         there = self.memory.get(point)
         if there is None:
             there = self.memory[point] = {}
@@ -227,7 +227,7 @@ class TaskPool:
 
 
 class PointCounter:
-    """How many things lie at each point. The heap may hold points that have become empty."""
+    """Counts how many things lie at each point. The heap may hold points that became empty."""
 
     __slots__ = ("_heap", "counts", "emptied")
 
@@ -265,7 +265,7 @@ class PointCounter:
 
 
 class GroupCount:
-    """What the members of a family are worth at one point in one flow, counted by value."""
+    """Counts the members of a family by what they are worth, at one point in one flow."""
 
     __slots__ = ("counts", "values")
 

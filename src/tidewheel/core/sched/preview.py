@@ -1,4 +1,4 @@
-"""What an intervention would do, without doing it (SEMANTICS §8, `--dry-run`).
+"""A preview says what an intervention would do, without doing it (SEMANTICS §8, `--dry-run`).
 
 The events are applied to a copy of the pool by `step` itself. Then every job that follows is
 taken to succeed, one after the other.
@@ -33,7 +33,7 @@ class Tried(NamedTuple):
 
 
 class InterventionPreview(NamedTuple):
-    """What would run, in order; what would then wait and for what; what would be said."""
+    """Holds what would run, in order; what would then wait and for what; what would be said."""
 
     runs: tuple[Submit, ...]
     waits: dict[Key, list[Reason]]
@@ -42,7 +42,7 @@ class InterventionPreview(NamedTuple):
 
 
 def tried(pool: TaskPool, events: Iterable[Event]) -> Tried:
-    """What is so at once, before any job has done anything."""
+    """Returns what is so at once, before any job has done anything."""
     copy = rebuild(pool.plan, everything(pool), pool.past)
     graph = pool.plan.graph
     touched: dict[Key, None] = {}

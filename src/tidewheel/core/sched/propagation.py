@@ -1,6 +1,6 @@
-"""What follows from an output: children are spawned, merged into, satisfied (SEMANTICS §4.4).
+"""An output spawns children, merges into them and satisfies them (SEMANTICS §4.4).
 
-Theory of operation. `announce` is the only way in which an output becomes known. It records it
+Theory of operation. `publish` is the only way in which an output becomes known. It records it
 in the parent's memory first and then visits the children, so that a child which looks up its
 atoms while being spawned already finds this one. Children are visited along links: tasks at
 relative points, families (counted; their children are visited only when the count decides
@@ -105,7 +105,7 @@ def _tell_pooled(context: StepContext, node: IndexedNode, point: Point, output: 
 
 
 def _completes(pool: TaskPool, group: IndexedFamily, member: Key, flows: Flows) -> bool:
-    """Whether a family has all that is asked of it once this member has made its output."""
+    """Says whether a family has all that is asked of it once a member made its output."""
     point, name = member
     return not group.every or all(
         member_value(pool.recall(point, other), group, flows) is AtomValue.TRUE
@@ -147,7 +147,7 @@ def satisfy_child(
     if flows == task.flows or not flows.isdisjoint(task.flows):
         satisfy(context, task, link.arrow, base, number)
     if flows != task.flows:
-        _judge_pruned(context, task.key, task.memory, flows - task.flows)
+        _evaluate_pruned(context, task.key, task.memory, flows - task.flows)
         new = _unknown_flows(context, task, flows - task.flows)
         if new:
             merge(context, task, new)
@@ -169,7 +169,7 @@ def spawn_on_demand(
                 context.flows_arrived.append((node, point, flows))
                 return
         if memory.verdicts:
-            _judge_pruned(context, (point, node.name), memory, flows)
+            _evaluate_pruned(context, (point, node.name), memory, flows)
             fresh -= memory.verdicts.keys()
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
@@ -184,7 +184,7 @@ def consider_level(context: StepContext, node: IndexedNode, point: Point, flows:
         context.suicides.append((node, point, flows))
 
 
-def _judge_pruned(context: StepContext, key: Key, memory: TaskHistory, flows: Flows) -> None:
+def _evaluate_pruned(context: StepContext, key: Key, memory: TaskHistory, flows: Flows) -> None:
     """An atom is true now: a verdict may have followed from what was thought of it."""
     for flow in flows & memory.verdicts.keys():
         if memory.verdicts[flow].kind is VerdictKind.PRUNED:
@@ -192,7 +192,7 @@ def _judge_pruned(context: StepContext, key: Key, memory: TaskHistory, flows: Fl
 
 
 def _unknown_flows(context: StepContext, task: PooledTask, flows: Flows) -> Flows:
-    """Those in which a task was neither spawned nor judged."""
+    """Returns those in which a task was neither spawned nor evaluated."""
     memory = task.memory
     return frozenset(
         flow
@@ -253,7 +253,7 @@ def _wake_children(
 def _children_to_wake(
     context: StepContext, link: IndexedLink, point: Point, flows: Flows
 ) -> Iterable[Point]:
-    """Of a family at a fixed point, the first child only (SEMANTICS §14)."""
+    """Returns where children are; of a family at a fixed point, the first only (§14)."""
     if link.leaf.absolute is None:
         return context.plan.child_points(link, point)
     if link.leaf.absolute != point or not flows:
@@ -285,7 +285,7 @@ def _tell_merged(context: StepContext, group: IndexedFamily, point: Point, flow:
 def evaluate_children(
     context: StepContext, link: IndexedLink, point: Point, flows: Flows
 ) -> None:
-    """An atom of these children died or is open again: the closing judges them."""
+    """An atom of these children died or is open again: the closing evaluates them."""
     if link.arrow.suicide:
         return
     for child in context.plan.child_points(link, point):

@@ -1,12 +1,13 @@
-"""Which tasks will not run, which are blocked, and which come back (SEMANTICS §5).
+"""Finds the tasks that will not run, those that are blocked, and those that come back (§5).
 
-Theory of operation. Judging a task is a pure question: what are its prerequisites worth in a
+Theory of operation. Evaluating a task is a pure question: what are its prerequisites worth in a
 flow, given the outputs made and the verdicts recorded so far? The answer does not depend on the
-order of events, so judging too often is harmless and judging again is how verdicts are taken
-back. A task is judged whenever one of its atoms stopped being open or became open again:
+order of events, so evaluating too often is harmless and evaluating again is how verdicts are
+taken back. A task is evaluated whenever one of its atoms stopped being open or became open
+again:
 
 - not taken, or lost by atoms of its own point: *pruned*. It leaves the pool, or never enters
-  it; its outputs die in turn, so its children are judged next.
+  it; its outputs die in turn, so its children are evaluated next.
 - lost only by atoms of other points: *blocked*. It is put into the pool if need be and stays
   there, where it can be seen and stalls the run.
 - otherwise a verdict it had is withdrawn; if it had been pooled, or an atom of it is true, it
@@ -51,15 +52,15 @@ from tidewheel.core.sched.task_state import (
     VerdictKind,
 )
 
-ROUNDS_MAX = 100  # of judging at once what follows from a verdict at points not reached
+ROUNDS_MAX = 100  # of evaluating at once what follows from a verdict at points not reached
 CHAIN_MAX = 100  # links of a chain of verdicts: what was forgotten is looked up in the store
 
 Cause = tuple[Point, str, str]
 
 
 def evaluate_all(context: StepContext) -> None:
-    """Judge every task that is to be judged, and those that have to be judged because of it."""
-    if not context.plan.policy.deaths_are_judged:
+    """Evaluates every task that is to be evaluated, and those that follow from that."""
+    if not context.plan.policy.prunes_unreachable:
         context.to_evaluate.clear()
         context.to_seek_blocked.clear()
     rounds = 0
@@ -77,27 +78,27 @@ def evaluate_all(context: StepContext) -> None:
         todo = dict.fromkeys(context.to_evaluate)
         context.to_evaluate.clear()
         for key, flow in todo:
-            _judge(context, key, flow)
+            _evaluate(context, key, flow)
 
 
 def _is_far_ahead(context: StepContext) -> bool:
-    """Whether all that is still to be judged lies where nothing was admitted yet."""
+    """Says whether all that is still to be evaluated lies where nothing was admitted yet."""
     pool = context.pool
     last = pool.last_admitted() + context.plan.lead
     return all(key[0] > last and key not in pool.tasks for key, _ in context.to_evaluate)
 
 
-def _judge(context: StepContext, key: Key, flow: int) -> None:
+def _evaluate(context: StepContext, key: Key, flow: int) -> None:
     task = context.pool.tasks.get(key)
     if task is not None and (flow in task.flows or not task.flows):
-        # Of one that runs alone its flows are judged when it has left.
+        # Of one that runs alone its flows are evaluated when it has left.
         _evaluate_pooled(context, task)
     else:
         _evaluate_absent(context, context.pool.node(key[1]), key[0], flow)
 
 
 def may_be_pruned(task: PooledTask) -> bool:
-    """Only what waits for parents, was not submitted, and nobody has helped by hand."""
+    """Says whether a task waits for parents, was not submitted, and nobody has helped it."""
     return bool(
         task.stage is JobPhase.WAITING
         and task.missing
@@ -179,7 +180,7 @@ def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int
 
 
 def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
-    """Whether a lost task is shown: what is lost by absolute atoms alone shows once.
+    """Says whether a lost task is shown: what is lost by absolute atoms alone shows once.
 
     What asks for a parent off its sequence shows when its point comes within the limit.
     """
@@ -203,7 +204,7 @@ def _blocks_here(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) 
 
 
 def _is_off(pool: TaskPool, leaf: IndexedAtom, point: Point) -> bool:
-    """Whether a leaf asks for somebody who is never there."""
+    """Says whether a leaf asks for somebody who is never there."""
     parent = leaf.parent_point(point, pool.plan.initial)
     return leaf.absolute is None and any(
         not pool.node(name).is_at(parent) for name in names_of(leaf)
@@ -278,7 +279,7 @@ def _text(context: StepContext, cause: Cause) -> str:
 
 
 def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
-    """Why a task will not run, back to the end that caused it."""
+    """Returns why a task will not run, back to the end that caused it."""
     plan = pool.plan
     parts: list[str] = []
     for here, verdict in _chain(pool, key, flow):
@@ -355,7 +356,7 @@ def mark_unreachable(
     for flow in flows:
         verdicts[flow] = verdict
     context.touched.memory[(point, node.name)] = None
-    if node.heard and context.plan.policy.deaths_are_judged:
+    if node.heard and context.plan.policy.prunes_unreachable:
         made = memory.made
         for output in node.heard:
             if made.get(output) != flows:
@@ -367,14 +368,14 @@ def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) ->
     """Take a verdict back: what died by it is open again."""
     del context.pool.remember(point, node.name).verdicts[flow]
     context.touched.memory[(point, node.name)] = None
-    if context.plan.policy.deaths_are_judged:
+    if context.plan.policy.prunes_unreachable:
         reevaluate_dependents(context, node, point, frozenset({flow}))
 
 
 def reevaluate_dependents(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows
 ) -> None:
-    """Have the children judged whose atoms of this task are not true."""
+    """Have the children evaluated whose atoms of this task are not true."""
     key = (point, node.name)
     memory = context.pool.remember(point, node.name)
     for output in node.heard:

@@ -58,12 +58,12 @@ def reloaded(context: StepContext, event: RunReloaded) -> None:
         settle_absolute(context, link, flow, value)
     for task in kept:
         _tell_of_outputs(context, task)
-    if plan.policy.deaths_are_judged:
-        _judge_anew(context)
+    if plan.policy.prunes_unreachable:
+        _evaluate_anew(context)
     _begin_chains(context, old, plan)
     if old.final is not None and _ended(old, plan):
         _go_beyond(context, old.final)
-    _leave_what_cannot_be_judged(context)
+    _leave_what_cannot_be_evaluated(context)
     context.freed.update(dict.fromkeys(range(len(pool.queues))))
     if pool.run.status == RunStatus.COMPLETED:
         pool.run.status = RunStatus.RUNNING
@@ -107,7 +107,7 @@ def _flows_known(pool: TaskPool, leaf: IndexedAtom) -> Flows:
 
 
 def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIndex) -> None:
-    """Of new nodes from the base on; of others where there are points beyond the old end."""
+    """Begins chains: of new nodes from the base on, of others beyond the old final point."""
     pool = context.pool
     base = pool.counted.earliest()
     if base is None:
@@ -124,7 +124,7 @@ def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIn
                 start_chain(context, node, flow, first)
 
 
-def _judge_anew(context: StepContext) -> None:
+def _evaluate_anew(context: StepContext) -> None:
     """What ended long ago may be what a task needs now."""
     for point, there in list(context.pool.memory.items()):
         for name, memory in list(there.items()):
@@ -133,8 +133,8 @@ def _judge_anew(context: StepContext) -> None:
                 reevaluate_dependents(context, context.pool.node(name), point, flows)
 
 
-def _leave_what_cannot_be_judged(context: StepContext) -> None:
-    """Where parents are forgotten, what is not in the pool was judged while they were known."""
+def _leave_what_cannot_be_evaluated(context: StepContext) -> None:
+    """Leaves tasks alone whose parents are forgotten: they were evaluated in their time."""
     pool = context.pool
     horizon = pool.run.horizon
     if horizon is None:

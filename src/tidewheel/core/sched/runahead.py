@@ -1,8 +1,8 @@
-"""How far ahead of the oldest unfinished point tasks may be admitted (SEMANTICS §4.2, 4.3).
+"""The runahead limit says how far ahead of the oldest unfinished point tasks are admitted.
 
-The base is the earliest point that holds a task which counts; `Pool.counted` knows it without a
-search. The points from base to limit are kept as a window that slides with the base, so each
-point of the run is computed once, whatever the limit.
+SEMANTICS §4.2, 4.3. The base is the earliest point that holds a task which counts;
+`TaskPool.counted` knows it without a search. The points from base to limit are kept as a window
+that slides with the base, so each point of the run is computed once, whatever the limit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from heapq import heappop
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.interval import add
-from tidewheel.core.sched.absolute_triggers import first_known, judge_dead_at, move_front
+from tidewheel.core.sched.absolute_triggers import evaluate_dead_at, first_known, move_front
 from tidewheel.core.sched.completion import apply_level_to
 from tidewheel.core.sched.dependency_index import Ask
 from tidewheel.core.sched.effects import CancelTimer, DropXtrigger
@@ -38,10 +38,10 @@ def admit_within_limit(context: StepContext) -> bool:
     pool = context.pool
     pool.may_admit = pool.counted.emptied = False
     base = pool.counted.earliest()
-    asks = pool.plan.asks and pool.plan.policy.deaths_are_judged
+    asks = pool.plan.asks and pool.plan.policy.prunes_unreachable
     if base is None:
         if asks:
-            _judge_next_in_vain(context)
+            _evaluate_next_in_vain(context)
         return _admit_up_to(context, max(pool.beyond_limit, default=pool.run.start))
     if base != pool.base:
         pool.base = base
@@ -49,11 +49,11 @@ def admit_within_limit(context: StepContext) -> bool:
     if pool.limit is None:
         pool.limit = limit_from(pool, base)
     if asks:
-        _judge_in_vain(context, base, _capped(pool, pool.limit))
+        _evaluate_in_vain(context, base, _capped(pool, pool.limit))
     return _admit_up_to(context, pool.limit)
 
 
-def _judge_in_vain(context: StepContext, base: Point, limit: Point) -> None:
+def _evaluate_in_vain(context: StepContext, base: Point, limit: Point) -> None:
     """Points have come within the limit: who needs a parent off its sequence there is lost."""
     pool = context.pool
     looked_at = pool.run.looked_at
@@ -65,10 +65,10 @@ def _judge_in_vain(context: StepContext, base: Point, limit: Point) -> None:
         first = Point(looked_at[1] + 1)
     for ask in pool.plan.asks:
         for point in _points_in_vain(pool, ask, first, limit):
-            _judge_all(context, ask, point)
+            _evaluate_everywhere(context, ask, point)
 
 
-def _judge_next_in_vain(context: StepContext) -> None:
+def _evaluate_next_in_vain(context: StepContext) -> None:
     """Nothing holds the base, so there is no limit: the next who asks in vain comes into it."""
     pool = context.pool
     first = first_known(pool)
@@ -87,7 +87,7 @@ def _judge_next_in_vain(context: StepContext) -> None:
         pool.may_admit = True
         for one, ask in found:
             if one == point:
-                _judge_all(context, ask, point)
+                _evaluate_everywhere(context, ask, point)
 
 
 def _look_at(context: StepContext, base: Point, limit: Point) -> None:
@@ -96,8 +96,8 @@ def _look_at(context: StepContext, base: Point, limit: Point) -> None:
     context.touched.run = True
 
 
-def _judge_all(context: StepContext, ask: Ask, point: Point) -> None:
-    """In the flow that the run began with, and in all that are alive."""
+def _evaluate_everywhere(context: StepContext, ask: Ask, point: Point) -> None:
+    """Has tasks evaluated in the flow that the run began with, and in all that are alive."""
     flows = {1, *(flow for flow, count in context.pool.flow_counts.items() if count)}
     context.to_evaluate.extend(
         ((point, name), flow) for name in ask.nodes for flow in sorted(flows)
@@ -136,7 +136,7 @@ def _admit_up_to(context: StepContext, limit: Point) -> bool:
 
 
 def _catch_up(context: StepContext, point: Point) -> None:
-    """What was put off is judged when its point comes."""
+    """What was put off is evaluated when its point comes."""
     ahead = context.pool.ahead
     last = point + context.plan.lead
     due = [one for one in ahead if one[0][0] <= last]
@@ -146,7 +146,7 @@ def _catch_up(context: StepContext, point: Point) -> None:
 
 
 def admit(context: StepContext, task: PooledTask) -> None:
-    """From the runahead pool to the active one; its successor is spawned."""
+    """Moves a task from the runahead pool to the active one; its successor is spawned."""
     task.admitted = True
     pool = context.pool
     in_chain = (task.plan.name, next(iter(task.flows), 0)) in pool.chains
@@ -165,7 +165,7 @@ def admit_by_hand(context: StepContext, task: PooledTask) -> None:
     if not task.admitted:
         there = context.pool.beyond_limit.get(task.point, {})
         there.pop(task.key, None)
-        judge_dead_at(context, task.point, task.flows)
+        evaluate_dead_at(context, task.point, task.flows)
         admit(context, task)
 
 

@@ -52,7 +52,7 @@ def outputs_set(context: StepContext, event: OutputsSet) -> None:
 
 
 def completing(node: IndexedNode, made: Collection[str] = ()) -> tuple[str, ...]:
-    """What completes a task, if nothing is said: its first alternative.
+    """Returns what completes a task, if nothing is said: its first alternative.
 
     Of several ways to succeed it is the one of which an own output was made already.
     """
@@ -114,7 +114,7 @@ def _set_absent(
 
 
 def _made_before(memory: TaskHistory, flow: int) -> set[str]:
-    """What a task has made in a flow, heard or not."""
+    """Returns what a task has made in a flow, heard or not."""
     found = {output for output, where in memory.made.items() if flow in where}
     verdict = memory.verdicts.get(flow)
     if verdict is not None and verdict.ended:

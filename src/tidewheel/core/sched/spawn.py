@@ -1,4 +1,4 @@
-"""How tasks come into the pool when an output they wait for is made (SEMANTICS §4.4, 4.5).
+"""Tasks come into the pool when an output they wait for is made (SEMANTICS §4.4, 4.5).
 
 A task is spawned once per flow, whatever its parents do later: the memory of what was spawned
 outlives the pool entry. It starts with every atom already recorded in its own flows, so it does
@@ -40,7 +40,7 @@ _INCOMPLETE, _BLOCKED = PoolState.INCOMPLETE, PoolState.BLOCKED
 
 
 def standing_of(task: PooledTask | PooledTaskRow) -> PoolState:
-    """Why a task is in the pool."""
+    """Returns why a task is in the pool."""
     if task.stage is not _STAGE_WAITING:
         return _INCOMPLETE if task.stage is _STAGE_INCOMPLETE else _ACTIVE
     if task.held:
@@ -142,7 +142,7 @@ def look_up(pool: TaskPool, task: PooledTask) -> None:
 
 
 def look_up_in(pool: TaskPool, task: PooledTask, flows: Flows) -> None:
-    """The same, but what was made in the other flows of the task does not count."""
+    """Does the same, but what was made in the other flows of the task does not count."""
     together = task.flows
     task.flows = flows
     look_up(pool, task)
@@ -209,7 +209,7 @@ def no_longer_waits(context: StepContext, task: PooledTask, name: str) -> None:
 
 
 def keeps_its_place(task: PooledTask) -> bool:
-    """Whether the next instance of its chain waits for a sequential xtrigger of this one."""
+    """Says whether the next of its chain waits for a sequential xtrigger of this one."""
     return not task.plan.in_sequence.isdisjoint(task.waits)
 
 

@@ -1,4 +1,4 @@
-"""Whether a run can go on by itself, and if not, why (SEMANTICS §9).
+"""Says whether a run can go on by itself, and if not, why (SEMANTICS §9).
 
 Whether a run is idle is known from counters. Only when it is, and that is the end of a run or a
 moment when a person is needed, are the tasks that are left looked at.
@@ -18,7 +18,7 @@ __all__ = [
     "STALL",
     "RunStatus",
     "give_up",
-    "judge_run",
+    "update_status",
     "left_over",
     "root_causes",
 ]
@@ -31,7 +31,7 @@ NOTHING_RAN = "completed without running anything: no task was ready at any poin
 _ACTIVE, _RUNNING = PoolState.ACTIVE, RunStatus.RUNNING
 
 
-def judge_run(context: StepContext) -> None:
+def update_status(context: StepContext) -> None:
     """Set the status of the run; a change of it is news."""
     pool = context.pool
     run = pool.run
@@ -90,7 +90,7 @@ def left_over(pool: TaskPool) -> list[PooledTask]:
 
 
 def root_causes(pool: TaskPool) -> list[PooledTask]:
-    """Of those, the ones that do not merely wait for another of them."""
+    """Returns those of them that do not merely wait for another of them."""
     left = left_over(pool)
     keys = {task.key for task in left}
     return [task for task in left if _is_stuck(task) or not _follows(pool, task, keys)]
@@ -101,7 +101,7 @@ def _is_stuck(task: PooledTask) -> bool:
 
 
 def _follows(pool: TaskPool, task: PooledTask, others: set[Key]) -> bool:
-    """Whether what it waits for, however far back, is one of the others."""
+    """Says whether what it waits for, however far back, is one of the others."""
     seen: set[Key] = set()
     todo = [task.key]
     while todo and len(seen) < PARENTS_MAX:
@@ -131,7 +131,7 @@ def _is_left_over(pool: TaskPool, task: PooledTask) -> bool:
 
 
 def _waits_beyond(pool: TaskPool, task: PooledTask) -> bool:
-    """Whether it would be ready if everything beyond the stop point had happened."""
+    """Says whether it would be ready if everything beyond the stop point had happened."""
     last = pool.run.stop
     if last is None and pool.plan.policy.beyond_final is AtomValue.OPEN:
         last = pool.plan.final

@@ -4,7 +4,7 @@
 that it changes. A step costs what it touches. It has two halves: the rule of the event, and the
 closing, which does what every rule may have made necessary, in this order: evaluate what
 can no longer happen, move chains on, admit what is within the runahead limit, until nothing is
-left; then submit what is ready, evict what cannot be reached, and judge the run itself.
+left; then submit what is ready, evict what cannot be reached, and set the status of the run.
 
 `evict` drops the memory of points that nothing in the pool can reach any more (SEMANTICS §4.5).
 Every event concerns a pooled task or follows from one, so what lies further back than the
@@ -12,7 +12,7 @@ earliest pooled point and the offsets of the graph reach is only needed by opera
 are answered from the store: it keeps the last that was known of every task, outputs and
 verdicts included, as long as the run itself (SEMANTICS §5). An atom at a fixed point may start
 or condemn its children at any point, back to the first: until it is settled, all that they
-could be judged by is remembered.
+could be evaluated by is remembered.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tidewheel.core.sched.reachability import evaluate_all
 from tidewheel.core.sched.reload import reloaded
 from tidewheel.core.sched.runahead import admit_within_limit
 from tidewheel.core.sched.set_outputs import outputs_set, prerequisites_set
-from tidewheel.core.sched.stall import judge_run
+from tidewheel.core.sched.stall import update_status
 from tidewheel.core.sched.step_context import StepContext, Touched
 from tidewheel.core.sched.trigger import triggered
 
@@ -53,7 +53,7 @@ Rule = Callable[[StepContext, Event], None]
 
 
 class Outcome:
-    """What a step did. `changes` are made when asked for: ask before the next step."""
+    """Holds what a step did. `changes` are made when asked for: ask before the next step."""
 
     __slots__ = ("_pool", "effects", "touched")
 
@@ -142,7 +142,7 @@ def close(context: StepContext) -> None:
         evict(context)
     if len(pool.flow_counts) > 1 or 1 not in pool.flow_counts:
         report_ended_flows(context)
-    judge_run(context)
+    update_status(context)
 
 
 def _follow_up(context: StepContext) -> None:
@@ -173,7 +173,7 @@ def _follow_up(context: StepContext) -> None:
 
 
 def _catch_up(context: StepContext) -> None:
-    """What outputs have led to besides children: suicides, flows that go on, first children."""
+    """Does what outputs led to besides children: suicides, flows that go on, first children."""
     _apply_suicides(context)
     flow_on(context)
     _spawn_all(context)
@@ -239,7 +239,7 @@ def _evict_point(context: StepContext, point: Point, needed: frozenset[str]) -> 
 
 
 def _may_be_settled(pool: TaskPool, horizon: Point) -> bool:
-    """Whether an atom at a fixed point has no value yet in a flow that is alive.
+    """Says whether an atom at a fixed point has no value yet in a flow that is alive.
 
     One before the horizon has none to come, unless another one brings it.
     """

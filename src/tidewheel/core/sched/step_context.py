@@ -18,7 +18,7 @@ from tidewheel.core.sched.task_state import Flows, Key, PooledTask, TaskHistory
 
 
 class Touched:
-    """What a step, or several, may have changed. Names, never values."""
+    """Holds what a step, or several, may have changed. Names, never values."""
 
     __slots__ = ("absolute", "chains", "flows", "forgotten", "memory", "run", "tasks")
 

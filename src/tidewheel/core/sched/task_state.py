@@ -1,10 +1,10 @@
-"""What a task is worth to its children, and what is known of it in and out of the pool.
+"""The state of a task: what is known of it, in the pool and out of it.
 
-Two things are kept apart. A `Task` is an entry of the pool: something that still can or must
-happen. A `Memory` is what a run knows of a (point, name) whether it is pooled or not: the flows
-in which it was spawned, the outputs it made in them and how it ended there. Children never look
-at a parent's Task, only at its Memory; so a parent may leave the pool at once, and a child that
-comes late starts with everything already recorded (SEMANTICS §4.4, 4.5).
+Two things are kept apart. A `PooledTask` is an entry of the pool: something that still can or
+must happen. A `TaskHistory` is what a run knows of a (point, name) whether it is pooled or not:
+the flows in which it was spawned, the outputs it made in them and how it ended there. Children
+never look at a parent's entry, only at its history; so a parent may leave the pool at once, and
+a child that comes late starts with everything already recorded (SEMANTICS §4.4, 4.5).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIRST_FLOW: Flows = frozenset({1})
 
 
 class AtomValue(IntEnum):
-    """What an atom or a condition is worth: AND is the minimum, OR the maximum."""
+    """Says what an atom or a condition is worth: AND is the minimum, OR the maximum."""
 
     NOT_TAKEN = 0
     LOST = 1
@@ -34,7 +34,7 @@ class AtomValue(IntEnum):
 
 
 class JobPhase(IntEnum):
-    """Where a pooled task is between spawning and leaving."""
+    """Says where a pooled task is between spawning and leaving."""
 
     WAITING = 0
     PREPARING = 1  # its submission is in the queue
@@ -44,7 +44,7 @@ class JobPhase(IntEnum):
 
 
 class PoolState(IntEnum):
-    """Why a pooled task is there. All but WAITING hold the runahead base (SEMANTICS §4.3)."""
+    """Says why a pooled task is there. All but WAITING hold the runahead base (§4.3)."""
 
     WAITING = 0  # only for parents
     UNRELEASED = 1  # nothing is missing but the runahead limit; people read this word
@@ -62,7 +62,7 @@ _STANDING_FIRST = PoolState.WAITING
 
 
 class VerdictKind(StrEnum):
-    """Why nothing more will come of a task in a flow."""
+    """Says why nothing more will come of a task in a flow."""
 
     FINISHED = "finished"
     PRUNED = "pruned"
@@ -71,7 +71,7 @@ class VerdictKind(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """What became of a task in one flow. `death` is what its unmade outputs are worth."""
+    """Holds what became of a task in one flow. `death` is what its unmade outputs are worth."""
 
     kind: VerdictKind
     death: AtomValue
@@ -83,7 +83,7 @@ class Verdict(NamedTuple):
 
 
 class TaskHistory:
-    """What is remembered of a (point, name), by flow. Mutable, owned by the pool."""
+    """Holds what is remembered of a (point, name), by flow. Mutable, owned by the pool."""
 
     __slots__ = ("held_back", "made", "spawned", "submits", "verdicts")
 
@@ -105,7 +105,7 @@ class TaskHistory:
 
 
 class PooledTask:
-    """A task in the pool. Mutable, owned by the pool; what leaves the core is a `TaskRow`.
+    """A task in the pool. Mutable, owned by the pool; a `PooledTaskRow` leaves the core.
 
     `true` has a bit for every atom that is true, `missing` counts the arrows that are not;
     `waits` are the names of xtriggers and timers that are still open.

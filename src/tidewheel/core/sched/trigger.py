@@ -92,7 +92,7 @@ def bring(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -
 
 
 def merge_by_hand(context: StepContext, task: PooledTask, flows: Flows) -> None:
-    """The same for a task that is pooled: it joins the flows that it is not in."""
+    """Lets a task that is pooled join the flows that it is not in."""
     new = flows - task.flows
     if new:
         _acquit(context, task.plan, task.point, new)
@@ -114,7 +114,7 @@ def run_now(context: StepContext, task: PooledTask) -> None:
 
 
 def be_ready(context: StepContext, task: PooledTask) -> None:
-    """The same, as soon as the run is resumed."""
+    """Makes it ready, to be submitted as soon as the run is resumed."""
     task.held = False
     _let_go(context, task)
     settle(context, task)

@@ -174,7 +174,7 @@ def _add_parents(
 
 
 def _way_back(start: TaskAt, parents: Mapping[TaskAt, list[TaskAt]]) -> list[TaskAt] | None:
-    """From a task through its parents to itself or its later self."""
+    """Returns the way from a task through its parents to itself or its later self."""
     came_from: dict[TaskAt, TaskAt | None] = {start: None}
     waiting = [start]
     while waiting:

@@ -121,7 +121,7 @@ def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
 
 
 def gives_something_to_do(node: NodeDef) -> bool:
-    """Whether it has a script, or says on purpose that nothing is to be executed."""
+    """Says whether it has a script, or says on purpose that nothing is to be executed."""
     scripts = node.scripts
     return bool(scripts.pre or scripts.main or scripts.post) or node.run_mode != RunMode.LIVE
 

@@ -104,7 +104,7 @@ def _check_sequences(workflow: WorkflowDef, findings: Findings) -> None:
 
 
 def _mentions(graph: Graph) -> dict[str, Position]:
-    """Where each task is first named in an arrow."""
+    """Returns where each task is first named in an arrow."""
     places: dict[str, Position] = {}
     for arrow in graph.arrows:
         for leaf in leaves(arrow.condition):
@@ -235,7 +235,7 @@ def check_failures(graph: Graph, findings: Findings) -> None:
 
 
 def _waiting_elsewhere(graph: Graph, node: Node) -> list[str]:
-    """Who needs its success at another point, and would not take its failure instead."""
+    """Returns those that need its success at another point, and would not take its failure."""
     accepting = {(link.arrow, link.offset) for link in _links(graph, node, FAILED)}
     found: dict[str, None] = {}
     for link in _links(graph, node, SUCCEEDED):
