@@ -103,11 +103,11 @@ class RunDriver(Service):
 
     @property
     def is_open(self) -> bool:
-        """Whether commands are heard: the run was read, and its folder can be written."""
+        """Tells whether commands are heard: the run was read, and its folder can be written."""
         return self._engine is not None
 
     async def close(self) -> None:
-        """Let go of what the run was driven with; in the store nothing changes."""
+        """Lets go of what the run was driven with; in the store nothing changes."""
         if self._engine is not None:
             await self._engine.close(is_hurried=not self.status)
             self._engine = None

@@ -26,7 +26,7 @@ from tidewheel.services.workflow_state import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """What arguments of xtriggers may say about the run."""
+    """The words about the run that arguments of xtriggers may have."""
 
     run: str
     user: str
@@ -34,7 +34,7 @@ class RunContext:
     debug: bool = False
 
     def words(self, point: str, name: str) -> dict[str, object]:
-        """Cylc's names, old ones included."""
+        """Returns the words by Cylc's names, old ones included."""
         share = f"{self.directory}/share"
         return {
             "point": point,
@@ -50,7 +50,7 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class XtriggerCall:
-    """A function with its arguments. Who waits for the same call waits together."""
+    """A function with its arguments. Tasks that wait for the same call wait together."""
 
     function: str
     arguments: tuple[object, ...] = ()
@@ -63,7 +63,7 @@ class XtriggerCall:
 
 
 def call_for(xtrigger: XtriggerDef, words: Mapping[str, object]) -> XtriggerCall:
-    """The call of one task."""
+    """Returns the call of one task."""
     return XtriggerCall(
         xtrigger.function,
         tuple(_filled(value, words) for value in xtrigger.arguments),
@@ -81,7 +81,7 @@ def _filled(value: object, words: Mapping[str, object]) -> object:
 
 
 class FunctionCalls(Protocol):
-    """How functions are called; `runners.functions.Functions` is one."""
+    """Calls functions; `runners.functions.Functions` is one."""
 
     def is_own(self, function: str) -> bool: ...
     async def call(
@@ -92,7 +92,7 @@ class FunctionCalls(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XtriggerSettings:
-    """Bounds."""
+    """Bounds what xtriggers may use."""
 
     call_limit: int = 16  # calls under way at once
     interval_seconds_min: float = 0.2
@@ -106,7 +106,7 @@ class XtriggerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XtriggerSurroundings:
-    """What the xtriggers of a run are given; `wake` is called when something was found."""
+    """The things that xtriggers of a run are given; `wake` says that something was found."""
 
     context: RunContext
     functions: FunctionCalls
@@ -118,7 +118,7 @@ class XtriggerSurroundings:
 
 
 class Watches:
-    """One per call that somebody waits for; `found` is told what was satisfied."""
+    """Watches each call that a task waits for; `found` is told what was satisfied."""
 
     def __init__(
         self, around: XtriggerSurroundings, found: Callable[[str, Mapping[str, str]], None]
@@ -135,11 +135,11 @@ class Watches:
         self._begin(call.signature, self._call(label, call, interval_seconds))
 
     def sleep(self, signature: str, seconds: float) -> None:
-        """For a clock: satisfied after that time."""
+        """Waits for a clock: satisfied after that time."""
         self._begin(signature, self._sleep(signature, seconds))
 
     def end(self, signature: str) -> None:
-        """Nobody waits for it any more."""
+        """Ends a watch that no task waits for any more."""
         task = self._watches.pop(signature, None)
         if task is not None:
             self._ended.add(task)

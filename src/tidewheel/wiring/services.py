@@ -97,7 +97,7 @@ async def driving(  # noqa: PLR0913 - each by name
     """
     from tidewheel.core.operator.requests import RunClaim
     from tidewheel.runners.processes import is_process_alive
-    from tidewheel.scheduler.handler_socket import handlers_voice
+    from tidewheel.scheduler.handler_socket import handler_socket
     from tidewheel.scheduler.open_run import SchedulerHome, check_given, driver_of
     from tidewheel.scheduler.run_driver import as_compatible
     from tidewheel.scheduler.run_folder_lock import note_store, take_folder
@@ -119,7 +119,7 @@ async def driving(  # noqa: PLR0913 - each by name
     )
     lease = await store.claim_run(claim)
     limit = store_settings(where).submit.message_bytes_max
-    async with handlers_voice(store, run, home, limit) as environment:
+    async with handler_socket(store, run, home, limit) as environment:
         scheduler_home = SchedulerHome(
             store=store,
             home=home,
@@ -142,7 +142,7 @@ async def deliver_left(
 ) -> int:
     """Call the event handlers of a run that is over and whose scheduler died before it could;
     of how many events."""
-    from tidewheel.scheduler.handler_socket import handlers_voice
+    from tidewheel.scheduler.handler_socket import handler_socket
     from tidewheel.scheduler.open_run import SchedulerHome, deliver_left
     from tidewheel.scheduler.run_folder_lock import note_store, take_folder
     from tidewheel.services.home_folders import run_directory
@@ -150,7 +150,7 @@ async def deliver_left(
     take_folder(run, home)
     note_store(run_directory(home, run.name), await store.store_id())
     limit = store_settings(where).submit.message_bytes_max
-    async with handlers_voice(store, run, home, limit) as environment:
+    async with handler_socket(store, run, home, limit) as environment:
         scheduler_home = SchedulerHome(
             store=store,
             home=home,
