@@ -49,7 +49,7 @@ class RunContext:
 
 
 @dataclass(frozen=True, slots=True)
-class XtriggerCall:
+class FunctionCall:
     """A function with its arguments. Tasks that wait for the same call wait together."""
 
     function: str
@@ -62,9 +62,9 @@ class XtriggerCall:
         return f"{self.function}({', '.join([*map(str, self.arguments), *named])})"
 
 
-def call_for(xtrigger: XtriggerDef, words: Mapping[str, object]) -> XtriggerCall:
+def call_for(xtrigger: XtriggerDef, words: Mapping[str, object]) -> FunctionCall:
     """Returns the call of one task."""
-    return XtriggerCall(
+    return FunctionCall(
         xtrigger.function,
         tuple(_filled(value, words) for value in xtrigger.arguments),
         tuple((name, _filled(value, words)) for name, value in xtrigger.keywords),
@@ -130,7 +130,7 @@ class Watches:
         self._ended: set[asyncio.Task[None]] = set()  # until they have noticed it
         self.bug: BaseException | None = None
 
-    def call(self, label: str, call: XtriggerCall, interval_seconds: float) -> None:
+    def call(self, label: str, call: FunctionCall, interval_seconds: float) -> None:
         """Calls until it is satisfied, now and then after each interval."""
         self._begin(call.signature, self._call(label, call, interval_seconds))
 
@@ -161,7 +161,7 @@ class Watches:
         await self._around.clock.sleep(seconds)
         self._satisfied(signature, {})
 
-    async def _call(self, label: str, call: XtriggerCall, interval_seconds: float) -> None:
+    async def _call(self, label: str, call: FunctionCall, interval_seconds: float) -> None:
         clock, rest_min = self._around.clock, self._around.settings.interval_seconds_min
         trouble = ""
         while True:
@@ -178,7 +178,7 @@ class Watches:
             spent = clock.monotonic() - begun_at
             await clock.sleep(max(interval_seconds - spent, rest_min))
 
-    async def _answer(self, call: XtriggerCall) -> FunctionAnswer | FunctionFailure:
+    async def _answer(self, call: FunctionCall) -> FunctionAnswer | FunctionFailure:
         functions = self._around.functions
         if call.function not in STATE_FUNCTIONS or functions.is_own(call.function):
             return await functions.call(call.function, call.arguments, dict(call.keywords))
@@ -195,7 +195,7 @@ class Watches:
         self._ended.add(self._watches.pop(signature))
         self._found(signature, results)
 
-    def _tell(self, label: str, call: XtriggerCall, error: str, said: str) -> None:
+    def _tell(self, label: str, call: FunctionCall, error: str, said: str) -> None:
         facts = {"label": label, "call": call.signature, "error": error, "said": said.strip()}
         self._around.on_report(
             ServiceReport(
