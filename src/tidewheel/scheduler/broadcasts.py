@@ -20,18 +20,17 @@ from typing import Any, NamedTuple
 
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef, Pairs, RunMode, Scripts
-from tidewheel.core.graph.spelling import nearest
-from tidewheel.core.operator import commands
-from tidewheel.core.operator.point_texts import read_point
-from tidewheel.core.operator.requests import Broadcast
-from tidewheel.core.sched.states import Key
+from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.operator import verbs
+from tidewheel.core.operator.requests import StoredBroadcast
+from tidewheel.core.operator.selection import read_point
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
-from tidewheel.formats.flow_cylc.item_table import ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS
+from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.node_groups import SCRIPT_ITEMS
 from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
-from tidewheel.formats.flow_cylc.values import Kind
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.formats.flow_cylc.values import ValueKind
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 EVERY_POINT = "*"
 Setting = tuple[str, str]  # the item with its section, and the value as it was written
@@ -95,7 +94,7 @@ _UNCHANGEABLE = {
 
 _PART = re.compile(r"\s*\[([^\]]*)\]")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ONE_TEXT = (Kind.TEXT,)
+_ONE_TEXT = (ValueKind.TEXT,)
 
 
 class ReadSetting(NamedTuple):
@@ -141,7 +140,7 @@ def matching_items(text: str, items: Iterable[str]) -> list[str]:
 
 
 def settings_for(
-    broadcasts: Iterable[Broadcast], point: str, lineage: Sequence[str]
+    broadcasts: Iterable[StoredBroadcast], point: str, lineage: Sequence[str]
 ) -> list[Setting]:
     """Returns what holds for one task, the least first; each item once, with its last value."""
     ranks = {name: rank for rank, name in enumerate(reversed(lineage))}
@@ -289,11 +288,11 @@ ROOT = "root"
 
 
 def rows_of(
-    command: commands.Broadcast,
-    there: Sequence[Broadcast],
+    command: verbs.Broadcast,
+    there: Sequence[StoredBroadcast],
     graph: Graph,
     containers: Set[str] = frozenset(),
-) -> list[Broadcast]:
+) -> list[StoredBroadcast]:
     """Returns what changes; refused as a whole if a setting, a point or a name is wrong.
 
     ``containers`` are nodes that no shell runs.
@@ -304,7 +303,7 @@ def rows_of(
     for namespace in namespaces:
         _check_reached(namespace, settings, graph, containers)
     rows = [
-        Broadcast(point, namespace, item, value)
+        StoredBroadcast(point, namespace, item, value)
         for point in points
         for namespace in namespaces
         for item, value in settings
@@ -323,11 +322,11 @@ def rows_of(
 
 
 def _taken_back(
-    command: commands.Broadcast,
-    there: Iterable[Broadcast],
+    command: verbs.Broadcast,
+    there: Iterable[StoredBroadcast],
     points: Sequence[str],
     namespaces: Sequence[str],
-) -> list[Broadcast]:
+) -> list[StoredBroadcast]:
     """Of what was broadcast: all for these points and names, or the items that are named."""
     if not (command.clear or command.cancel):
         return []
@@ -365,7 +364,7 @@ def _check_reached(
             )
 
 
-def _gone(one: Broadcast) -> Broadcast:
+def _gone(one: StoredBroadcast) -> StoredBroadcast:
     return one._replace(value=None)
 
 
@@ -394,11 +393,11 @@ class DefinitionInForce(NamedTuple):
 class EffectiveSettings:
     """The settings of tasks to come. Without broadcasts a node is what the definition says."""
 
-    def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[Broadcast]) -> None:
+    def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[StoredBroadcast]) -> None:
         self._graph = graph
         self._mode = RunMode(mode)
         # By point: xtriggers leave a few for each, and a task asks for its own point only.
-        self._by_point: dict[str, dict[tuple[str, str], Broadcast]] = {}
+        self._by_point: dict[str, dict[tuple[str, str], StoredBroadcast]] = {}
         for one in broadcasts:
             self.put(one)
 
@@ -406,7 +405,7 @@ class EffectiveSettings:
         """Takes another definition; what was broadcast stays."""
         self._graph = new.restored.graph
 
-    def put(self, one: Broadcast) -> None:
+    def put(self, one: StoredBroadcast) -> None:
         """Sets it, or without a value takes it back. The latest counts most: it goes last."""
         there = self._by_point.setdefault(one.point, {})
         there.pop((one.namespace, one.setting), None)
@@ -420,7 +419,7 @@ class EffectiveSettings:
         return bool(self._by_point)
 
     @property
-    def broadcasts(self) -> list[Broadcast]:
+    def broadcasts(self) -> list[StoredBroadcast]:
         return [one for there in self._by_point.values() for one in there.values()]
 
     def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
@@ -441,7 +440,7 @@ class EffectiveSettings:
         settings = settings_for(found, text, node.lineage or (node.name,))
         return with_settings(node, settings) if settings else node
 
-    def nodes_with(self, rows: Sequence[Broadcast]) -> list[NodeDef]:
+    def nodes_with(self, rows: Sequence[StoredBroadcast]) -> list[NodeDef]:
         """Returns the nodes that these broadcasts concern, each as it would be with them."""
         after = EffectiveSettings(self._graph, self._mode, [*self.broadcasts, *rows]).broadcasts
         found: dict[tuple[str, str], NodeDef] = {}

@@ -15,10 +15,10 @@ from tidewheel.config import CONTAINERS, runner_labels
 from tidewheel.core.graph.node import NodeDef
 from tidewheel.core.queue.resources import Resources, runner_label
 from tidewheel.formats.sip.model import NodesNeeded, Stage
-from tidewheel.runners.engine.stage_spec import stage_fields
+from tidewheel.runners.containers.stage_spec import stage_fields
 
 if TYPE_CHECKING:
-    from tidewheel.formats.sip.stage_rendering import RenderedStage
+    from tidewheel.formats.sip.stage_renderer import RenderedStage
     from tidewheel.services.definitions.sip import StageSource
 
 SWARM = "swarm"

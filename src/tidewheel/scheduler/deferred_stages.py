@@ -25,7 +25,7 @@ from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.scheduler.broadcasts import DefinitionInForce
@@ -35,7 +35,7 @@ from tidewheel.scheduler.timers import timer_key
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.parameters import Values
-    from tidewheel.formats.sip.stage_rendering import RenderedStage
+    from tidewheel.formats.sip.stage_renderer import RenderedStage
     from tidewheel.scheduler.run_engine import RunEngine
     from tidewheel.services.definitions.sip import StageSource
 
@@ -118,7 +118,7 @@ class DeferredStages:
         assert timer.point is not None
         key = (timer.point, timer.name)
         task = engine.pool.tasks.get(key)
-        if task is None or task.stage is not Stage.PREPARING:
+        if task is None or task.stage is not JobPhase.PREPARING:
             return
         one = Submit(key, task.submit, task.try_number, task.flows)
         if timer.name in engine.graph.nodes:
@@ -185,7 +185,7 @@ def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Ma
 
 
 def _rendered(source: StageSource, names: Sequence[str], known: Mapping[str, Values]) -> Made:
-    from tidewheel.formats.sip.judging import render_stages  # noqa: PLC0415 - reads YAML
+    from tidewheel.formats.sip.validation import render_stages  # noqa: PLC0415 - reads YAML
 
     findings = Findings()
     found = render_stages(source.parameters, names, source.request, known, findings)

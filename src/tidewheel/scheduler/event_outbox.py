@@ -27,7 +27,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Unavailable
 from tidewheel.ports.runs import RunStore
 from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
@@ -48,7 +48,7 @@ from tidewheel.scheduler.task_events import (
     SUBMISSION_RETRY,
 )
 from tidewheel.scheduler.timers import TASK_TIMERS
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.services.service import Surroundings
 
 if TYPE_CHECKING:

@@ -10,12 +10,16 @@ from pathlib import Path
 
 from tidewheel.core.operator.views import RunView
 from tidewheel.ports.store import Store
-from tidewheel.runners.handler_environment import Unheard, handler_environment, handler_folder
 from tidewheel.runners.messages import MessageServer
-from tidewheel.runners.own_programs import write_programs
-from tidewheel.services.home_folders import run_directory
-from tidewheel.services.job_calls import JobCalls, handler_caller
-from tidewheel.services.run_door import StoreRunDoor
+from tidewheel.runners.process.event_handlers import (
+    Unheard,
+    handler_environment,
+    handler_folder,
+)
+from tidewheel.runners.worker_home import write_programs
+from tidewheel.services.job_api import JobApi, handler_caller
+from tidewheel.services.paths import run_directory
+from tidewheel.services.run_service import RunService
 
 
 @asynccontextmanager
@@ -26,7 +30,7 @@ async def handler_socket(
     directory = run_directory(home, run.name)
     folder = handler_folder(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    server = MessageServer(home, message_bytes_max, JobCalls(StoreRunDoor(store, home), home))
+    server = MessageServer(home, message_bytes_max, JobApi(RunService(store, home), home))
     secret = secrets.token_urlsafe()
     await server.start()
     try:

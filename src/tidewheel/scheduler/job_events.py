@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.node import NodeDef, Retries
 from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED, unknown_output_text
-from tidewheel.core.graph.spelling import nearly_said
+from tidewheel.core.graph.suggestions import nearly_said
 from tidewheel.core.operator.requests import JobOver, JobSaid, JobStarted
-from tidewheel.core.operator.run_log import ERROR, WARNING, Line
+from tidewheel.core.operator.run_log import ERROR, WARNING, RunLogLine
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMade
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.worker.jobs import START_FAILED
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def job_message(
         engine.step(OutputMade(key, submit, name, at))
     elif wrong := _mistaken(node, name, said):
         text = f"{engine.text(key)} {wrong}"
-        log.append(Line(WARNING, text))
+        log.append(RunLogLine(WARNING, text))
         engine.batch.notices.append(Notice(MISTAKEN, key, text))
     engine.batch.notices.append(Notice(f"message/{severity}", key, said or str(name)))
 
@@ -116,7 +116,7 @@ def job_polled(
 
 def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
     """Says why a job failed, in the log and to those who are told of the failure."""
-    engine.batch.log.append(Line(ERROR, f"[{engine.text(key)}/{submit:02d}] {why}"))
+    engine.batch.log.append(RunLogLine(ERROR, f"[{engine.text(key)}/{submit:02d}] {why}"))
     engine.batch.notices.append(Notice("job failed", key, why))
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from shlex import quote
 
 from tidewheel.core.graph.node import NodeDef, Pairs, Scripts
-from tidewheel.core.operator.job_names import JOB_OUTPUTS
+from tidewheel.core.operator.names import JOB_OUTPUTS
 
 # In the order in which they run. As in Cylc, [environment] may use what the env-script has set.
 _PARTS = (

@@ -12,14 +12,14 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import RunLease
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.sched.compile_plan import plan_of
-from tidewheel.core.sched.plan import Plan
-from tidewheel.core.sched.records import rebuild
+from tidewheel.core.sched.dependency_index import DependencyIndex
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.persistence import rebuild
 from tidewheel.core.sched.step import new_pool
 from tidewheel.errors import RunLost
 from tidewheel.platforms import Platform
 from tidewheel.ports.store import Store
-from tidewheel.runners.functions import Functions
+from tidewheel.runners.python.functions import Functions
 from tidewheel.scheduler.broadcasts import EffectiveSettings
 from tidewheel.scheduler.deferred_stages import RenderingMeans
 from tidewheel.scheduler.event_outbox import EventDelivery, OutboxRows
@@ -30,8 +30,8 @@ from tidewheel.scheduler.run_engine import OpenedRun, RunEngine
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.xtrigger_calls import RunContext, XtriggerSurroundings
 from tidewheel.scheduler.xtriggers import Xtriggers
-from tidewheel.services.definitions.kept import RestoredDefinition, restore
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
+from tidewheel.services.paths import run_directory
 from tidewheel.services.service import Surroundings
 from tidewheel.services.workflow_state import answer, remembering
 
@@ -58,7 +58,9 @@ class SchedulerHome:
     new_files: Callable[[Path, Path | None], RunFiles] = RunFiles
     pace: Callable[[RunOptions, StoredDefinition], float] = at_once
     read: Read = read_in_thread
-    plan_of: Callable[[Graph], Plan] = plan_of  # a test may number prerequisites otherwise
+    plan_of: Callable[[Graph], DependencyIndex] = (
+        build_index  # a test may number prerequisites otherwise
+    )
     platforms: Mapping[str, Platform] = field(default_factory=dict)
 
 

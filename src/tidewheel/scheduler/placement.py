@@ -18,7 +18,7 @@ from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef, RunMode
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.queue.resources import (
     LABEL_LENGTH_MAX,
     NO_RESOURCES,

@@ -12,12 +12,12 @@ from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.views import CARRY_ON_STATUSES, OPEN_STATUSES, RunView
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.states import Standing
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.task_state import PoolState
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
-    from tidewheel.services.definitions.kept import RestoredDefinition
+    from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 CREATED = "created"
 
@@ -128,7 +128,7 @@ def _text(graph: Graph, point: Point) -> str:
     return graph.cycling.style.text(point)
 
 
-def stop_point(pool: Pool, given: Point | None) -> Point | None:
+def stop_point(pool: TaskPool, given: Point | None) -> Point | None:
     """Returns up to where a run goes on: as told, unless it has got there (SEMANTICS §9)."""
     old = pool.run.stop
     if given is not None or old is None:
@@ -136,8 +136,8 @@ def stop_point(pool: Pool, given: Point | None) -> Point | None:
     return None if _is_reached(pool, old) else old
 
 
-def _is_reached(pool: Pool, stop: Point) -> bool:
+def _is_reached(pool: TaskPool, stop: Point) -> bool:
     return pool.run.status == RunStatus.STOPPED and not any(
-        task.point <= stop and task.standing is not Standing.WAITING
+        task.point <= stop and task.standing is not PoolState.WAITING
         for task in pool.tasks.values()
     )

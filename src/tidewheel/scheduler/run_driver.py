@@ -27,13 +27,13 @@ from dataclasses import replace
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.operator.end_reasons import Undone, with_undone
-from tidewheel.core.operator.requests import Batch, RunLease
-from tidewheel.core.operator.run_log import Line
+from tidewheel.core.operator.requests import RunBatch, RunLease
+from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.states import Key, Value, Verdict, VerdictKind
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.inbox import apply_inbox, stop_if_nothing_has_begun
@@ -215,7 +215,7 @@ class RunDriver(Service):
             self._trouble = trouble
             self.tell("log.unwritten" if trouble else "log.written", error=trouble)
 
-    async def _persist_batch(self, engine: RunEngine, batch: Batch) -> bool:
+    async def _persist_batch(self, engine: RunEngine, batch: RunBatch) -> bool:
         """Until it is written; nothing else can happen to the run meanwhile."""
         self._surroundings.failpoint("batch_before_write")
 
@@ -292,19 +292,19 @@ class RunDriver(Service):
         reason = f"put aside after {FAILURES_MAX} failures: {_in_words(error)}"
         run = await self._store.run(self._number)
         if run.epoch == self._lease.epoch and run.owner is not None:
-            batch = Batch(
+            batch = RunBatch(
                 number=run.batch + 1, at=self._now, status=ERROR, reason=reason, ends=True
             )
             await self.persist(lambda: self._store.write_batch(self._lease, batch))
         if engine is not None:
             engine.files.write_log(
-                [Line("CRITICAL", cause), Line("CRITICAL", reason)], self._now
+                [RunLogLine("CRITICAL", cause), RunLogLine("CRITICAL", reason)], self._now
             )
         self.status, self.reason = ERROR, reason
         self.ask_stop()
 
 
-def _undone(pool: Pool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
+def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
     """What was not done of a run, counted over all that it remembers or once forgot."""
     known = dict(forgotten)
     for point, there in pool.memory.items():
@@ -318,7 +318,7 @@ def _undone(pool: Pool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undon
 
 
 def _is_lost(verdict: Verdict) -> bool:
-    return verdict.kind is VerdictKind.PRUNED and verdict.death is Value.LOST
+    return verdict.kind is VerdictKind.PRUNED and verdict.death is AtomValue.LOST
 
 
 def _is_skipped(verdict: Verdict) -> bool:

@@ -22,16 +22,15 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.operator.definition import SIP, StoredDefinition
 from tidewheel.core.operator.end_reasons import aborted_for, stopped_at
-from tidewheel.core.operator.point_texts import read_point
 from tidewheel.core.operator.requests import (
-    Batch,
-    Broadcast,
+    RunBatch,
     RunLease,
+    StoredBroadcast,
     StoredRun,
     Undelivered,
 )
-from tidewheel.core.operator.run_log import Line
-from tidewheel.core.operator.selecting import select
+from tidewheel.core.operator.run_log import RunLogLine
+from tidewheel.core.operator.selection import read_point, select
 from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.effects import (
@@ -46,24 +45,24 @@ from tidewheel.core.sched.effects import (
     Submit,
 )
 from tidewheel.core.sched.events import (
+    AllHeldAfter,
     Event,
-    HoldAfter,
     JobEnd,
     JobEnded,
     OutputMade,
-    Pause,
-    Reload,
     RunContinued,
+    RunPaused,
+    RunReloaded,
     RunStarted,
-    StopAtPoint,
+    StopPointSet,
 )
-from tidewheel.core.sched.pool import Pool, RunStatus
-from tidewheel.core.sched.records import changes, outdated, reads_otherwise
-from tidewheel.core.sched.spawning import TIMERS
-from tidewheel.core.sched.states import Key
-from tidewheel.core.sched.states import Stage as TaskStage
+from tidewheel.core.sched.explain import trigger_line
+from tidewheel.core.sched.persistence import changes, outdated, reads_otherwise
+from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.spawn import TIMERS
 from tidewheel.core.sched.step import Outcome, step
-from tidewheel.core.sched.trigger_log import trigger_line
+from tidewheel.core.sched.task_state import JobPhase as TaskStage
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings, says_where
@@ -83,7 +82,7 @@ from tidewheel.scheduler.submissions import Submissions
 from tidewheel.scheduler.task_events import FAILURES, TaskEvents
 from tidewheel.scheduler.timers import RunTimers, StoredTimers, TaskTimers, timer_key
 from tidewheel.scheduler.xtriggers import Xtriggers
-from tidewheel.services.definitions.kept import RestoredDefinition
+from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 STEPS_PER_BATCH_MAX = 1_000
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
@@ -101,7 +100,7 @@ class OpenedRun:
     lease: RunLease
     definition: StoredDefinition
     restored: RestoredDefinition
-    pool: Pool
+    pool: TaskPool
     stored: StoredRun
     undelivered: Sequence[Undelivered] = ()  # events that a scheduler before did not deliver
     restart: RestartOptions | None = None
@@ -230,8 +229,8 @@ class RunEngine:
         restart = self._restart
         self.batch.steps += 1  # let everybody see who has it now
         if self._reads_otherwise:
-            self.batch.log.append(Line("WARNING", READS_OTHERWISE))
-            self.step(Reload(self.graph, now))
+            self.batch.log.append(RunLogLine("WARNING", READS_OTHERWISE))
+            self.step(RunReloaded(self.graph, now))
         given = None
         if restart is not None:
             self.batch.options = restart.options
@@ -244,12 +243,12 @@ class RunEngine:
             self.step(RunContinued(now, stop_point(self.pool, given)))
             self.run_timers.begin(self, now)
         elif given is not None:
-            self.step(StopAtPoint(given, now))
+            self.step(StopPointSet(given, now))
         if restart is not None and restart.given.paused:
-            self.step(Pause(now))
+            self.step(RunPaused(now))
         if restart is not None and restart.given.hold_after:
             point = read_point(self.graph.cycling, restart.given.hold_after)
-            self.step(HoldAfter(point, now))
+            self.step(AllHeldAfter(point, now))
 
     def _watch_xtriggers(self, now: Instant) -> None:
         """Those that pooled tasks wait for; timers were read from the store."""
@@ -372,7 +371,7 @@ class RunEngine:
 
     # ---- settings and definitions that change ----
 
-    def broadcast(self, rows: Sequence[Broadcast]) -> None:
+    def broadcast(self, rows: Sequence[StoredBroadcast]) -> None:
         """Takes settings; refused if jobs would then go where nobody has described a place."""
         placing = [one for one in rows if one.value is not None and says_where(one.setting)]
         if placing and self.run.options.mode == RunMode.LIVE:
@@ -407,7 +406,7 @@ class RunEngine:
         graph, new = restored.graph, DefinitionInForce(self.definition.digest, restored)
         for one in self._redefined:
             one.reload(new)
-        self.step(Reload(graph, now))
+        self.step(RunReloaded(graph, now))
         self.restored = restored
         self._own_stops.add(graph.cycling.stop)
         self.graph = graph
@@ -430,11 +429,11 @@ class RunEngine:
     def is_over(self) -> bool:
         return bool(self.gave_up) or self.pool.run.status in OVER
 
-    def close_batch(self, now: Instant, reason: str = "") -> Batch:
+    def close_batch(self, now: Instant, reason: str = "") -> RunBatch:
         """Returns all that was decided since the last one, as it is to be written."""
         batch = self.batch
         timers, gone = self.timers.take_changes()
-        return Batch(
+        return RunBatch(
             number=self.lease.batch + 1,
             at=now,
             status=self.status,

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tidewheel.core.operator.definition import StoredDefinition
-from tidewheel.core.operator.run_log import Line
+from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Unavailable
-from tidewheel.runners.texts import printable
-from tidewheel.services.definitions.kept import unpack
-from tidewheel.services.home_folders import log_generation, log_generations
-from tidewheel.services.run_supplies import note_definition
+from tidewheel.runners.sanitize import printable
+from tidewheel.services.definition_sync import note_definition
+from tidewheel.services.definitions.snapshot import unpack
+from tidewheel.services.paths import log_generation, log_generations
 
 FOLDERS = ("log/scheduler", "log/job", "log/config", "share/cycle", "work", "bin")
 MESSAGE = "CYLC_MESSAGE="
@@ -89,7 +89,7 @@ class RunFiles:
         parts = (line.partition("|")[2].partition("|") for line in found)  # TIME|SEVERITY|TEXT
         return [f"{severity}:{text}" for severity, bar, text in parts if bar]
 
-    def write_log(self, lines: Sequence[Line], at: Instant) -> None:
+    def write_log(self, lines: Sequence[RunLogLine], at: Instant) -> None:
         """Appends to the run log, which people and jobs read while it grows."""
         if lines:
             when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

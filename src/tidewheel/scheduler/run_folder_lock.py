@@ -14,7 +14,7 @@ from pathlib import Path
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.runners.job_directory import make_private_directory, write_whole
-from tidewheel.services.home_folders import run_directory
+from tidewheel.services.paths import run_directory
 
 OWNER = Path("log", "config", "run")
 STORE = Path("log", "config", "store")  # which store knows it, by its id

@@ -27,8 +27,8 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import RunStore
 from tidewheel.scheduler.run_driver import RunDriver
-from tidewheel.services.crew import Crew
 from tidewheel.services.service import Service, ServiceReport, Surroundings
+from tidewheel.services.task_group import TaskGroup
 
 LOOKED_AT_MAX = 10_000  # as many as one call may ask for
 # Claims a run and makes a driver for it; RunHeld if another was faster.
@@ -55,7 +55,7 @@ class SchedulerService(Service):
         self._store = store
         self._take_run = take_run
         self._settings = settings
-        self._crew = Crew()
+        self._crew = TaskGroup()
         self._drivers: dict[int, RunDriver | None] = {}  # None: being claimed
         self._put_off: dict[int, float] = {}  # until when, by this process's clock
 

@@ -15,7 +15,7 @@ from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import KillJob, Submit
 from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.scheduler.broadcasts import DefinitionInForce
 from tidewheel.scheduler.timers import timer_key
 from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions

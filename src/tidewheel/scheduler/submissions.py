@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
 from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
-from tidewheel.core.operator.job_names import DEFINITION, JobName
+from tidewheel.core.operator.names import DEFINITION, JobName
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.effects import Submit
@@ -32,7 +32,7 @@ from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
 
 if TYPE_CHECKING:
-    from tidewheel.formats.sip.stage_rendering import RenderedStage
+    from tidewheel.formats.sip.stage_renderer import RenderedStage
     from tidewheel.scheduler.container_stage import ContainerStage
 
 SHEBANG = "#!/usr/bin/env bash\n"

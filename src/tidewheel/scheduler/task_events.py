@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import STARTED, SUBMITTED, SUCCEEDED
-from tidewheel.core.operator.run_log import INFO, WARNING, Line, RunLog, glance, shown
+from tidewheel.core.operator.run_log import INFO, WARNING, RunLog, RunLogLine, glance, shown
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice, SetTimer
 from tidewheel.core.sched.events import (
@@ -23,10 +23,10 @@ from tidewheel.core.sched.events import (
     OutputMade,
     TimerFired,
 )
-from tidewheel.core.sched.pool import Pool
-from tidewheel.core.sched.spawning import RETRY as RETRY_TIMER
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.spawn import RETRY as RETRY_TIMER
 from tidewheel.core.sched.step import Outcome
+from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.quantities import show_iso_duration
 from tidewheel.scheduler.pending_batch import News
 
@@ -37,8 +37,8 @@ RETRY = "retry"
 SUBMISSION_RETRY = "submission retry"
 # The outputs of a job on its way, and the stages of a task that has not made them.
 _BEFORE = (
-    (SUBMITTED, (Stage.PREPARING,)),
-    (STARTED, (Stage.PREPARING, Stage.SUBMITTED)),
+    (SUBMITTED, (JobPhase.PREPARING,)),
+    (STARTED, (JobPhase.PREPARING, JobPhase.SUBMITTED)),
 )
 # Notices of the core that are events of a task under the same name.
 _NOTICES = ("expired", "blocked", "lost")
@@ -47,19 +47,19 @@ _NOTICES = ("expired", "blocked", "lost")
 class StepReport(NamedTuple):
     """The lines and the news of one step."""
 
-    log: list[Line]
+    log: list[RunLogLine]
     news: list[News]
 
 
 class TaskEvents:
     """Derives the log and the news of one run, step after step."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: TaskPool) -> None:
         self._pool = pool
         self._log = RunLog(pool)
 
     def told(
-        self, event: Event, outcome: Outcome, before: Stage | None, failure: str
+        self, event: Event, outcome: Outcome, before: JobPhase | None, failure: str
     ) -> StepReport:
         """Returns what a step is worth saying.
 
@@ -84,25 +84,27 @@ class TaskEvents:
             log.append(_retry_begins(self._pool, event.task, event.at))
         return StepReport(log, [*_news(event, outcome, before, retry), *noticed])
 
-    def said(self, key: Key, text: str, level: str, how: str) -> Line:
+    def said(self, key: Key, text: str, level: str, how: str) -> RunLogLine:
         """Returns the line of the log about a message of a job."""
         return self._log.said(key, text, level, how)
 
-    def _retry_lines(self, key: Key, timer: SetTimer, at: Instant) -> list[Line]:
+    def _retry_lines(self, key: Key, timer: SetTimer, at: Instant) -> list[RunLogLine]:
         """The job failed and is tried again, unless a suicide removed its task at once."""
         task = self._pool.tasks.get(key)
         if task is None or timer.name != RETRY_TIMER:
             return []
         delay = show_iso_duration(round(timer.at - at, 3))
         name = shown(self._pool, key, glance(task))
-        return [Line(WARNING, f"[{name}] - retrying in {delay} (after {_moment(timer.at)})")]
+        return [
+            RunLogLine(WARNING, f"[{name}] - retrying in {delay} (after {_moment(timer.at)})")
+        ]
 
 
-def _retry_begins(pool: Pool, key: Key, at: Instant) -> Line:
+def _retry_begins(pool: TaskPool, key: Key, at: Instant) -> RunLogLine:
     """In the shape that existing jobs look for."""
     call = f"wall_clock(trigger_time={int(at)})"
     name = f"{pool.plan.text(key[0])}/{key[1]}"
-    return Line(INFO, f"xtrigger succeeded: _tidewheel_retry_{name} = {call}")
+    return RunLogLine(INFO, f"xtrigger succeeded: _tidewheel_retry_{name} = {call}")
 
 
 def _moment(at: Instant) -> str:
@@ -110,14 +112,14 @@ def _moment(at: Instant) -> str:
 
 
 def _news(
-    event: Event, outcome: Outcome, before: Stage | None, retry: Notice | None
+    event: Event, outcome: Outcome, before: JobPhase | None, retry: Notice | None
 ) -> Iterator[News]:
     """The event of a task that this step was; a report that came too late was none."""
     if type(event) is JobEnded:
         if event.task in outcome.touched.tasks:
             if event.how is JobEnd.SUCCEEDED:
                 yield from _unheard(event, before, (SUBMITTED, STARTED))
-            yield _end(event, retry, was_running=before is Stage.RUNNING)
+            yield _end(event, retry, was_running=before is JobPhase.RUNNING)
     elif type(event) is OutputMade:
         if event.task in outcome.touched.tasks:
             if event.output == STARTED:
@@ -128,7 +130,7 @@ def _news(
 
 
 def _unheard(
-    event: JobEnded | OutputMade, before: Stage | None, implied: tuple[str, ...]
+    event: JobEnded | OutputMade, before: JobPhase | None, implied: tuple[str, ...]
 ) -> Iterator[News]:
     """Those of the implied outputs that a task of this stage had not made."""
     for output, stages in _BEFORE:

@@ -16,15 +16,22 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef
 from tidewheel.core.graph.outputs import STARTED
 from tidewheel.core.operator.end_reasons import aborted_for
-from tidewheel.core.operator.requests import Timer, TimerKey
-from tidewheel.core.operator.run_log import WARNING, Line, glance, shown
+from tidewheel.core.operator.requests import RunTimer, TimerKey
+from tidewheel.core.operator.run_log import WARNING, RunLogLine, glance, shown
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Notice, Submit
-from tidewheel.core.sched.events import Event, JobEnded, OutputMade, Stop, StopMode, TimerFired
-from tidewheel.core.sched.pool import Pool, RunStatus
+from tidewheel.core.sched.events import (
+    Event,
+    JobEnded,
+    OutputMade,
+    RunStopped,
+    StopMode,
+    TimerFired,
+)
+from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.stall import STALL
-from tidewheel.core.sched.states import Key, Stage, Task
 from tidewheel.core.sched.step import Outcome
+from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
 from tidewheel.quantities import show_iso_duration
 
@@ -86,7 +93,7 @@ class TimerHeap(Generic[K]):
 class StoredTimers(TimerHeap[TimerKey]):
     """The timers of one run, and those of their changes that the store was not told yet."""
 
-    def __init__(self, timers: Iterable[Timer] = ()) -> None:
+    def __init__(self, timers: Iterable[RunTimer] = ()) -> None:
         super().__init__()
         # What the store was not told yet; None: the timer is gone.
         self._changed: dict[TimerKey, Instant | None] = {}
@@ -113,13 +120,13 @@ class StoredTimers(TimerHeap[TimerKey]):
             self._changed[key] = None
             yield key
 
-    def take_changes(self) -> tuple[list[Timer], list[TimerKey]]:
+    def take_changes(self) -> tuple[list[RunTimer], list[TimerKey]]:
         """Returns what the store has to be told: timers that were set, and those that are gone.
 
         One that was set and came due since the last time is nobody's business.
         """
         changed, self._changed = self._changed, {}
-        there = [Timer(*key, at) for key, at in changed.items() if at is not None]
+        there = [RunTimer(*key, at) for key, at in changed.items() if at is not None]
         gone = [key for key, at in changed.items() if at is None and key in self._stored]
         self._stored.difference_update(gone)
         self._stored.update(TimerKey(*one[:3]) for one in there)
@@ -160,7 +167,7 @@ class RunTimers:
             self._set(engine, STALL, self.stall_seconds, now)
             if self.stall_seconds:  # in the words that existing jobs look for
                 waits = show_iso_duration(self.stall_seconds)
-                engine.batch.log.append(Line(WARNING, f"{waits} stall timer starts NOW"))
+                engine.batch.log.append(RunLogLine(WARNING, f"{waits} stall timer starts NOW"))
         elif not stalled:
             engine.timers.cancel(key)
             self._is_told = False
@@ -171,7 +178,7 @@ class RunTimers:
         if key.timer == STALL:
             self._give_up_stalled(engine, now)
         elif key.timer == STOP_AT_TIME:
-            engine.step(Stop(StopMode.CLEAN, now))
+            engine.step(RunStopped(StopMode.CLEAN, now))
         elif key.timer == WORKFLOW_TIMEOUT:
             self._abort_after(
                 engine, key.timer, aborts=self._settings.abort_on_workflow_timeout
@@ -211,7 +218,7 @@ TASK_TIMERS = (SUBMISSION_TIMEOUT, EXECUTION_TIMEOUT, LATE)
 class TaskTimers:
     """Sets the timers of tasks that change nothing: only handlers and the log are told."""
 
-    def __init__(self, graph: Graph, settings: EffectiveSettings, pool: Pool) -> None:
+    def __init__(self, graph: Graph, settings: EffectiveSettings, pool: TaskPool) -> None:
         self._settings = settings
         self._take(graph)
         # Tasks that are told late once: their timer is set, or has fired. What a scheduler
@@ -280,15 +287,15 @@ class TaskTimers:
             if timer.timer == LATE:
                 text = f"late: unfinished {show_iso_duration(seconds)} after its point"
             name = shown(engine.pool, key, glance(task))
-            engine.batch.log.append(Line("WARNING", f"[{name}] {text}"))
+            engine.batch.log.append(RunLogLine("WARNING", f"[{name}] {text}"))
             engine.batch.notices.append(Notice(timer.timer, key, text))
             engine.batch.steps += 1
         return True
 
 
-def _is_told(task: Task, timer: str) -> bool:
+def _is_told(task: PooledTask, timer: str) -> bool:
     """An incomplete task has ended: whoever wants to hear of that hears of its failure."""
-    return task.stage is not Stage.INCOMPLETE if timer == LATE else task.is_active
+    return task.stage is not JobPhase.INCOMPLETE if timer == LATE else task.is_active
 
 
 def _seconds(node: NodeDef, timer: str) -> float | None:

@@ -14,7 +14,7 @@ from typing import Protocol
 from tidewheel.core.graph.definition import XtriggerDef
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.clock import Clock
-from tidewheel.runners.functions import FunctionAnswer, FunctionFailure
+from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
 from tidewheel.services.workflow_state import (
     STATE_FUNCTIONS,

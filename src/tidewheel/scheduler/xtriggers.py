@@ -23,10 +23,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.requests import Broadcast, XtriggerResult
+from tidewheel.core.operator.requests import StoredBroadcast, XtriggerResult
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.spawning import MESSAGE
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.spawn import MESSAGE
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.scheduler.xtrigger_calls import Watches, XtriggerSurroundings, call_for
 from tidewheel.services.clock_triggers import WALL_CLOCK, ClockTriggers
@@ -145,7 +145,7 @@ class Xtriggers:
                 found += [(label, results)] if results else []
         return tuple(found)
 
-    def broadcasts(self, one: Satisfied) -> list[Broadcast]:
+    def broadcasts(self, one: Satisfied) -> list[StoredBroadcast]:
         """As in Cylc, every task of the point finds the id of a message that was pushed. The
         results of functions go to jobs as they are, see `results_for`: a shell that expands
         broadcasts must not meet what somebody outside has written."""
@@ -153,7 +153,7 @@ class Xtriggers:
             return []
         text = self._graph.cycling.style.text
         return [
-            Broadcast(text(point), "root", f"[environment]{variable}", _literal(value))
+            StoredBroadcast(text(point), "root", f"[environment]{variable}", _literal(value))
             for point, _ in one.keys
             for variable, value in one.results.items()
         ]

@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.scheduler.service import SchedulerService
-    from tidewheel.services.alarm import Alarm
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.service import OnReport, Surroundings
+    from tidewheel.services.wakeup import Wakeup
 
 
 @asynccontextmanager
 async def awaited_store(
     where: str | StoreSettings | None,
     wait_seconds_max: float,
-    stop: Alarm,
+    stop: Wakeup,
     stop_asked: Callable[[], bool],
     on_report: OnReport | None = None,
 ) -> AsyncIterator[Store | None]:
@@ -47,7 +47,7 @@ async def awaited_store(
 
     A file that cannot be opened is a mistake, and waiting mends no mistake.
     """
-    from tidewheel.services.opening import open_patiently
+    from tidewheel.services.connect_retry import open_patiently
 
     if is_embedded(where):
         wait_seconds_max = 0.0
@@ -96,12 +96,12 @@ async def driving(  # noqa: PLR0913 - each by name
     options with which a run is carried on instead of those that it has.
     """
     from tidewheel.core.operator.requests import RunClaim
-    from tidewheel.runners.processes import is_process_alive
+    from tidewheel.runners.process.processes import is_process_alive
     from tidewheel.scheduler.handler_socket import handler_socket
     from tidewheel.scheduler.open_run import SchedulerHome, check_given, driver_of
     from tidewheel.scheduler.run_driver import as_compatible
     from tidewheel.scheduler.run_folder_lock import note_store, take_folder
-    from tidewheel.services.home_folders import run_directory
+    from tidewheel.services.paths import run_directory
 
     if given is not None:
         await check_given(run, given, home, store)
@@ -145,7 +145,7 @@ async def deliver_left(
     from tidewheel.scheduler.handler_socket import handler_socket
     from tidewheel.scheduler.open_run import SchedulerHome, deliver_left
     from tidewheel.scheduler.run_folder_lock import note_store, take_folder
-    from tidewheel.services.home_folders import run_directory
+    from tidewheel.services.paths import run_directory
 
     take_folder(run, home)
     note_store(run_directory(home, run.name), await store.store_id())
@@ -204,8 +204,8 @@ def build_monitor(
 
 
 def surroundings(on_report: OnReport | None) -> Surroundings:
-    from tidewheel.services.clock import SystemClock
     from tidewheel.services.service import Surroundings, tell_nobody
+    from tidewheel.services.wakeup import SystemClock
 
     return Surroundings(
         clock=SystemClock(), on_report=on_report or tell_nobody, failpoint=this_failpoint()

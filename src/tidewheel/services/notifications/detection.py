@@ -26,9 +26,9 @@ from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.stream import RunEvent
 from tidewheel.core.operator.views import OPEN_STATUSES, RunView
 from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.records import PutTask, TaskRow
+from tidewheel.core.sched.persistence import PooledTaskRow, PutTask
 from tidewheel.core.sched.stall import root_causes
-from tidewheel.core.sched.states import Key, Stage
+from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.notifications.messages import (
@@ -49,8 +49,8 @@ from tidewheel.services.notifications.rules import (
 )
 from tidewheel.services.notifications.state import NotifierState
 from tidewheel.services.workflow_state import DefinitionOf
-from tidewheel.views.event_documents import changed_tasks
-from tidewheel.views.loading import gather
+from tidewheel.views.events import changed_tasks
+from tidewheel.views.snapshot import gather
 
 _OF_RUNS = {"stalled": STALL, "completed": COMPLETED, "stopped": STOPPED, "error": ERROR}
 _FAILED_STATES = ("failed", "submit-failed")
@@ -176,8 +176,10 @@ def late_tasks(
                 yield change.row.point, change.row.name
 
 
-def _late_at(rule: NotificationRule, view: RunView, row: TaskRow, graph: Graph) -> float | None:
-    if row.stage is Stage.INCOMPLETE:  # it ended, and whoever wants that hears of a failure
+def _late_at(
+    rule: NotificationRule, view: RunView, row: PooledTaskRow, graph: Graph
+) -> float | None:
+    if row.stage is JobPhase.INCOMPLETE:  # it ended, and whoever wants that hears of a failure
         return None
     node = graph.nodes.get(row.name)
     is_time = graph.cycling.style.calendar is Calendar.GREGORIAN

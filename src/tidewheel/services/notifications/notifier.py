@@ -26,8 +26,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidewheel.core.operator.notebooks import Notebook
 from tidewheel.core.operator.stream import EventFilter, EventKind, RunEvent, read_cursor
+from tidewheel.core.queue.lease import Notebook
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
@@ -52,9 +52,8 @@ from tidewheel.services.notifications.state import (
     write_state,
 )
 from tidewheel.services.service import Backoff, Service, ServiceReport, Surroundings
-from tidewheel.services.state_documents import definitions_of
-from tidewheel.services.workflow_state import remembering
-from tidewheel.views.event_documents import EventDocuments
+from tidewheel.services.workflow_state import definitions_of, remembering
+from tidewheel.views.events import EventDocuments
 
 RUN_EVENTS = EventFilter(kind=EventKind.RUN)
 PAGES_PER_PASS_MAX = 20

@@ -23,12 +23,18 @@ from tidewheel.core.sched.effects import (
     SetTimer,
     Submit,
 )
-from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.spawning import EXPIRY, RETRY
+from tidewheel.core.sched.explain import triggered_off, why
+from tidewheel.core.sched.spawn import EXPIRY, RETRY
 from tidewheel.core.sched.stall import RunStatus, left_over, root_causes
-from tidewheel.core.sched.states import FIRST_FLOW, Flows, Key, Memory, Standing, Task
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.core.sched.trigger_log import triggered_off
+from tidewheel.core.sched.task_state import (
+    FIRST_FLOW,
+    Flows,
+    Key,
+    PooledTask,
+    PoolState,
+    TaskHistory,
+)
 
 __all__ = [
     "EXPIRY",
@@ -57,7 +63,7 @@ class SubmittedTask(NamedTuple):
     try_number: int
     flows: Flows
     parents: tuple[Key, ...]
-    stood: Standing | None  # None: it was not there
+    stood: PoolState | None  # None: it was not there
     ready_at: Instant  # since when nothing but room in its limit group was missing
 
 
@@ -81,7 +87,7 @@ class CoreRun:
         self._graph = graph
         self._submits: dict[Key, int] = {}
         self._pool = new_pool(graph, past=self)
-        self._stood: dict[Key, Standing] = {}
+        self._stood: dict[Key, PoolState] = {}
         self._ready_at: dict[Key, Instant] = {}
         self.steps = 0
 
@@ -138,7 +144,7 @@ class CoreRun:
                 continue
             standing = task.standing
             stood[key] = standing
-            if standing is Standing.READY:
+            if standing is PoolState.READY:
                 self._ready_at.setdefault(key, at)
 
     # What can be seen.
@@ -150,7 +156,7 @@ class CoreRun:
     def causes(self) -> list[Cause]:
         """Says why a run that stalled does not go on, or for which release it waits."""
         if self.status is RunStatus.WAITING_FOR_RELEASE:
-            found = [one for one in self._pool.tasks.values() if one.standing is Standing.HELD]
+            found = [one for one in self._pool.tasks.values() if one.standing is PoolState.HELD]
         elif self.status is RunStatus.STALLED:
             found = root_causes(self._pool) or left_over(self._pool)
         else:
@@ -158,7 +164,7 @@ class CoreRun:
         found.sort(key=lambda task: (task.point, task.plan.rank))
         return [self._cause(task) for task in found[:CAUSES_MAX]]
 
-    def _cause(self, task: Task) -> Cause:
+    def _cause(self, task: PooledTask) -> Cause:
         reasons = why(self._pool, task.key)
         return Cause(
             task.key,
@@ -168,10 +174,10 @@ class CoreRun:
 
     # What the store would know of tasks that the core has forgotten.
 
-    def recall(self, point: Point, name: str) -> Memory | None:
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
         """Returns that a task ran, which is enough: here nobody intervenes."""
         if (point, name) not in self._submits:
             return None
-        memory = Memory()
+        memory = TaskHistory()
         memory.spawned, memory.submits = FIRST_FLOW, self._submits[point, name]
         return memory
