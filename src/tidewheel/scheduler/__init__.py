@@ -1,1 +1,1 @@
-"""The loop that advances runs: what happened is read, decided on, and written in batches."""
+"""Advances runs: reads what happened, decides, and writes the decisions in batches."""

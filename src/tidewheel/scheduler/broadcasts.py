@@ -98,14 +98,14 @@ _ONE_TEXT = (ValueKind.TEXT,)
 
 
 class ReadSetting(NamedTuple):
-    """How a value becomes part of a node."""
+    """Says how a value is read, and how it becomes part of a node."""
 
     read: Callable[[str], object]
     put: Callable[[NodeDef, Any], NodeDef]
 
 
 def read_setting(text: str) -> Setting:
-    """`[SECTION]ITEM=VALUE`; refused if there is no such item, or not with this value."""
+    """Reads `[SECTION]ITEM=VALUE`; refused if there is no such item, or not with this value."""
     left, equals, value = text.partition("=")
     if not equals:
         raise Refused(f"{text!r} has no value; write [SECTION]ITEM=VALUE")
@@ -119,7 +119,7 @@ def read_setting(text: str) -> Setting:
 
 
 def read_item(text: str) -> str:
-    """The item in its one way of writing; refused if there is none of that name."""
+    """Returns the item in its one way of writing; refused if there is none of that name."""
     rest, sections = text, []
     while match := _PART.match(rest):
         sections.append(match[1].strip())
@@ -131,7 +131,7 @@ def read_item(text: str) -> str:
 
 
 def matching_items(text: str, items: Iterable[str]) -> list[str]:
-    """The items that `--cancel TEXT` takes back: one, or all of a section."""
+    """Returns the items that `--cancel TEXT` takes back: one, or all of a section."""
     asked = text.strip()
     if asked.startswith("[") and asked.endswith("]"):
         return [item for item in items if item.startswith(asked)]
@@ -142,7 +142,7 @@ def matching_items(text: str, items: Iterable[str]) -> list[str]:
 def settings_for(
     broadcasts: Iterable[StoredBroadcast], point: str, lineage: Sequence[str]
 ) -> list[Setting]:
-    """What holds for one task, what counts less first; each item once, with its last value."""
+    """Returns what holds for one task, the least first; each item once, with its last value."""
     ranks = {name: rank for rank, name in enumerate(reversed(lineage))}
     meant = [
         (one.point != EVERY_POINT, ranks[one.namespace], one)
@@ -160,7 +160,7 @@ def settings_for(
 
 
 def with_settings(node: NodeDef, settings: Iterable[Setting]) -> NodeDef:
-    """The node with these settings over its own; they were checked when they were given."""
+    """Returns the node with these settings over its own; they were checked when given."""
     new_variables: list[tuple[str, str]] = []
     own = {name for name, _ in node.environment}
     for item, value in settings:
@@ -177,13 +177,13 @@ def with_settings(node: NodeDef, settings: Iterable[Setting]) -> NodeDef:
 
 
 def is_for_shells(item: str) -> bool:
-    """Whether only a job that a shell runs has a use for it: containers have neither scripts
+    """Tells whether only a job of a shell has a use for it: containers have neither scripts
     nor a batch system."""
     return item.startswith("[directives]") or _FIELDS.get(item, ("",))[0] in _OF_SHELLS
 
 
 def says_where(item: str) -> bool:
-    """Whether it decides where jobs go, or that there are jobs at all."""
+    """Tells whether an item decides where jobs go, or that there are jobs at all."""
     return item in _OF_PLACES
 
 
@@ -293,7 +293,7 @@ def rows_of(
     graph: Graph,
     containers: Set[str] = frozenset(),
 ) -> list[StoredBroadcast]:
-    """What changes: refused as a whole if a setting, a point or a name is wrong.
+    """Returns what changes; refused as a whole if a setting, a point or a name is wrong.
 
     ``containers`` are nodes that no shell runs.
     """
@@ -406,7 +406,7 @@ class EffectiveSettings:
         self._graph = new.restored.graph
 
     def put(self, one: StoredBroadcast) -> None:
-        """Set, or without a value take back. The latest counts most, so it goes to the end."""
+        """Sets it, or without a value takes it back. The latest counts most: it goes last."""
         there = self._by_point.setdefault(one.point, {})
         there.pop((one.namespace, one.setting), None)
         if one.value is not None:
@@ -423,7 +423,7 @@ class EffectiveSettings:
         return [one for there in self._by_point.values() for one in there.values()]
 
     def node(self, key: Key, scripts: Scripts | None = None) -> NodeDef:
-        """``scripts`` are those of a task that is known only now; broadcasts count more."""
+        """Returns the node of a task; ``scripts`` replace its own, broadcasts count more."""
         known = self._graph.nodes.get(key[1])
         if known is None:  # a reload removed it; its job may not know
             return NodeDef(name=key[1])
@@ -441,7 +441,7 @@ class EffectiveSettings:
         return with_settings(node, settings) if settings else node
 
     def nodes_with(self, rows: Sequence[StoredBroadcast]) -> list[NodeDef]:
-        """Those that these broadcasts concern, each as it would be with them."""
+        """Returns the nodes that these broadcasts concern, each as it would be with them."""
         after = EffectiveSettings(self._graph, self._mode, [*self.broadcasts, *rows]).broadcasts
         found: dict[tuple[str, str], NodeDef] = {}
         for one in rows:
@@ -454,7 +454,7 @@ class EffectiveSettings:
         return list(found.values())
 
     def mode(self, key: Key) -> RunMode:
-        """How a task is run: what the run says, unless it is live and the node says more."""
+        """Returns how a task is run: as the run says; in a live run, as the node says."""
         if self._mode is not RunMode.LIVE:
             return self._mode
         return self.node(key).run_mode

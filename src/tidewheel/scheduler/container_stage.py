@@ -25,13 +25,13 @@ SWARM = "swarm"
 
 
 def runner_of(stage: Stage) -> str:
-    """By which name a stage with a compose file asks for its runner."""
+    """Returns the name by which a stage with a compose file asks for its runner."""
     nodes = (one.number for one in stage.resources if isinstance(one, NodesNeeded))
     return SWARM if _labels(stage) or sum(nodes) > 1 else CONTAINERS
 
 
 def stages_without(source: StageSource, runners: Sequence[str]) -> dict[str, list[str]]:
-    """Stages that a worker with these cannot run, by the runner that it lacks."""
+    """Finds the stages that a worker with these cannot run, by the runner that it lacks."""
     offered = runner_labels(runners)
     found: dict[str, list[str]] = {}
     for folder in source.parameters.folders.values():
@@ -50,7 +50,7 @@ def _labels(stage: Stage) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerStage:
-    """What a task has instead of a script."""
+    """The part of a task that a stage of containers has instead of a script."""
 
     spec: str
     command: str  # for a worker that should not have got it
@@ -58,7 +58,7 @@ class ContainerStage:
 
 
 def container_stage(stage: Stage, rendered: RenderedStage, node: NodeDef) -> ContainerStage:
-    """``node`` is as broadcasts have left it: what it asks for, and variables to set."""
+    """Describes the containers of a stage; ``node`` is as broadcasts have left it."""
     assert rendered.compose is not None, stage.id
     labels, runner = _labels(stage), runner_of(stage)
     told: dict[str, object] = {

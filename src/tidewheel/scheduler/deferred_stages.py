@@ -77,20 +77,20 @@ class DeferredStages:
         self._source = new.restored.stages
 
     def is_deferred(self, key: Key) -> bool:
-        """Whether a stage needs values of earlier ones."""
+        """Tells whether a stage needs values of earlier ones."""
         return self._source is not None and self._source.is_late(key[1])
 
     @property
     def trouble_text(self) -> str:
-        """Why stages could not be made, the first few of them; empty if there is nothing."""
+        """Says why stages could not be made, the first few of them; empty if all could."""
         told = list(self.troubles.values())
         more = len(told) - ERRORS_TOLD_MAX
         last = [f"and {more} more"] if more > 0 else []
         return "; ".join(told[:ERRORS_TOLD_MAX] + last)
 
     async def submit(self, engine: RunEngine, now: Instant) -> None:
-        """Stages that were put aside, also those that follow from one that fails here: all, or
-        some of them if that takes long."""
+        """Makes the stages that were put aside, also those that follow from one that fails:
+        all, or some of them if that takes long."""
         end_at, count = self._clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
         while engine.due:
             if count > FIRST_MADE and self._clock.monotonic() > end_at:
@@ -114,7 +114,7 @@ class DeferredStages:
             engine.drain()
 
     def take_up(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
-        """One that was put off is due now, unless it was killed or removed since."""
+        """Takes up a stage that was put off, unless it was killed or removed since."""
         assert timer.point is not None
         key = (timer.point, timer.name)
         task = engine.pool.tasks.get(key)

@@ -3,7 +3,7 @@
 Theory of operation. `wants` is asked for every event and is a look-up; nothing else is done for
 an event that nobody handles. What is wanted is queued by `notice`, which never waits. A command
 runs at most once for (event, task, submit) in this process, apart from its retries. Over a
-crash it is at least once: the event lies in the run's outbox (`telling.py`) until `done` was
+crash it is at least once: the event lies in the run's outbox (`event_outbox`) until `done` was
 called for it, which is when its commands have ended and its mail is out. Whatever was queued or
 running when the process died, or was cut off when it left, is begun again by the next one.
 
@@ -45,7 +45,7 @@ RUN_ACTIVITY_LOG = Path("log") / "scheduler" / "handlers" / "activity.log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerSettings:
-    """Bounds."""
+    """Bounds what handlers may use."""
 
     at_once_max: int = 4
     seconds_max: float = 600.0
@@ -55,7 +55,7 @@ class HandlerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerSurroundings:
-    """What the handlers of a run are given. `environment` is all that a command sees."""
+    """The things that handlers of a run are given. `environment` is all that a command sees."""
 
     run: HandledRun
     directory: Path
@@ -78,7 +78,7 @@ class _Handling:
 
 
 class EventHandlers:
-    """The event handlers of one run. Used in its loop only."""
+    """Runs the event handlers of one run. Used in its loop only."""
 
     def __init__(self, events: WorkflowEvents, around: HandlerSurroundings) -> None:
         self._events = events
@@ -91,7 +91,7 @@ class EventHandlers:
         self._wanted_of_run = _wanted(events)
 
     def wants(self, event: str, node: NodeDef | None = None) -> bool:
-        """Whether anybody handles an event of this node, or without one of the run."""
+        """Tells whether anybody handles an event of this node, or without one of the run."""
         if node is None:
             return event in self._wanted_of_run
         events = node.events
@@ -105,7 +105,7 @@ class EventHandlers:
         return event in known[1] and not self._is_disabled(node)
 
     def notice(self, notice: HandledNotice, done: Done = nobody_waits) -> None:
-        """Something happened: begin what is wanted because of it; returns at once.
+        """Begins what is wanted because of an event; returns at once.
 
         `done` is called when all of it was, whether it went well or not, with False if some of
         it was dropped; never for what is cut off by `drain`.
@@ -129,13 +129,13 @@ class EventHandlers:
             self._begin(f"event-handler-{number:02}", notice, command, part_done)
 
     def redefine(self, events: WorkflowEvents) -> None:
-        """The definition was reloaded."""
+        """Takes the events of a definition that was reloaded."""
         self._events = events
         self._wanted_of_run = _wanted(events)
         self._wanted.clear()
 
     async def drain(self, seconds_max: float) -> None:
-        """At the end of the run: wait for what is under way, then end it."""
+        """Waits at the end of the run for what is under way, then ends it."""
         clock = self._around.clock
         give_up_at = clock.monotonic() + seconds_max
         if self._running:

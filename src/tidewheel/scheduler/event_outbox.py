@@ -70,7 +70,7 @@ _ENDS = (SUCCEEDED, FAILED, SUBMISSION_FAILED, RETRY, SUBMISSION_RETRY)
 
 
 class _Job(NamedTuple):
-    """What handlers may want to know of a job. One of an earlier process is not known."""
+    """Facts of a job that handlers may ask for. A job of an earlier process is not known."""
 
     try_number: int
     submitted_at: Instant | None
@@ -115,12 +115,12 @@ class OutboxRows:
         self._settled = asyncio.Event()
 
     def begun(self) -> None:
-        """Somebody is being told of an event."""
+        """Notes that an event is being delivered."""
         self._under_way += 1
         self._settled.clear()
 
     def done(self, one: Undelivered, *, is_told: bool) -> None:
-        """Nobody is being told of it any more; unless all were, its row stays."""
+        """Notes that its delivery is over; unless it was delivered to all, its row stays."""
         self._under_way -= 1
         if not self._under_way:
             self._settled.set()
@@ -144,7 +144,7 @@ class OutboxRows:
                 return
 
     async def settled(self) -> None:
-        """Wait until nobody is being told of anything any more."""
+        """Waits until no event is being delivered any more."""
         if self._under_way:
             await self._settled.wait()
 
@@ -287,17 +287,17 @@ class EventDelivery:
             self._jobs.pop(one.key, None)
 
     async def settled(self) -> None:
-        """Wait until everybody was told who can be, however long that takes."""
+        """Waits until all events are delivered that can be, however long that takes."""
         await self._outbox.settled()
 
     async def close(self, *, is_hurried: bool = False) -> None:
-        """Wait for what is under way, but not for long."""
+        """Waits for what is under way, but not for long."""
         await self._handlers.drain(HURRIED_SECONDS if is_hurried else DRAIN_SECONDS)
         await self._outbox.close()
 
 
 def body_of(notice: HandledNotice, point: Point) -> str:
-    """As a row of the outbox."""
+    """Writes an event as a row of the outbox."""
     task = notice.task
     body = OutboxBody(event=notice.event, message=notice.message)
     if task is not None:
@@ -316,7 +316,7 @@ def body_of(notice: HandledNotice, point: Point) -> str:
 
 
 def notice_of(text: str, graph: Graph, settings: EffectiveSettings) -> HandledNotice:
-    """With the node as it is now: its handlers are those of the definition in force."""
+    """Reads a row, with the node as it is now: the handlers are those in force."""
     body = msgspec.json.decode(text, type=OutboxBody)
     if not body.name:
         return HandledNotice(event=body.event, message=body.message)

@@ -26,7 +26,7 @@ from tidewheel.services.run_service import RunService
 async def handler_socket(
     store: Store, run: RunView, home: Path, message_bytes_max: int
 ) -> AsyncIterator[dict[str, str]]:
-    """The environment of a run's event handlers, whose commands are heard meanwhile."""
+    """Gives the environment of a run's event handlers, and hears their commands meanwhile."""
     directory = run_directory(home, run.name)
     folder = handler_folder(directory)
     folder.mkdir(parents=True, exist_ok=True)

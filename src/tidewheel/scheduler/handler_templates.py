@@ -1,4 +1,4 @@
-"""From an event to the commands that handle it: which ones, and with which words put in.
+"""Finds the commands that handle an event, and fills in the words of that event.
 
 As in Cylc, a command for one event goes before those for the events in a list, and a command
 without any field gets the facts as arguments.
@@ -67,7 +67,7 @@ class HandledNotice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandledRun:
-    """What commands and mails may say about the run."""
+    """The facts that commands and mails may say about the run."""
 
     name: str
     uuid: str = ""
@@ -82,11 +82,11 @@ Done = Callable[[bool], None]
 
 
 def nobody_waits(_is_told: bool) -> None:
-    """The `done` of an event that is stored nowhere."""
+    """Does nothing: it is the `done` of an event that is stored nowhere."""
 
 
 def after_all(count: int, done: Done) -> Done:
-    """To be called by each of so many; `done` is called by the last."""
+    """Returns a function for so many callers; the last one calls `done`."""
     left = iter(range(count - 1))
     told = []
 
@@ -99,7 +99,7 @@ def after_all(count: int, done: Done) -> Done:
 
 
 def commands_for(event: str, events: Events | WorkflowEvents) -> tuple[str, ...]:
-    """The commands as they are written; none if nobody handles this event."""
+    """Returns the commands as they are written; none if nobody handles this event."""
     handlers = dict(events.handlers)
     own = handlers.get(event) if event else None
     if own is None and event in events.handled_events:
@@ -109,7 +109,7 @@ def commands_for(event: str, events: Events | WorkflowEvents) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledCommand:
-    """What a shell is given: the command with references, and the variables behind them."""
+    """The text for a shell: a command with references, and the variables behind them."""
 
     command: str
     environment: Mapping[str, str]
@@ -117,7 +117,7 @@ class FilledCommand:
 
 
 def filled(command: str, notice: HandledNotice, run: HandledRun) -> FilledCommand:
-    """A command for the facts of an event. ValueError: it cannot be.
+    """Fills a command with the facts of an event; ValueError if it cannot be.
 
     No fact is ever part of the command: see `handler_fields`. A command without fields to which
     none can be added safely is called without arguments, and has the variables alone.
@@ -161,7 +161,7 @@ def _with_arguments(
 
 
 def words_of(notice: HandledNotice, run: HandledRun) -> dict[str, object]:
-    """Every field that a text for people may have, quoted as for a shell."""
+    """Returns every field that a text for people may have, quoted as for a shell."""
     return {
         name: shlex.quote(value) if isinstance(value, str) and name not in TIMES else value
         for name, value in facts_of(notice, run).items()
@@ -169,7 +169,7 @@ def words_of(notice: HandledNotice, run: HandledRun) -> dict[str, object]:
 
 
 def facts_of(notice: HandledNotice, run: HandledRun) -> dict[str, str | int]:
-    """Every field that a command may have, Cylc's old names included."""
+    """Returns every field that a command may have, Cylc's old names included."""
     words: dict[str, str | int] = {
         "event": notice.event,
         "message": notice.message,

@@ -1,4 +1,4 @@
-"""Applies what has happened to a run to its engine; apart from the loop, for the order's sake.
+"""Applies what has happened to a run to its engine, in order; apart from the loop of passes.
 
 The order is: commands, reports, what somebody outside has posted or found, timers that are due.
 Commands come first: the operator who gave one saw the run without what was reported since.
@@ -18,7 +18,7 @@ from tidewheel.core.operator.requests import (
     JobStarted,
 )
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.events import TimerFired, XtriggerSatisfied
+from tidewheel.core.sched.events import RunStopped, StopMode, TimerFired, XtriggerSatisfied
 from tidewheel.ports.blocks import BlockStore
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.command_handler import answer_command
@@ -97,3 +97,18 @@ def _apply_timers(engine: RunEngine, now: Instant) -> bool:
         if not engine.has_room:
             return False
     return True
+
+
+async def stop_if_nothing_has_begun(engine: RunEngine, now: Instant, store: Store) -> None:
+    """Stops at once if no job has begun for which a clean stop would wait.
+
+    What no worker had taken was withdrawn with the batch that told the run to stop (SEMANTICS
+    §9). Once it is withdrawn, nobody but this scheduler can offer it again: no lock is needed.
+    """
+    pool = engine.pool
+    if pool.run.stopping != StopMode.CLEAN:
+        return
+    active = [task for task in pool.tasks.values() if task.is_active]
+    withdrawn = await store.withdrawn(engine.run.number)
+    if all(engine.task_id(task.key, task.submit) in withdrawn for task in active):
+        engine.step(RunStopped(StopMode.NOW, now))

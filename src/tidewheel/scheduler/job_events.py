@@ -38,7 +38,7 @@ def severity_of(text: str) -> tuple[str, str]:
 
 
 def job_started(engine: RunEngine, one: JobStarted) -> None:
-    """Its process exists. With an init-script the job says itself when it has started."""
+    """Takes the start of a job's process; with an init-script the job says when it started."""
     found = engine.jobs.get(one.task_id)
     if found is None:
         return
@@ -87,7 +87,7 @@ def job_message(
 
 
 def job_over(engine: RunEngine, one: JobOver) -> None:
-    """Its task is final in the store."""
+    """Takes the end of a job: its task is final in the store."""
     found = engine.jobs.pop(one.task_id, None)
     if found is None:
         return

@@ -1,4 +1,4 @@
-"""The bash script of one submission (SEMANTICS §12).
+"""Writes the bash script of one submission (SEMANTICS §12).
 
 A script sets the facts of its job, reads the library that every job shares
 (`runners/job_library.sh`), and calls its parts. Whatever a person wrote is a function of its
@@ -36,12 +36,12 @@ _USER = re.compile(r"~[\w.@+-]*", re.ASCII)
 
 
 def facts_text(facts: Mapping[str, str]) -> str:
-    """Facts of a job for the library, as assignments."""
+    """Writes facts of a job for the library, as assignments."""
     return "\n".join(f"TIDEWHEEL_{name}={quote(value)}" for name, value in facts.items())
 
 
 def node_text(node: NodeDef, results: Pairs = ()) -> str:
-    """The part of a script that is the same for all jobs of a node.
+    """Writes the part of a script that is the same for all jobs of a node.
 
     `results` are those of xtriggers, as names and values. They came from outside: they are
     taken as they are, never expanded, and count more than [environment].
@@ -58,7 +58,7 @@ def node_text(node: NodeDef, results: Pairs = ()) -> str:
 
 
 def dummy_node(node: NodeDef, seconds: float, *, fails: bool) -> NodeDef:
-    """The node as dummy mode runs it: it takes its time, says its outputs and ends."""
+    """Returns the node as dummy mode runs it: it takes its time, says its outputs and ends."""
     lines = [f"sleep {seconds:g}"]
     if node.outputs:
         said = " ".join(quote(message) for _, message in node.outputs)
@@ -69,7 +69,7 @@ def dummy_node(node: NodeDef, seconds: float, *, fails: bool) -> NodeDef:
 
 
 def polling_node(node: NodeDef) -> NodeDef:
-    """A node that waits for a task of another workflow: its script asks for it."""
+    """Returns a node whose script waits for a task of another workflow."""
     polling = node.polling
     workflow, _, rest = polling.target.partition("::")
     task, colon, output = rest.partition(":")
@@ -91,7 +91,7 @@ def polling_node(node: NodeDef) -> NodeDef:
 
 
 def assignment(name: str, value: str) -> str:
-    """A variable of [environment]: expanded as between double quotes, `~` at its beginning."""
+    """Assigns a variable of [environment]: expanded as in double quotes, `~` at its start."""
     in_folder = _USERS_FOLDER.fullmatch(value)
     if in_folder is not None:
         return f'{name}={in_folder[1]}"{in_folder[2]}"'

@@ -1,4 +1,4 @@
-"""Mail about events: one for a batch of task events, one for each event of the run.
+"""Mails events: one mail for a batch of task events, one for each event of the run.
 
 The first event is mailed after a moment, so that those which come with it go into the same
 mail; what comes within the batch interval after that waits for its end. A mail that no server
@@ -33,7 +33,7 @@ EVENTS_PER_MAIL_MAX = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailSettings:
-    """Where mail is handed over, and how long it may wait."""
+    """Says where mail is handed over, and how long it may wait."""
 
     smtp: str = "localhost:25"  # HOST or HOST:PORT
     timeout_seconds: float = 30.0
@@ -43,7 +43,7 @@ class MailSettings:
     waiting_max: int = 10_000  # events; further ones are dropped and counted
 
     def server(self) -> tuple[str, int]:
-        """ValueError if the port is no number."""
+        """Returns host and port; ValueError if the port is no number."""
         host, _, port = self.smtp.rpartition(":") if ":" in self.smtp else (self.smtp, "", "")
         return host or "localhost", int(port) if port else SMTP_PORT
 
@@ -73,7 +73,7 @@ class PostedEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """From whom and to whom; `to` may have several, with commas."""
+    """The sender and the receivers of a mail; `to` may have several, with commas."""
 
     sender: str
     to: str
@@ -110,7 +110,7 @@ class Mailer:
         self._is_draining = False
 
     def post(self, notice: HandledNotice, done: Done = nobody_waits) -> None:
-        """Mail this event; returns at once."""
+        """Mails this event; returns at once."""
         addresses = self._addresses(notice)
         if notice.task is None:
             self._begin_sending(addresses, [PostedEvent(notice, done)])
@@ -124,7 +124,7 @@ class Mailer:
             self._gathering = asyncio.create_task(self._gather(), name="mail")
 
     async def drain(self, seconds_max: float) -> None:
-        """Send everything now, and wait for that, but not longer than this."""
+        """Sends everything now, and waits for that, but not longer than this."""
         self._is_draining = True
         for task in self._resting:
             task.cancel()
@@ -218,7 +218,7 @@ class Mailer:
 def compose(
     notices: Sequence[HandledNotice], addresses: Addresses, run: HandledRun, footer: str
 ) -> EmailMessage:
-    """One mail about these events."""
+    """Composes one mail about these events."""
     facts = "".join(_facts(one) for one in notices)
     about = f"workflow: {run.name}\nhost: {run.host}\nport: {run.port}\nowner: {run.owner}\n"
     text = f"{facts}\n{about}{_footer(footer, notices[-1], run)}"

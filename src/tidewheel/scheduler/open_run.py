@@ -41,13 +41,13 @@ Read = Callable[[StoredDefinition, RunOptions, Path], Awaitable[RestoredDefiniti
 async def read_in_thread(
     definition: StoredDefinition, options: RunOptions, directory: Path
 ) -> RestoredDefinition:
-    """A large one takes seconds, for which other runs, and a server beside, need not wait."""
+    """Reads a definition in a thread: a large one takes seconds, other runs need not wait."""
     return await asyncio.to_thread(restore, definition, options, directory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerHome:
-    """Where schedulers of this process work."""
+    """The places and things with which schedulers of this process work."""
 
     store: Store
     home: Path
@@ -84,7 +84,7 @@ def driver_of(
 
 
 async def check_given(run: RunView, given: RunOptions, home: Path, store: Store) -> None:
-    """Refuse options with which a run cannot go on, before anybody takes it."""
+    """Refuses options with which a run cannot go on, before anybody takes it."""
     options = options_from_now_on(run.name, run.options, given)
     if options.final != run.options.final:
         definition = await store.definition(run.definition)

@@ -1,4 +1,4 @@
-"""Where a job of a run goes: any worker with bash, or only those that a platform means.
+"""Decides where a job goes: to any worker with bash, or only where a platform says.
 
 `platform = NAME` means what the state directory's platforms.toml says; `platform = slurm`, and
 Cylc 7's word `batch system = slurm`, mean Slurm without any file. Names of this machine are
@@ -39,7 +39,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # TOML
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPlace:
-    """What a task asks for so that the right runner takes it."""
+    """Everything that a task asks for so that the right runner takes it."""
 
     head: str = ""  # lines of the job, after the first
     resources: Resources = NO_RESOURCES
@@ -51,7 +51,7 @@ ANY_WORKER = JobPlace()
 
 
 def job_place(node: NodeDef, platforms: Mapping[str, Platform]) -> JobPlace:
-    """The place of a node, as broadcasts have left it."""
+    """Returns the place of a node, as broadcasts have left it."""
     limit = node.time_limit_seconds or None
     platform = _platform_of(node, platforms)
     if platform is None:
@@ -70,14 +70,14 @@ def job_place(node: NodeDef, platforms: Mapping[str, Platform]) -> JobPlace:
 
 
 def check_places(graph: Graph, platforms: Mapping[str, Platform], findings: Findings) -> None:
-    """Names of places that mean nothing here: nobody has described them."""
+    """Finds names of places that nobody has described."""
     check_places_of([node.definition for node in graph.nodes.values()], platforms, findings)
 
 
 def check_places_of(
     definitions: Iterable[NodeDef], platforms: Mapping[str, Platform], findings: Findings
 ) -> None:
-    """The same of some nodes, as broadcasts would leave them."""
+    """Does the same for some nodes, as broadcasts would leave them."""
     unknown: dict[tuple[str, str], list[NodeDef]] = {}
     for definition in definitions:
         if definition.run_mode is RunMode.LIVE and (asked := _unknown(definition, platforms)):

@@ -31,7 +31,7 @@ def run_to_carry_on(
     goes_further: bool,
     request: str | None = None,
 ) -> RunView | None:
-    """The newest run of the definition in a folder, if it can go on; None: begin the next.
+    """Returns the newest run of a folder's definition, if it can go on; None: begin the next.
 
     ``goes_further``: a final point was given, which may lie beyond that of a completed run.
     ``request`` are the parameters of a SIP definition: with others it is another run, and one
@@ -50,12 +50,12 @@ def run_to_carry_on(
 
 
 def newest_of(runs: Iterable[RunView], folder: str) -> RunView | None:
-    """The newest run of the definition in a folder."""
+    """Returns the newest run of the definition in a folder."""
     return next((run for run in runs if run.folder == folder), None)
 
 
 def is_same_request(run: RunView, request: str | None) -> bool:
-    """Whether a run does what is asked for; of a SIP definition, with the same parameters."""
+    """Tells whether a run does what is asked for; in SIP, with the same parameters."""
     return request is None or run.options.parameters == request
 
 
@@ -64,7 +64,7 @@ def _is_answered_still(run: RunView, request: str) -> bool:
 
 
 def is_driven(run: RunView, now: Instant, is_alive: Callable[[HostProcess], bool]) -> bool:
-    """Whether a scheduler has it that is not known to be dead."""
+    """Tells whether a scheduler has the run that is not known to be dead."""
     return run.is_driven(now) and run.owner is not None and is_alive(run.owner)
 
 
@@ -88,7 +88,7 @@ FIXED = {
 
 
 def options_from_now_on(run_name: str, stored: RunOptions, given: RunOptions) -> RunOptions:
-    """The stored options, with those that were given instead; a default says nothing."""
+    """Returns the stored options with those that were given; a default says nothing."""
     for field, option in FIXED.items():
         old, new = getattr(stored, field), getattr(given, field)
         if new and new != old:
@@ -114,7 +114,7 @@ def _shown(value: object) -> str:
 
 
 def check_final(run_name: str, old: Graph, new: Graph) -> None:
-    """A graph may go on beyond its end, and not end before what may have run already."""
+    """Refuses a graph that would end before what may have run already."""
     before, after = old.cycling.final, new.cycling.final
     if after is not None and (before is None or after < before):
         ended = "has no final point" if before is None else f"ends at {_text(old, before)}"
@@ -129,7 +129,7 @@ def _text(graph: Graph, point: Point) -> str:
 
 
 def stop_point(pool: TaskPool, given: Point | None) -> Point | None:
-    """Up to where a run goes on: as it was told, unless it has got there (SEMANTICS §9)."""
+    """Returns up to where a run goes on: as told, unless it has got there (SEMANTICS §9)."""
     old = pool.run.stop
     if given is not None or old is None:
         return given

@@ -32,12 +32,11 @@ from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.events import RunStopped, StopMode
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.store import Store
-from tidewheel.scheduler.inbox import apply_inbox
+from tidewheel.scheduler.inbox import apply_inbox, stop_if_nothing_has_begun
 from tidewheel.scheduler.pending_batch import PendingBatch
 from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.services.service import Service, ServiceReport, Surroundings
@@ -103,11 +102,11 @@ class RunDriver(Service):
 
     @property
     def is_open(self) -> bool:
-        """Whether commands are heard: the run was read, and its folder can be written."""
+        """Tells whether commands are heard: the run was read, and its folder can be written."""
         return self._engine is not None
 
     async def close(self) -> None:
-        """Let go of what the run was driven with; in the store nothing changes."""
+        """Lets go of what the run was driven with; in the store nothing changes."""
         if self._engine is not None:
             await self._engine.close(is_hurried=not self.status)
             self._engine = None
@@ -163,25 +162,13 @@ class RunDriver(Service):
         is_all = await apply_inbox(engine, inbox, self._store)
         self._is_cut = len(inbox.happenings) == INBOX_MAX or not is_all
         await self._render_deferred(engine, now)
-        await self._stop_if_nothing_has_begun(engine, now)
+        if self._status_written == RunStatus.STOPPING:
+            await stop_if_nothing_has_begun(engine, now, self._store)
         engine.run_timers.after_steps(engine, now)
         await self._write(engine, now)
         if self._clock.monotonic() - self._failed_at >= CALM_SECONDS:
             self._failures = 0
         return []
-
-    async def _stop_if_nothing_has_begun(self, engine: RunEngine, now: Instant) -> None:
-        """A clean stop waits for jobs; what no worker had taken was withdrawn (SEMANTICS §9).
-
-        Once it is withdrawn, nobody but us can offer it again, so no lock is needed.
-        """
-        pool = engine.pool
-        if self._status_written != RunStatus.STOPPING or pool.run.stopping != StopMode.CLEAN:
-            return
-        active = [task for task in pool.tasks.values() if task.is_active]
-        withdrawn = await self._store.withdrawn(self._number)
-        if all(engine.task_id(task.key, task.submit) in withdrawn for task in active):
-            engine.step(RunStopped(StopMode.NOW, now))
 
     async def _keep_pace(self) -> None:
         early = self._passed_at + self.pace_seconds - self._clock.monotonic()

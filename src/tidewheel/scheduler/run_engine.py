@@ -94,7 +94,7 @@ READS_OTHERWISE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedRun:
-    """What a scheduler read of a run that it took."""
+    """Everything that a scheduler read of a run that it took."""
 
     run: RunView
     lease: RunLease
@@ -108,7 +108,7 @@ class OpenedRun:
 
 
 class RunEngine:
-    """One run while a scheduler has it."""
+    """Holds one run while a scheduler has it."""
 
     def __init__(
         self,
@@ -366,7 +366,7 @@ class RunEngine:
         return self.xtriggers.due_at(key, wait) if at is None else at
 
     def awaited_objects(self) -> Sequence[str]:
-        """Of a SIP definition, whatever comes from outside is an object that is posted."""
+        """Returns the objects that stages wait for: in SIP nothing else comes from outside."""
         return self.xtriggers.awaited_messages() if self.definition.kind == SIP else ()
 
     # ---- settings and definitions that change ----
@@ -417,12 +417,12 @@ class RunEngine:
 
     @property
     def has_room(self) -> bool:
-        """Whether this batch may grow further."""
+        """Tells whether this batch may grow further."""
         return self.batch.steps < STEPS_PER_BATCH_MAX
 
     @property
     def status(self) -> str:
-        """Of the run, after this batch."""
+        """Returns the status of the run after this batch."""
         return str(self.gave_up or self.pool.run.status)
 
     @property

@@ -1,4 +1,4 @@
-"""The directory of a run: what it holds, and the logs that its scheduler writes there."""
+"""Keeps the directory of a run: its folders, and the logs that its scheduler writes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RunFiles:
 
     @property
     def trouble(self) -> str:
-        """Which of the logs cannot be written, and why."""
+        """Says which of the logs cannot be written, and why."""
         return "; ".join(self._troubles.values())
 
     @property
@@ -60,7 +60,7 @@ class RunFiles:
         return self._trigger_log is not None
 
     def prepare(self, definition: StoredDefinition, *, anew: bool = False) -> None:
-        """Make the folders and put the definition's files into them."""
+        """Makes the folders and puts the definition's files into them."""
         try:
             self._prepare(definition, anew=anew)
         except OSError as error:
@@ -76,7 +76,7 @@ class RunFiles:
         processed.write_text(definition.text, encoding="utf-8")
 
     def written_messages(self, job: str) -> list[str]:
-        """What a job, POINT/NAME/NN, has put down in job.status instead of sending it."""
+        """Returns what a job, POINT/NAME/NN, wrote into job.status instead of sending it."""
         path = self.directory / "log" / "job" / job / "job.status"
         try:
             # A job may have put anything there: no link is followed, no pipe is waited for.
@@ -90,7 +90,7 @@ class RunFiles:
         return [f"{severity}:{text}" for severity, bar, text in parts if bar]
 
     def write_log(self, lines: Sequence[RunLogLine], at: Instant) -> None:
-        """Append to the run log, which people and jobs read while it grows."""
+        """Appends to the run log, which people and jobs read while it grows."""
         if lines:
             when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             shown = (f"{when} {level} - {_shown(text)}\n" for level, text in lines)

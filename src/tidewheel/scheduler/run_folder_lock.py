@@ -1,4 +1,4 @@
-"""Whose a folder of runs is: one that another run has left, or uses, is no place for a new one.
+"""Locks the folder of a run: one that another run has left, or uses, is not for a new one.
 
 Names are unique in a store, and folders belong to a home: a store that was begun anew, another
 one with the same home, or a run whose rows are gone give a name twice. Its logs would be mixed
@@ -22,12 +22,12 @@ _NUMBERED = re.compile(r"run([0-9]{1,9})")
 
 
 def owner_text(run: RunView) -> str:
-    """What the folder of a run says whose it is."""
+    """Returns what the folder of a run says about its owner."""
     return f"{run.number} {run.created_at!r}\n"
 
 
 def take_folder(run: RunView, home: Path) -> None:
-    """Write down whose it is; refused if it is another's."""
+    """Writes down to which run the folder belongs; refused if it is another's."""
     folder = run_directory(home, run.name)
     path, mine = folder / OWNER, owner_text(run)
     try:
@@ -45,14 +45,14 @@ def take_folder(run: RunView, home: Path) -> None:
 
 
 def note_store(folder: Path, store_id: str) -> None:
-    """Write down which store knows the run of this folder: several may use one home."""
+    """Writes down which store knows the run of this folder: several may use one home."""
     with suppress(OSError):
         make_private_directory((folder / STORE).parent)
         write_whole(folder / STORE, store_id.encode(), mode=0o600)
 
 
 def last_numbered(workflow: str, home: Path) -> int:
-    """The highest N of the folders of runs called WORKFLOW/runN; 0 if there is none."""
+    """Returns the highest N of the folders called WORKFLOW/runN; 0 if there is none."""
     found = [0]
     with suppress(OSError):
         for path in run_directory(home, workflow).iterdir():

@@ -1,9 +1,9 @@
-"""Stands by: takes runs that wait for a scheduler, or whose own one died, and drives them.
+"""Takes runs that wait for a scheduler, or whose own one died, and drives them.
 
 Theory of operation
 -------------------
-A run is leased (DESIGN §4). Whoever drives it renews the lease with every write; if that ends,
-the lease runs out and the run can be claimed. Any number of these services may look for such
+A run is leased (DESIGN §4). Its driver renews the lease with every write; if that ends, the
+lease lapses and the run can be claimed. Any number of these services may look for such
 runs: the store gives each to one of them, under a new epoch, and from then on refuses every
 write of the one before. Runs know nothing of each other: one that fails is put aside by its own
 driver, and one that cannot even be opened is left for the time of a lease.
@@ -32,9 +32,9 @@ from tidewheel.services.task_group import TaskGroup
 
 LOOKED_AT_MAX = 10_000  # as many as one call may ask for
 # Claims a run and makes a driver for it; RunHeld if another was faster.
-Driving = Callable[[RunView], AbstractAsyncContextManager[RunDriver]]
-# Tells of a run that is over whoever was not told yet.
-Delivering = Callable[[RunView], Awaitable[object]]
+TakeRun = Callable[[RunView], AbstractAsyncContextManager[RunDriver]]
+# Delivers the events of a run that is over which its own scheduler did not.
+DeliverLeft = Callable[[RunView], Awaitable[object]]
 QUIET_SECONDS = 60.0  # twice as long as a scheduler waits for its handlers
 
 
@@ -44,16 +44,16 @@ class SchedulerService(Service):
     def __init__(
         self,
         store: RunStore,
-        driving: Driving,
+        take_run: TakeRun,
         settings: SchedulerSettings,
         surroundings: Surroundings,
-        delivering: Delivering | None = None,
+        deliver_left: DeliverLeft | None = None,
     ) -> None:
         super().__init__("scheduler", surroundings)
-        self._delivering = delivering
+        self._deliver_left = deliver_left
         self._late: set[int] = set()  # runs whose events are being told
         self._store = store
-        self._driving = driving
+        self._take_run = take_run
         self._settings = settings
         self._crew = TaskGroup()
         self._drivers: dict[int, RunDriver | None] = {}  # None: being claimed
@@ -88,15 +88,15 @@ class SchedulerService(Service):
         return []
 
     async def _look_for_undelivered(self, count: int) -> None:
-        if self._delivering is None:
+        if self._deliver_left is None:
             return
         for run in await self._store.undelivered_runs(QUIET_SECONDS, count):
             number = run.number
             if number not in self._late | self._drivers.keys() | self._put_off.keys():
                 self._late.add(number)
-                self._crew.add(self._deliver(run, self._delivering))
+                self._crew.add(self._deliver(run, self._deliver_left))
 
-    async def _deliver(self, run: RunView, deliver: Delivering) -> None:
+    async def _deliver(self, run: RunView, deliver: DeliverLeft) -> None:
         try:
             count = await deliver(run)
             self.tell("run.told", run=run.name, count=count)
@@ -107,9 +107,9 @@ class SchedulerService(Service):
             self._late.discard(run.number)
 
     async def _drive(self, run: RunView) -> None:
-        """One run to its end; its troubles are told and are nobody else's."""
+        """Drives one run to its end; its troubles are told and are nobody else's."""
         try:
-            async with self._driving(run) as driver:
+            async with self._take_run(run) as driver:
                 self._drivers[run.number] = driver
                 self.tell("run.taken", run=run.name, status=run.status)
                 if self._stop_asked:

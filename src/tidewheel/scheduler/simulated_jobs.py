@@ -1,4 +1,4 @@
-"""Jobs that are played instead of run: simulation and skip mode (SEMANTICS §12, run modes).
+"""Plays jobs instead of running them: simulation and skip mode (SEMANTICS §12, run modes).
 
 A played job is a timer of the run, kept in the store like any other, so a restart goes on with
 it. Nothing enters the queue.
@@ -49,7 +49,7 @@ class SimulatedJobs:
         engine.timers.set(timer_key(key, PLAYED), Instant(now + seconds))
 
     def is_playing(self, engine: RunEngine, key: Key) -> bool:
-        """Whether a task has a job that is played, whatever its mode is by now."""
+        """Tells whether a task has a job that is played, whatever its mode is by now."""
         return timer_key(key, PLAYED) in engine.timers
 
     def end(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:

@@ -43,7 +43,7 @@ JobXtriggers = tuple[tuple[str, Mapping[str, object]], ...]  # (label, result)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What every job of a run is told; points are texts."""
+    """The facts that every job of a run is told; points are texts."""
 
     number: int
     name: str
@@ -62,7 +62,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """What is told to one job alone."""
+    """The facts that one job alone is told."""
 
     point: str
     submit: int
@@ -84,7 +84,7 @@ class JobWriter:
         self._texts: dict[str, tuple[NodeDef, str]] = {}
 
     def new_task(self, node: NodeDef, facts: JobFacts) -> NewTask:
-        """One submission; `node` is as broadcasts have left it."""
+        """Makes one submission; `node` is as broadcasts have left it."""
         run = self._run
         place = job_place(node, self._platforms)
         if run.dummy:
@@ -106,7 +106,7 @@ class JobWriter:
     def new_container_task(
         self, node: NodeDef, facts: JobFacts, stage: ContainerStage
     ) -> NewTask:
-        """The same for a stage that runs as containers, whatever else is in its command."""
+        """Makes the same for a stage that runs as containers."""
         run = self._run
         name = JobName(run.name, facts.point, node.name, facts.submit)
         return NewTask(
@@ -214,7 +214,7 @@ class Submissions:
         self._stages = restored.stages
 
     def new_task(self, one: Submit) -> NewTask:
-        """A task of any kind, as it is known before anything has run."""
+        """Makes a task of any kind, as it is known before anything has run."""
         name = one.task[1]
         stage = None if self._stages is None else self._stages.whole(name)
         if stage is not None and stage.compose is not None and self._is_live(one):
@@ -222,7 +222,7 @@ class Submissions:
         return self._writer.new_task(self._settings.node(one.task), self._facts(one))
 
     def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
-        """A stage with all its values."""
+        """Makes the task of a stage with all its values."""
         # They bring along all that reads SIP definitions: most runs have no stages.
         from tidewheel.formats.sip.translation import stage_scripts  # noqa: PLC0415
         from tidewheel.scheduler.container_stage import (  # noqa: PLC0415

@@ -45,7 +45,7 @@ _NOTICES = ("expired", "blocked", "lost")
 
 
 class StepReport(NamedTuple):
-    """What people are told of one step."""
+    """The lines and the news of one step."""
 
     log: list[RunLogLine]
     news: list[News]

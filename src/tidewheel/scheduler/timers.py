@@ -1,4 +1,4 @@
-"""The timers of a run: a heap that is kept in the store, and what the times in it are for.
+"""Keeps the timers of a run: a heap that is stored, and what the times in it are for.
 
 `StoredTimers` is the heap. `RunTimers` sets and hears the times that concern a run as a whole:
 how long it may stall, last, or do nothing. `TaskTimers` does so for single tasks, which are
@@ -121,7 +121,7 @@ class StoredTimers(TimerHeap[TimerKey]):
             yield key
 
     def take_changes(self) -> tuple[list[RunTimer], list[TimerKey]]:
-        """What the store has to be told: timers that were set, and those that are gone.
+        """Returns what the store has to be told: timers that were set, and those that are gone.
 
         One that was set and came due since the last time is nobody's business.
         """
@@ -140,7 +140,7 @@ STALL_TIMEOUT = "stall timeout"
 
 
 class RunTimers:
-    """Sets and hears them. `stall_seconds` was given for this run; else the definition's."""
+    """Sets the timers of a run as a whole. `stall_seconds` is as given, else as defined."""
 
     def __init__(self, settings: WorkflowEvents, stall_seconds: float | None) -> None:
         self._settings = settings
@@ -150,7 +150,7 @@ class RunTimers:
         self._is_told = False  # that it has been stalled for too long
 
     def begin(self, engine: RunEngine, now: Instant) -> None:
-        """The run is started, or carried on; a time to stop that has passed says nothing."""
+        """Begins with a run that is started or carried on; drops a time to stop in the past."""
         stop_at = engine.timers.at(timer_key(None, STOP_AT_TIME))
         if stop_at is not None and stop_at <= now:
             engine.timers.cancel(timer_key(None, STOP_AT_TIME))
@@ -158,7 +158,7 @@ class RunTimers:
         self._restart_inactivity(engine, now)
 
     def after_steps(self, engine: RunEngine, now: Instant) -> None:
-        """After the steps of a batch: a stall starts its timer once, whatever else ends it."""
+        """Looks at the run after the steps of a batch: a stall starts its timer once."""
         if engine.batch.touched.tasks:
             self._restart_inactivity(engine, now)
         stalled = engine.pool.run.status == RunStatus.STALLED
@@ -173,7 +173,7 @@ class RunTimers:
             self._is_told = False
 
     def fire(self, engine: RunEngine, key: TimerKey, now: Instant) -> None:
-        """The time of one of them has come."""
+        """Does what a timer is for whose time has come."""
         engine.batch.steps += 1  # also where somebody is only told: that waits for a batch
         if key.timer == STALL:
             self._give_up_stalled(engine, now)
@@ -216,7 +216,7 @@ TASK_TIMERS = (SUBMISSION_TIMEOUT, EXECUTION_TIMEOUT, LATE)
 
 
 class TaskTimers:
-    """They change nothing about a task; only its handlers and the log are told."""
+    """Sets the timers of tasks that change nothing: only handlers and the log are told."""
 
     def __init__(self, graph: Graph, settings: EffectiveSettings, pool: TaskPool) -> None:
         self._settings = settings
@@ -275,7 +275,7 @@ class TaskTimers:
         return None if seconds is None else Instant(key[0] + seconds)
 
     def fire(self, engine: RunEngine, timer: TimerKey) -> bool:
-        """Whether it was one of these."""
+        """Tells handlers and the log of a timer that is due; False: it is none of these."""
         if timer.timer not in TASK_TIMERS:
             return False
         assert timer.point is not None

@@ -26,7 +26,7 @@ from tidewheel.services.workflow_state import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """What arguments of xtriggers may say about the run."""
+    """The words about the run that arguments of xtriggers may have."""
 
     run: str
     user: str
@@ -34,7 +34,7 @@ class RunContext:
     debug: bool = False
 
     def words(self, point: str, name: str) -> dict[str, object]:
-        """Cylc's names, old ones included."""
+        """Returns the words by Cylc's names, old ones included."""
         share = f"{self.directory}/share"
         return {
             "point": point,
@@ -49,8 +49,8 @@ class RunContext:
 
 
 @dataclass(frozen=True, slots=True)
-class XtriggerCall:
-    """A function with its arguments. Who waits for the same call waits together."""
+class FunctionCall:
+    """A function with its arguments. Tasks that wait for the same call wait together."""
 
     function: str
     arguments: tuple[object, ...] = ()
@@ -62,9 +62,9 @@ class XtriggerCall:
         return f"{self.function}({', '.join([*map(str, self.arguments), *named])})"
 
 
-def call_for(xtrigger: XtriggerDef, words: Mapping[str, object]) -> XtriggerCall:
-    """The call of one task."""
-    return XtriggerCall(
+def call_for(xtrigger: XtriggerDef, words: Mapping[str, object]) -> FunctionCall:
+    """Returns the call of one task."""
+    return FunctionCall(
         xtrigger.function,
         tuple(_filled(value, words) for value in xtrigger.arguments),
         tuple((name, _filled(value, words)) for name, value in xtrigger.keywords),
@@ -81,7 +81,7 @@ def _filled(value: object, words: Mapping[str, object]) -> object:
 
 
 class FunctionCalls(Protocol):
-    """How functions are called; `runners.functions.Functions` is one."""
+    """Calls functions; `runners.functions.Functions` is one."""
 
     def is_own(self, function: str) -> bool: ...
     async def call(
@@ -92,7 +92,7 @@ class FunctionCalls(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XtriggerSettings:
-    """Bounds."""
+    """Bounds what xtriggers may use."""
 
     call_limit: int = 16  # calls under way at once
     interval_seconds_min: float = 0.2
@@ -106,7 +106,7 @@ class XtriggerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XtriggerSurroundings:
-    """What the xtriggers of a run are given; `wake` is called when something was found."""
+    """The things that xtriggers of a run are given; `wake` says that something was found."""
 
     context: RunContext
     functions: FunctionCalls
@@ -118,7 +118,7 @@ class XtriggerSurroundings:
 
 
 class Watches:
-    """One per call that somebody waits for; `found` is told what was satisfied."""
+    """Watches each call that a task waits for; `found` is told what was satisfied."""
 
     def __init__(
         self, around: XtriggerSurroundings, found: Callable[[str, Mapping[str, str]], None]
@@ -130,16 +130,16 @@ class Watches:
         self._ended: set[asyncio.Task[None]] = set()  # until they have noticed it
         self.bug: BaseException | None = None
 
-    def call(self, label: str, call: XtriggerCall, interval_seconds: float) -> None:
+    def call(self, label: str, call: FunctionCall, interval_seconds: float) -> None:
         """Calls until it is satisfied, now and then after each interval."""
         self._begin(call.signature, self._call(label, call, interval_seconds))
 
     def sleep(self, signature: str, seconds: float) -> None:
-        """For a clock: satisfied after that time."""
+        """Waits for a clock: satisfied after that time."""
         self._begin(signature, self._sleep(signature, seconds))
 
     def end(self, signature: str) -> None:
-        """Nobody waits for it any more."""
+        """Ends a watch that no task waits for any more."""
         task = self._watches.pop(signature, None)
         if task is not None:
             self._ended.add(task)
@@ -161,7 +161,7 @@ class Watches:
         await self._around.clock.sleep(seconds)
         self._satisfied(signature, {})
 
-    async def _call(self, label: str, call: XtriggerCall, interval_seconds: float) -> None:
+    async def _call(self, label: str, call: FunctionCall, interval_seconds: float) -> None:
         clock, rest_min = self._around.clock, self._around.settings.interval_seconds_min
         trouble = ""
         while True:
@@ -178,7 +178,7 @@ class Watches:
             spent = clock.monotonic() - begun_at
             await clock.sleep(max(interval_seconds - spent, rest_min))
 
-    async def _answer(self, call: XtriggerCall) -> FunctionAnswer | FunctionFailure:
+    async def _answer(self, call: FunctionCall) -> FunctionAnswer | FunctionFailure:
         functions = self._around.functions
         if call.function not in STATE_FUNCTIONS or functions.is_own(call.function):
             return await functions.call(call.function, call.arguments, dict(call.keywords))
@@ -195,7 +195,7 @@ class Watches:
         self._ended.add(self._watches.pop(signature))
         self._found(signature, results)
 
-    def _tell(self, label: str, call: XtriggerCall, error: str, said: str) -> None:
+    def _tell(self, label: str, call: FunctionCall, error: str, said: str) -> None:
         facts = {"label": label, "call": call.signature, "error": error, "said": said.strip()}
         self._around.on_report(
             ServiceReport(

@@ -50,7 +50,7 @@ class _Wait(NamedTuple):
 
 
 class Xtriggers:
-    """What the tasks of one run wait for. Used in its loop only."""
+    """Knows what the tasks of one run wait for. Used in its loop only."""
 
     def __init__(self, graph: Graph, around: XtriggerSurroundings) -> None:
         self._around = around
@@ -67,11 +67,11 @@ class Xtriggers:
     # ---- who waits ----
 
     def due_at(self, key: Key, label: str) -> Instant | None:
-        """When the scheduler's own timer lets this task go; None: it must be watched."""
+        """Returns when the scheduler's own timer lets a task go; None: it must be watched."""
         return self._clocks.due_at(label, key[0])
 
     def watch(self, key: Key, label: str, now: Instant) -> None:
-        """A task begins to wait; to say so twice changes nothing."""
+        """Begins to watch for a task; to do so twice changes nothing."""
         wait = _Wait(key, label)
         if wait in self._waits:
             return
@@ -87,7 +87,7 @@ class Xtriggers:
             self._begin(wait)
 
     def drop(self, key: Key, label: str) -> None:
-        """It no longer waits."""
+        """Ends the wait of a task."""
         wait = _Wait(key, label)
         if label.startswith(MESSAGE):
             self._pushed.drop(label.removeprefix(MESSAGE), key)
@@ -101,7 +101,7 @@ class Xtriggers:
         self._leave_line(wait)
 
     def hear(self, message: str, trigger_id: str = "") -> None:
-        """A push trigger: satisfies one task that waits for this message, or will."""
+        """Takes a push trigger: it satisfies one task that waits for this message, or will."""
         label = MESSAGE + message
         key = self._pushed.hear(message, trigger_id)
         if key is None:
@@ -110,13 +110,13 @@ class Xtriggers:
             self._let_go([_Wait(key, label)], label, _named(trigger_id))
 
     def awaited_messages(self) -> list[str]:
-        """Push triggers that tasks wait for now."""
+        """Returns the push triggers that tasks wait for now."""
         return self._pushed.awaited()
 
     # ---- what was found ----
 
     def take_satisfied(self) -> list[Satisfied]:
-        """What was found since the last time; a bug in a watch is raised here."""
+        """Returns what was found since the last time; a bug in a watch is raised here."""
         if self._watches.bug is not None:
             raise self._watches.bug
         found, self._satisfied = self._satisfied, []
@@ -124,11 +124,11 @@ class Xtriggers:
         return found
 
     def take_rows(self) -> list[XtriggerResult]:
-        """What belongs into the batch that tells the core what `take_satisfied` gave."""
+        """Returns the rows for the batch that tells the core what `take_satisfied` gave."""
         return self._results.take_rows()
 
     def results_for(self, key: Key) -> tuple[tuple[str, Mapping[str, str]], ...]:
-        """What was found for a task, by label: its job sees each as LABEL_NAME."""
+        """Returns what was found for a task, by label: its job sees each as LABEL_NAME."""
         point, name = key
         node = self._graph.nodes.get(name)
         if node is None or not node.xtriggers:
@@ -159,7 +159,7 @@ class Xtriggers:
         ]
 
     def restore(self, rows: Iterable[XtriggerResult]) -> None:
-        """What an earlier process knew; before anything is watched."""
+        """Takes what an earlier process knew; before anything is watched."""
         for row in rows:
             if row.signature.startswith(MESSAGE):
                 self._pushed.restore(row)
@@ -167,7 +167,7 @@ class Xtriggers:
                 self._results.restore(row)
 
     def redefine(self, graph: Graph, now: Instant) -> None:
-        """The definition was reloaded: whoever waits, waits for what it says now."""
+        """Takes a new definition: tasks wait for what it says from now on."""
         waits = list(self._waits)
         for wait in waits:
             self.drop(*wait)
@@ -178,7 +178,7 @@ class Xtriggers:
                 self.watch(key, label, now)
 
     async def close(self) -> None:
-        """Nothing is called any more, and nobody is left who could be."""
+        """Ends all calls and what they are made with."""
         await self._watches.close()
         await self._around.functions.close()
 
@@ -280,7 +280,7 @@ def _literal(value: str) -> str:
 
 
 class PushTriggers:
-    """Who waits for which message, and what was heard and is nobody's yet."""
+    """Keeps who waits for which message, and messages that no task has used yet."""
 
     def __init__(self, heard_max: int) -> None:
         self._heard_max = heard_max
@@ -288,7 +288,7 @@ class PushTriggers:
         self._waiting: dict[str, set[Key]] = {}  # message -> tasks
 
     def watch(self, message: str, key: Key) -> str | None:
-        """The id of a message that was kept for this task; None: it waits."""
+        """Returns the id of a message that was kept for this task; None: it waits."""
         ids = self._heard.get(message)
         if not ids:
             self._waiting.setdefault(message, set()).add(key)
@@ -308,11 +308,11 @@ class PushTriggers:
             self._waiting.pop(message, None)
 
     def awaited(self) -> list[str]:
-        """The messages that tasks wait for."""
+        """Returns the messages that tasks wait for."""
         return list(self._waiting)
 
     def hear(self, message: str, trigger_id: str) -> Key | None:
-        """The task that it lets go: of those that wait, the earliest; None: it is kept."""
+        """Returns the earliest task that waits and lets it go; None: the message is kept."""
         waiting = self._waiting.get(message)
         if waiting:
             key = min(waiting)
@@ -328,7 +328,7 @@ class PushTriggers:
         return None
 
     def row(self, message: str) -> XtriggerResult:
-        """What must outlive this process."""
+        """Returns the row that must outlive this process."""
         ids = self._heard.get(message)
         return XtriggerResult(MESSAGE + message, json.dumps(ids) if ids else "")
 
@@ -346,11 +346,11 @@ class XtriggerResults:
         self._due: dict[str, XtriggerResult] = {}  # with the batch of this pass
 
     def find(self, signature: str) -> Mapping[str, str] | None:
-        """What a call has found; None if it was not satisfied yet."""
+        """Returns what a call has found; None if it was not satisfied yet."""
         return self._known.get(signature)
 
     def remember(self, signature: str, results: Mapping[str, str]) -> None:
-        """Of too many the oldest is forgotten."""
+        """Remembers what a call has found; of too many the oldest is dropped."""
         self._known[signature] = results
         self.note(XtriggerResult(signature, json.dumps(dict(results))))
         while len(self._known) > self._remembered_max:
@@ -359,19 +359,19 @@ class XtriggerResults:
             self.note(XtriggerResult(oldest, ""))
 
     def note(self, row: XtriggerResult) -> None:
-        """The store has to know it."""
+        """Notes a row that the store has to know."""
         self._noted[row.signature] = row
 
     def restore(self, row: XtriggerResult) -> None:
-        """What an earlier process knew."""
+        """Takes what an earlier process knew."""
         self._known[row.signature] = json.loads(row.result)
 
     def close_pass(self) -> None:
-        """What was noted so far belongs to this pass."""
+        """Closes a pass: what was noted so far belongs to it."""
         self._due |= self._noted
         self._noted = {}
 
     def take_rows(self) -> list[XtriggerResult]:
-        """Those of this pass."""
+        """Returns the rows of this pass."""
         rows, self._due = self._due, {}
         return list(rows.values())

@@ -1,1 +1,1 @@
-"""Telling people and programs elsewhere what happens in the runs of a store."""
+"""Tells people and programs elsewhere what happens in the runs of a store."""

@@ -35,13 +35,13 @@ AT_ONCE_MAX = 8
 
 
 class NotificationAdmin:
-    """``ports.runs.BringsNotifications`` for a store that is here."""
+    """Implements ``ports.runs.BringsNotifications`` for a store that is here."""
 
     def __init__(self, store: Store, rules: Path, means: DeliveryMeans) -> None:
         self._store, self._path, self._means = store, rules, means
 
     async def notifications(self) -> Document:
-        """The rules, what is wrong with them, what waits, and what became of messages."""
+        """Returns the rules, their mistakes, what waits, and what became of messages."""
         rules = await asyncio.to_thread(load_rules, self._path)
         notebook = await self._store.notebook(NAME)
         state = NotifierState() if notebook is None else read_state(notebook.body)
@@ -59,7 +59,7 @@ class NotificationAdmin:
         }
 
     async def try_notifications(self, rule: str | None = None) -> Document:
-        """Send a test under one rule, or under each; NotFound if there is none of that name."""
+        """Sends a test under one rule, or under each; NotFound if there is no such rule."""
         rules = await asyncio.to_thread(load_rules, self._path)
         wanted = [one for one in rules.rules if rule in (None, one.name)]
         if rule is not None and not wanted:
@@ -85,7 +85,7 @@ class NotificationAdmin:
 
 
 def rules_document(rules: Rules) -> Document:
-    """The rules in force, and what is wrong with the others."""
+    """Returns the rules in force, and what is wrong with the others."""
     return {
         "rules": [
             {
@@ -105,7 +105,7 @@ def rules_document(rules: Rules) -> Document:
 
 
 def where_to(to: Destination) -> str:
-    """As much of it as nobody could misuse: paths of webhooks and arguments are secrets."""
+    """Shows as much of it as nobody could misuse: paths of webhooks, arguments are secrets."""
     match to:
         case Webhook(url=url):
             parts = urlsplit(url)

@@ -32,7 +32,7 @@ PRINTED_MAX = 500  # characters of what a command that failed printed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryMeans:
-    """What deliveries are made with. `environment` is all that a command sees."""
+    """The things that deliveries are made with. `environment` is all that a command sees."""
 
     directory: Path
     smtp: str
@@ -42,7 +42,7 @@ class DeliveryMeans:
 async def deliver(
     rule: NotificationRule, message: Notification, missed: int, means: DeliveryMeans
 ) -> str:
-    """ "" if it was taken, else what went wrong; whatever happens, an answer comes in time."""
+    """Sends a message and returns "" if it was taken, else what went wrong; always in time."""
     try:
         async with asyncio.timeout(SECONDS_MAX):
             match rule.to:
@@ -85,7 +85,7 @@ async def _mail(
 def compose(
     rule: NotificationRule, to: MailTo, message: Notification, missed: int
 ) -> EmailMessage:
-    """The id stands in it where mail programs look for one, so that a second copy is known."""
+    """Composes a mail with the id where mail programs look for one: a second copy is known."""
     text = text_of(rule, message)
     host = socket.gethostname()
     dropped = f"\n{missed} messages of this rule before it were dropped.\n" if missed else ""

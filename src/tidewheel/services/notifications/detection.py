@@ -65,7 +65,7 @@ class Noticed(NamedTuple):
 
 
 def noticed(event: RunEvent, state: NotifierState) -> Iterator[Noticed]:
-    """What happened with this event, as far as it is news."""
+    """Finds what happened with this event, as far as it is news."""
     stuck: dict[str, list[Key]] = {FAILED: [], BLOCKED: []}
     for (point, name), (words, submit) in changed_tasks(event.changes).items():
         mark = f"{event.number}|{BLOCKED}|{point}|{name}"
@@ -87,7 +87,7 @@ def noticed(event: RunEvent, state: NotifierState) -> Iterator[Noticed]:
 def message_for(
     rule: NotificationRule, one: Noticed, style: PointStyle | None
 ) -> Notification | None:
-    """What this rule says of it; None if it is about other tasks."""
+    """Returns what this rule says of it; None if the rule is about other tasks."""
     event = one.about
     tasks = [key for key in one.tasks if rule.wants_task(key[1])]
     if one.tasks and not tasks:
@@ -108,7 +108,7 @@ def message_for(
 
 
 def named(style: PointStyle | None, tasks: list[Key]) -> tuple[str, ...]:
-    """As people write them; without the definition at least by their names."""
+    """Names tasks as people write them; without the definition at least by their names."""
     return tuple(
         name if style is None else f"{style.text(point)}/{name}"
         for point, name in sorted(tasks)[:TASKS_NAMED_MAX]
@@ -124,7 +124,7 @@ class LateWatch:
     async def messages(
         self, rules: Sequence[NotificationRule], state: NotifierState, now: float
     ) -> AsyncIterator[tuple[NotificationRule, Notification]]:
-        """One for each rule and run with tasks that nobody was told of yet."""
+        """Makes one for each rule and run with late tasks that nobody was told of yet."""
         interested = [rule for rule in rules if LATE in rule.on]
         views = await self._store.runs(count=self._runs_max) if interested else []
         for view in views:
@@ -168,7 +168,7 @@ def _message(
 def late_tasks(
     rule: NotificationRule, view: RunView, stored: StoredRun, graph: Graph, now: float
 ) -> Iterator[Key]:
-    """Those that this rule wants to hear of."""
+    """Finds the late tasks that this rule is about."""
     for change in stored.changes:
         if isinstance(change, PutTask) and rule.wants_task(change.row.name):
             late_at = _late_at(rule, view, change.row, graph)
@@ -196,7 +196,7 @@ REASONS_MAX = 5
 async def stall_summary(
     store: Store, home: Path, definition_of: DefinitionOf, message: Notification
 ) -> Notification:
-    """The message with what keeps the run; as it is if nobody can tell any more."""
+    """Adds to a message what keeps the run; leaves it if that cannot be found any more."""
     try:
         view = await store.find_run(message.run)
         looked = await gather(store, view, home, recall=False, definition_of=definition_of)

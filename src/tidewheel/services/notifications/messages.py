@@ -1,4 +1,4 @@
-"""What is told: the facts of a message, the same for every way in which it travels."""
+"""Makes messages: their facts are the same for every way in which they are delivered."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     is_test: bool = False
 
     def joined(self, later: Notification) -> Notification:
-        """This one, which nobody has seen yet, with what happened since."""
+        """Returns this one, which nobody has seen yet, with what happened since."""
         tasks = tuple(dict.fromkeys((*self.tasks, *later.tasks)))[:TASKS_NAMED_MAX]
         return msgspec.structs.replace(
             self,
@@ -64,13 +64,13 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def message_id(*parts: object) -> str:
-    """The same for the same; nothing can be read from it."""
+    """Returns an id that is the same for the same parts; nothing can be read from it."""
     text = "\0".join(map(str, parts)).encode()
     return hashlib.sha256(text).hexdigest()[:ID_LETTERS]
 
 
 def sentence(message: Notification) -> str:
-    """What happened, for people."""
+    """Says for people what happened."""
     if message.is_test:
         return f"This is a test of rule {message.rule}. Nothing happened."
     more = message.count - len(message.tasks)
@@ -82,7 +82,7 @@ def sentence(message: Notification) -> str:
 
 
 def document(message: Notification, text: str, missed: int) -> dict[str, object]:
-    """As a webhook gets it."""
+    """Returns a message as a webhook gets it."""
     return {
         "id": message.id,
         "event": message.event,
@@ -102,7 +102,7 @@ def document(message: Notification, text: str, missed: int) -> dict[str, object]
 
 
 def facts(message: Notification, text: str) -> dict[str, str]:
-    """The fields of templates."""
+    """Returns the fields of templates."""
     return {
         "id": message.id,
         "event": message.event,
@@ -120,13 +120,13 @@ def facts(message: Notification, text: str) -> dict[str, str]:
 
 
 def text_of(rule: NotificationRule, message: Notification) -> str:
-    """In the words of the rule, if it has any of its own."""
+    """Returns the text of a message in the words of the rule, if it has any of its own."""
     said = sentence(message)
     return filled(rule.text, facts(message, said)) if rule.text else said
 
 
 def trial_message(rule: NotificationRule, at: float, store: str, chance: str) -> Notification:
-    """What a test sends: made up, and it says so."""
+    """Makes the message of a test, which says that it is one."""
     return Notification(
         id=message_id("test", rule.name, at, chance),
         rule=rule.name,

@@ -62,7 +62,7 @@ PASSES_AT_END_MAX = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifierSettings:
-    """Where the rules are, what messages are sent with, and how patient it is."""
+    """Says where the rules are, what messages are sent with, and how patient a notifier is."""
 
     rules: Path
     home: Path
@@ -80,7 +80,7 @@ class NotifierSettings:
 
 
 class NotifierService(Service):
-    """One of many; at most one of a store sends."""
+    """Sends the messages of a store, unless another notifier does."""
 
     def __init__(
         self, store: Store, settings: NotifierSettings, surroundings: Surroundings
@@ -109,11 +109,11 @@ class NotifierService(Service):
         await self._leave()
 
     async def begin(self) -> None:
-        """Whoever comes before a run begins: from here on nothing is missed."""
+        """Makes a pass before a run begins: from here on nothing is missed."""
         await self._pass()
 
     async def finish(self) -> None:
-        """After the end: what happened up to now is told, as far as it is due."""
+        """Tells after the end of a run what happened up to now, as far as it is due."""
         for _ in range(PASSES_AT_END_MAX):
             await self._pass()
             if self._epoch is None or not any(self._state.due(await self._store.now())):

@@ -71,7 +71,7 @@ Destination = Webhook | MailTo | RunCommand
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotificationRule:
-    """Of which events, of which runs, where to, and in which words."""
+    """Says of which events of which runs somebody is told, where, and in which words."""
 
     name: str
     on: tuple[str, ...]
@@ -115,12 +115,12 @@ _FIELD = re.compile(r"\{([a-z_]+)\}")
 
 
 def unknown_fields(template: str) -> list[str]:
-    """Those that no message has."""
+    """Returns the fields of a template that no message has."""
     return [name for name in dict.fromkeys(_FIELD.findall(template)) if name not in FIELDS]
 
 
 def filled(template: str, facts: Mapping[str, str]) -> str:
-    """The template with its fields replaced; what is no field stays as it is."""
+    """Returns the template with its fields replaced; what is no field stays as it is."""
     return _FIELD.sub(lambda found: facts.get(found[1], found[0]), template)
 
 
@@ -154,7 +154,7 @@ class RulesInForce:
         self.now = NO_RULES
 
     def refresh(self) -> Rules | None:
-        """What was found in the file, if it has changed; reads files, so it may block."""
+        """Returns what was found in the file, if it has changed; may block, reading files."""
         try:
             stat = self._path.stat()
             seen: object = stat.st_mtime_ns, stat.st_size, stat.st_ino
@@ -171,7 +171,7 @@ class RulesInForce:
 
 
 def load_rules(path: Path) -> Rules:
-    """The rules of a file; one that is not there has none."""
+    """Reads the rules of a file; one that is not there has none."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -189,7 +189,7 @@ def load_rules(path: Path) -> Rules:
 
 
 def read_rules(content: bytes) -> Rules:
-    """Every rule that is right, and what is wrong with the others."""
+    """Returns every rule that is right, and what is wrong with the others."""
     try:
         document = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # of TOML or of UTF-8

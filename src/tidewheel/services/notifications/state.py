@@ -1,4 +1,4 @@
-"""What the notifier must know after its death: how far it has read, and what is yet to be sent.
+"""Keeps what the next notifier must know: how far was read, and what is yet to be sent.
 
 It is one text in the store, written as a whole before anything of it is sent. Everything in it
 has a bound: what waits (100 messages of each rule; further ones are dropped and counted, which
@@ -37,7 +37,7 @@ class WaitingMessage(msgspec.Struct, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a message."""
+    """A message that is no longer to be sent, and what became of it."""
 
     id: str
     rule: str
@@ -50,7 +50,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotifierState(msgspec.Struct, kw_only=True):
-    """Changed in place, by the one process that holds the notebook."""
+    """All that a notifier remembers; the holder of the notebook changes it in place."""
 
     cursor: str = ""
     waiting: list[WaitingMessage] = []
@@ -61,7 +61,7 @@ class NotifierState(msgspec.Struct, kw_only=True):
     missed: dict[str, int] = {}  # by rule
 
     def put(self, rule: NotificationRule, message: Notification, now: float) -> bool:
-        """It is to be sent; False if too many of this rule are. Others join one like it."""
+        """Takes a message to send, or joins it to one like it; False: the rule has too many."""
         place = f"{rule.name}|{message.run}|{message.event}"
         of_rule = [one for one in self.waiting if one.message.rule == rule.name]
         for one in of_rule:
@@ -80,7 +80,7 @@ class NotifierState(msgspec.Struct, kw_only=True):
         return True
 
     def due(self, now: float) -> Iterator[WaitingMessage]:
-        """Those whose time has come, the longest waiting first."""
+        """Returns the messages whose time has come, the longest waiting first."""
         yield from sorted(
             (one for one in self.waiting if one.due_at <= now), key=lambda one: one.due_at
         )
@@ -103,7 +103,7 @@ class NotifierState(msgspec.Struct, kw_only=True):
         self._end(one, now, GIVEN_UP)
 
     def drop(self, one: WaitingMessage, now: float) -> None:
-        """Its rule is gone."""
+        """Drops a message whose rule is gone."""
         self._end(one, now, DROPPED)
 
     def _end(self, one: WaitingMessage, now: float, outcome: str) -> None:
@@ -122,14 +122,14 @@ class NotifierState(msgspec.Struct, kw_only=True):
         self.ended = [*self.ended[-ENDED_MAX + 1 :], ended]
 
     def saw_status(self, number: int, status: str) -> str | None:
-        """What it was before."""
+        """Notes the status of a run and returns what it was before."""
         before = self.statuses.pop(str(number), None)
         self.statuses[str(number)] = status
         _shorten(self.statuses, RUNS_MAX)
         return before
 
     def is_news(self, mark: str) -> bool:
-        """Whether nobody was told of this; from now on somebody is."""
+        """Tells whether nobody was told of this, and notes that somebody is now."""
         if mark in self.told:
             return False
         self.told[mark] = 1
@@ -152,7 +152,7 @@ def write_state(state: NotifierState) -> str:
 
 
 def read_state(text: str) -> NotifierState:
-    """As it was written; what a later version wrote and cannot be read is begun anew."""
+    """Reads the state as it was written; begins anew if a later version wrote it otherwise."""
     if not text:
         return NotifierState()
     try:
@@ -165,7 +165,7 @@ def read_state(text: str) -> NotifierState:
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Who holds the notebook, so that its death can be proven; one of several in a process."""
+    """The holder of the notebook, whose death can be proven; one of several in a process."""
 
     process: HostProcess
     nonce: str

@@ -1,4 +1,4 @@
-"""Posting a document to a URL: signed, within a time, and only to where a rule may point.
+"""Posts a document to a URL: signed, within a time, and only to where a rule may point.
 
 Theory of operation
 -------------------
@@ -48,7 +48,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Posted(NamedTuple):
-    """What is sent, besides its destination."""
+    """A document that is sent, without its destination."""
 
     id: str
     event: str
@@ -61,7 +61,7 @@ class NotPosted(Exception):
 
 
 def post(to: Webhook, what: Posted, seconds_max: float = SECONDS_MAX) -> None:
-    """Send it; NotPosted or OSError if it did not arrive. Blocks: for a thread."""
+    """Sends it; NotPosted or OSError if it did not arrive. Blocks: for a thread."""
     url = urlsplit(to.url)
     for _ in range(REDIRECTS_MAX + 1):
         status, reason, location = _exchange(to, url, what, seconds_max)
@@ -138,7 +138,7 @@ def _secured(to: Webhook, line: socket.socket, host: str) -> socket.socket:
 
 
 def is_allowed(text: str) -> bool:
-    """Whether an address is one that nobody must be protected from calling."""
+    """Tells whether an address may be called by anybody."""
     address: Address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
@@ -163,7 +163,7 @@ def _headers(to: Webhook, what: Posted) -> dict[str, str]:
 
 
 def signature(secret: str, what: Posted) -> str:
-    """Of Standard Webhooks, version 1: HMAC-SHA256 of `id.timestamp.body`."""
+    """Signs as Standard Webhooks, version 1, do: HMAC-SHA256 of `id.timestamp.body`."""
     signed = b"%s.%d.%s" % (what.id.encode(), what.at, what.body)
     digest = hmac.new(_key(secret), signed, hashlib.sha256).digest()
     return "v1," + base64.b64encode(digest).decode()

@@ -1,1 +1,1 @@
-"""Playing a workflow on a virtual clock: no store, no jobs, no waiting."""
+"""Plays a workflow on a virtual clock: no store, no jobs, no waiting."""

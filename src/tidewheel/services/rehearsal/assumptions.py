@@ -1,4 +1,4 @@
-"""What a rehearsal assumes about jobs: how long they take, what they make, which of them fail.
+"""Assumes how jobs go that are played: how long they take, what they make, which fail.
 
 A run length is, the first that is known: what somebody gave for the rehearsal; what was learnt
 from earlier runs; what the definition says for simulation, which is its time limit divided by
@@ -25,7 +25,7 @@ EVERY_POINT = "all"  # of `fail cycle points`
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Which tasks fail: patterns of point and name, and at which try; None is every one."""
+    """Tasks that fail: patterns of point and name, and at which try; None is every one."""
 
     point: str
     name: str
@@ -38,7 +38,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What somebody said about the jobs; lengths are seconds by name of the task."""
+    """Everything that was said about the jobs; lengths are seconds by name of the task."""
 
     lengths: Mapping[str, float] = field(default_factory=dict)
     learnt: Mapping[str, float] = field(default_factory=dict)
@@ -51,13 +51,13 @@ class Assumptions:
 
 
 def is_meant(node: NodeDef, pattern: str) -> bool:
-    """Whether a name or glob means this node, by its own name or that of a family of it."""
+    """Tells whether a name or glob means this node, by its own name or that of a family."""
     names = (node.name, *(family for family in node.lineage if family != ROOT))
     return any(fnmatchcase(name, pattern) for name in names)
 
 
 class AssumedJob(NamedTuple):
-    """What every job of one node does."""
+    """The course of every job of one node."""
 
     seconds: float
     over_limit: bool  # it takes longer than it may
@@ -67,7 +67,7 @@ class AssumedJob(NamedTuple):
 
 
 class AssumedJobs:
-    """How each job of a graph goes."""
+    """Knows how each job of a graph goes."""
 
     def __init__(
         self, graph: Graph, assumptions: Assumptions, point_text: Callable[[Point], str]
@@ -80,14 +80,14 @@ class AssumedJobs:
         self.unused = set(assumptions.failures)
 
     def part(self, name: str) -> AssumedJob:
-        """What is the same at every point."""
+        """Returns what is the same for the jobs of a node at every point."""
         part = self._parts.get(name)
         if part is None:
             part = self._parts[name] = self._find_part(name)
         return part
 
     def fails(self, point: Point, name: str, try_number: int) -> bool:
-        """Whether this try of a task is to fail."""
+        """Tells whether this try of a task is to fail."""
         part = self.part(name)
         named = self._failures.get(name)
         if named is None:
@@ -145,7 +145,7 @@ class AssumedJobs:
 
 
 def simulated_seconds(node: NodeDef) -> float:
-    """How long a job takes that is played, or replaced by a sleep, as the definition says."""
+    """Returns how long a job takes that is played or replaced by a sleep, as defined."""
     simulation = node.simulation
     if node.time_limit_seconds and simulation.speedup_factor:
         return node.time_limit_seconds / simulation.speedup_factor
@@ -153,7 +153,7 @@ def simulated_seconds(node: NodeDef) -> float:
 
 
 def is_simulated_to_fail(node: NodeDef, point: str, try_number: int) -> bool:
-    """Whether the definition wants this try of a played job to fail."""
+    """Tells whether the definition wants this try of a played job to fail."""
     simulation = node.simulation
     if simulation.fail_first_try_only and try_number > 1:
         return False

@@ -154,7 +154,7 @@ class CoreRun:
         return RunStatus(self._pool.run.status)
 
     def causes(self) -> list[Cause]:
-        """Why a run that stalled does not go on, and if it waits for a release, for which."""
+        """Says why a run that stalled does not go on, or for which release it waits."""
         if self.status is RunStatus.WAITING_FOR_RELEASE:
             found = [one for one in self._pool.tasks.values() if one.standing is PoolState.HELD]
         elif self.status is RunStatus.STALLED:
@@ -175,7 +175,7 @@ class CoreRun:
     # What the store would know of tasks that the core has forgotten.
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """That it ran is enough: here nobody intervenes."""
+        """Returns that a task ran, which is enough: here nobody intervenes."""
         if (point, name) not in self._submits:
             return None
         memory = TaskHistory()

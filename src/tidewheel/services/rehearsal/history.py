@@ -1,4 +1,4 @@
-"""How long the jobs of a workflow took in its earlier runs."""
+"""Finds how long jobs took in earlier runs; apart, since statistics are slow to import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUBMISSIONS_MAX = 10_000  # of each
 async def learnt_lengths(
     door: RunDoor, workflow: str, folders: Collection[str]
 ) -> dict[str, float]:
-    """The median seconds by name of the node, of jobs that succeeded, in the newest runs.
+    """Returns the median seconds by node, of jobs that succeeded, in the newest runs.
 
     A folder has several names: a server is told on which machine it is.
     """

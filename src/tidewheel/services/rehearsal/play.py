@@ -46,7 +46,7 @@ OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 
 
 class Progress(NamedTuple):
-    """How far a rehearsal is."""
+    """Says how far a rehearsal is."""
 
     at: Instant
     point: Point
@@ -62,7 +62,7 @@ def rehearse(
     submissions_max: int = SUBMISSIONS_MAX,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Rehearsal:
-    """Play a workflow from its start. `at`: what the clock shows then, else the first point."""
+    """Plays a workflow from its start. `at` is what the clock shows then, else the point's."""
     cycling = graph.cycling
     first = cycling.initial if cycling.start is None else cycling.start
     if at is None:
@@ -72,7 +72,7 @@ def rehearse(
 
 
 class _Remarks:
-    """What is said beside the submissions."""
+    """Collects what is said beside the submissions."""
 
     def __init__(self) -> None:
         self.lost: dict[Key, str] = {}
@@ -261,7 +261,7 @@ def _last_wait(one: SubmittedTask, reporter: Key | None) -> WaitedFor:
 
 
 class Occasion(NamedTuple):
-    """What lets a task go: what it waited for, and whose report ended that."""
+    """The reason why a task may go: what it waited for, and whose report ended that."""
 
     waited_for: WaitedFor
     blocker: PlayedSubmission | None = None
@@ -278,7 +278,7 @@ class AwaitedTimer(NamedTuple):
 
 
 def occasion_of_clock(now: Occasion, key: Key, name: str, *, waits: bool) -> Occasion:
-    """For a timer of the core, set on another occasion; `waits` if its time is to come."""
+    """Returns the occasion of a timer that was set on another one; `waits`: it is to come."""
     if name == EXPIRY:
         return Occasion(WaitedFor.PARENT, None, key)  # of those that wait for `expired`
     if name == RETRY:
@@ -294,7 +294,7 @@ INTERVAL_SECONDS = 10.0  # of what has none of its own
 
 
 class Check(NamedTuple):
-    """When a check ends well; `assumed` says what was taken for granted."""
+    """The time at which a check ends well; `assumed` says what was taken for granted."""
 
     at: Instant
     is_clock: bool
@@ -302,14 +302,14 @@ class Check(NamedTuple):
 
 
 class Clocks:
-    """The xtriggers of a graph."""
+    """Knows when xtriggers of a graph are satisfied: clocks in time, others after a check."""
 
     def __init__(self, graph: Graph) -> None:
         self._triggers = ClockTriggers(graph.xtriggers, graph.cycling)
         self._is_integer = graph.cycling.is_integer
 
     def check(self, label: str, point: Point, now: Instant) -> Check:
-        """A check that begins now."""
+        """Returns how a check goes that begins now."""
         xtrigger = self._triggers.find(label)
         if xtrigger is None:
             text = f"the message {label.removeprefix(MESSAGE)!r} comes after "
@@ -325,7 +325,7 @@ class Clocks:
 
 
 class Slots:
-    """How many jobs may run at once, and who waits."""
+    """The slots of the one worker: jobs take them in the order of submission."""
 
     def __init__(self, count: int) -> None:
         self._free = count
@@ -340,7 +340,7 @@ class Slots:
         self.freed_by = job
 
     def take(self) -> PlayedSubmission | None:
-        """The next job that gets a slot."""
+        """Returns the next job that gets a slot; None: there is none."""
         if not self._waiting or not self._free:
             return None
         self._free -= 1
@@ -351,7 +351,7 @@ POINTS_DEFAULT = 10
 
 
 def last_of(graph: Graph, count: int = POINTS_DEFAULT) -> Point | None:
-    """The last of so many points over all sequences; None if the workflow ends by itself."""
+    """Returns the last of so many points of all sequences; None if the workflow ends itself."""
     cycling = graph.cycling
     if cycling.final is not None or cycling.stop is not None:
         return None

@@ -1,4 +1,4 @@
-"""The record of a rehearsal: its submissions, the critical path, and the lanes of a chart.
+"""Records a rehearsal: its submissions, the critical path, and the lanes of a chart.
 
 Each submission knows its times, its end, and what let it go: the task whose end, start or
 output did, or a clock. The critical path is the chain of waits that determined when the
@@ -26,7 +26,7 @@ CLOCK_FORMAT = "CCYY-MM-DDThh:mm:ssZ"
 
 
 class WaitedFor(StrEnum):
-    """What a task waited for last before it started."""
+    """The things that a task may wait for last before it starts."""
 
     START = "start"  # nothing: the rehearsal began
     PARENT = "parent"
@@ -84,7 +84,7 @@ class PlayedSubmission:
 
     @property
     def wait_seconds(self) -> float:
-        """From being ready to its start."""
+        """Returns the seconds from being ready to its start."""
         return 0.0 if self.start_at is None else self.start_at - self.ready_at
 
     @property
@@ -128,7 +128,7 @@ class Rehearsal:
 
     @property
     def ran_nothing(self) -> bool:
-        """Whether it completed without a single job although there are tasks (SEMANTICS §9)."""
+        """Tells whether it completed without a job although there are tasks (SEMANTICS §9)."""
         completed = self.status is RunStatus.COMPLETED
         return completed and not self.submissions and bool(self.graph.nodes)
 
@@ -148,7 +148,7 @@ class Rehearsal:
         return f"{self.graph.cycling.style.text(key[0])}/{key[1]}"
 
     def clock_text(self, at: float) -> str | None:
-        """What the virtual clock shows; None where points are plain numbers."""
+        """Returns what the virtual clock shows; None where points are plain numbers."""
         style = self.graph.cycling.style
         if self.graph.cycling.is_integer:
             return None
@@ -161,14 +161,14 @@ class Rehearsal:
         return clock.text(Point(round(at)))
 
     def by_name(self) -> list[NameSummary]:
-        """In the order of the definition; names that never ran are not in it."""
+        """Sums up by name, in the order of the definition, without names that never ran."""
         found: dict[str, list[PlayedSubmission]] = {}
         for one in self.submissions:
             found.setdefault(one.key[1], []).append(one)
         return [_summary(name, found[name]) for name in self.graph.nodes if name in found]
 
     def trigger_lines(self) -> Iterator[str]:
-        """One line per submission, comparable with other engines (SEMANTICS §13)."""
+        """Writes one line per submission, comparable with other engines (SEMANTICS §13)."""
         for one in self.submissions:
             parents = [self.id_of(key) for key in one.parents]
             flows = ",".join(map(str, sorted(one.flows))) or "none"
@@ -205,7 +205,7 @@ class Hop(NamedTuple):
 
 
 def critical_path(rehearsal: Rehearsal) -> list[Hop]:
-    """From the first to the last; empty if nothing ran."""
+    """Returns the path from the first to the last; empty if nothing ran."""
     last = max(
         (one for one in rehearsal.submissions if one.end_at is not None),
         key=lambda one: one.end_at or 0.0,
@@ -230,7 +230,7 @@ def _idle(
 
 
 def reason_text(hop: Hop, rehearsal: Rehearsal) -> str:
-    """Why a submission did not start earlier, in words."""
+    """Says why a submission did not start earlier."""
     one = hop.submission
     blocker = "the start" if one.blocker_key is None else rehearsal.id_of(one.blocker_key)
     clock = None if one.start_at is None else rehearsal.clock_text(one.start_at)
@@ -240,7 +240,7 @@ def reason_text(hop: Hop, rehearsal: Rehearsal) -> str:
 
 
 def span(seconds: float) -> str:
-    """Nothing is 0s, not 0ms."""
+    """Shows a duration; nothing is 0s, not 0ms."""
     return show_duration(seconds) if seconds else "0s"
 
 
@@ -263,7 +263,7 @@ class Lane(NamedTuple):
 
 
 def lanes(rehearsal: Rehearsal, bars_max: int) -> tuple[list[Lane], int]:
-    """As many lanes for a name as run at once; and how many bars were left out."""
+    """Returns as many lanes for a name as run at once; and how many bars were left out."""
     started = [one for one in rehearsal.submissions if one.start_at is not None]
     shown = started[:bars_max]
     by_name: dict[str, list[PlayedSubmission]] = {}
@@ -295,7 +295,7 @@ def _apart(submissions: Sequence[PlayedSubmission]) -> list[list[PlayedSubmissio
 
 
 def marks(seconds: float, wanted: int = MARKS_WANTED) -> list[int]:
-    """Round numbers of seconds from 0 to the end."""
+    """Returns round numbers of seconds from 0 to the end."""
     step = next((one for one in _STEPS if seconds / one <= wanted), None)
     if step is None:
         step = max(_STEPS[-1], int(seconds / wanted))
