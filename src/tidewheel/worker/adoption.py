@@ -53,7 +53,7 @@ async def orphans_of_the_dead(
 async def dead_workers_with_leases(
     store: TaskStore, process: HostProcess, is_alive: IsAlive
 ) -> bool:
-    """Returns whether there are any of this host since its last boot; cheaper than their leases."""
+    """Returns whether there are any of this host since its boot; cheaper than their leases."""
     here = (process.host, process.boot_id)
     return any(
         worker.leases

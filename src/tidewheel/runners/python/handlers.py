@@ -1,5 +1,4 @@
-"""Offers what authors of handlers write against: a register of functions, and the job they are
-in.
+"""Offers what authors of handlers write against: a register of functions, and their job.
 
 handlers = Handlers()
 

@@ -1,5 +1,4 @@
-"""Reads what a command says to Slurm: the lines ``#SBATCH …`` at its head, as sbatch reads
-them.
+"""Reads what a command says to Slurm: the lines ``#SBATCH …`` at its head, as sbatch does.
 
 A task says that it is for Slurm by the label ``runner:slurm``, which only workers with that
 runner offer. What it wants of Slurm stands in its command. So a script that was written for
