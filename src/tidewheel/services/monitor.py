@@ -26,14 +26,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tidewheel.api.tasks import Task
 from tidewheel.config import MonitorSettings
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import NotFound, Refused, Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.services.export import append_lines, task_line
 from tidewheel.services.file_removal import remove_run_files, remove_task_files
-from tidewheel.services.home_folders import tasks_directory
+from tidewheel.services.paths import tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 
 BATCHES_PER_PASS_MAX = 100
@@ -171,7 +171,7 @@ class Monitor(Service):
             await asyncio.to_thread(remove_run_files, self._home, run, store_id)
         return [self.report("run.deleted", run=expired[0])] if gone else []
 
-    async def _remove_task_files(self, expired: Sequence[TaskView]) -> None:
+    async def _remove_task_files(self, expired: Sequence[Task]) -> None:
         """Of those that are gone: one may be needed by a task that came meanwhile."""
         if self._home is None or not expired:
             return
@@ -210,7 +210,7 @@ class Monitor(Service):
             self._retention_at = self._clock.monotonic()
         return [self.report("workers.forgotten", count=forgotten)] if forgotten else []
 
-    async def _export(self, expired: Sequence[TaskView]) -> None:
+    async def _export(self, expired: Sequence[Task]) -> None:
         directory = self._settings.export_directory
         if directory is None or not expired:
             return

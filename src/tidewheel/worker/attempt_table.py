@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel.core.operator.job_names import RUN_DIRECTORY, read_job_name
+from tidewheel.core.operator.names import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
-from tidewheel.services.home_folders import (
+from tidewheel.services.paths import (
     attempt_directory,
     run_directory,
     submission_directory,

@@ -20,25 +20,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
+from tidewheel.api.tasks import Task
 from tidewheel.config import WorkerSettings
-from tidewheel.core.queue.access import RUN_QUEUE, matches
+from tidewheel.core.queue.access import RUN_QUEUE, Served, is_pattern, matches
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import (
     Abilities,
     Claimed,
     ClaimedTasks,
     ClaimRequest,
-    Page,
+    KeysetPage,
     Report,
     TaskFilter,
     Wake,
 )
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
-from tidewheel.core.queue.serving import Served, is_pattern
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
-from tidewheel.core.queue.views import TaskView
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
@@ -328,13 +327,13 @@ class Claimer(Service):
         """A claim whose answer got lost must not cost its tasks a lapse each."""
         which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._attempts.worker)
         count_max = self._settings.slots + self._count_max
-        held = await self._store.list_tasks(which, Page(count=count_max))
+        held = await self._store.list_tasks(which, KeysetPage(count=count_max))
         unknown = [view for view in held if (view.id, view.attempt) not in self._attempts]
         if unknown:
             await self._store.report([self._yield_unstarted(view) for view in unknown])
             self.tell("leases.given_back", count=len(unknown))
         self._unsure = False
 
-    def _yield_unstarted(self, view: TaskView) -> Report:
+    def _yield_unstarted(self, view: Task) -> Report:
         holder = Holder(task_id=view.id, attempt=view.attempt, worker=self._attempts.worker)
         return Report(holder=holder, end=End(ending=Ending.YIELDED))

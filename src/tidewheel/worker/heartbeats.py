@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import ParamSpec
 
-from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, Answer
+from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, LeaseAnswer
 from tidewheel.core.queue.requests import Beat
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.clock import Clock
@@ -227,18 +227,18 @@ class Heartbeats(Service):
         return max(0.0, self._book.next_due_at(self._idle_until) - self._clock.monotonic())
 
     def _heed(
-        self, due: list[Attempt], beats: list[Beat], answers: list[Answer], sent_at: float
+        self, due: list[Attempt], beats: list[Beat], answers: list[LeaseAnswer], sent_at: float
     ) -> list[ServiceReport]:
         assert len(answers) == len(due), (len(answers), len(due))
         for attempt, beat, answer in zip(due, beats, answers, strict=True):
             match answer:
-                case Answer.GO_ON:
+                case LeaseAnswer.GO_ON:
                     self._book.confirm(attempt, sent_at, beat.progress)
-                case Answer.CANCEL:
+                case LeaseAnswer.CANCEL:
                     self._book.confirm(attempt, sent_at, beat.progress)
                     grace_seconds = attempt.task.max_termination_seconds
                     self._stop_job(attempt, StopReason.CANCEL, grace_seconds)
-                case Answer.LOST:
+                case LeaseAnswer.LOST:
                     self._book.strike_out([attempt])
                     self._stop_job(attempt, StopReason.LOST, 0.0)
         return [self.report("heartbeats.sent", count=len(due))] if due else []

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from tidewheel.core.queue.requests import Message, Report, Reported, UsageSample
+from tidewheel.core.queue.requests import JobMessage, Report, Reported, UsageSample
 from tidewheel.core.queue.steps import End
 from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
 from tidewheel.ports.tasks import TaskStore
@@ -111,12 +111,12 @@ def _report(attempt: Attempt, draft: _Draft) -> Report:
     )
 
 
-def _numbered(attempt: Attempt, draft: _Draft) -> tuple[Message, ...]:
+def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
     spoken = draft.messages[:MESSAGES_PER_REPORT_MAX]
     first = attempt.messages_numbered + 1
     attempt.messages_numbered += len(spoken)
     return tuple(
-        Message(number=number, text=one.text, output=one.output)
+        JobMessage(number=number, text=one.text, output=one.output)
         for number, one in enumerate(spoken, first)
         if number > attempt.messages_stored
     )

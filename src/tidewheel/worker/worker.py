@@ -23,12 +23,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tidewheel.config import OnStop, WorkerSettings
+from tidewheel.core.queue.access import Served
 from tidewheel.core.queue.requests import NewWorker
-from tidewheel.core.queue.serving import Served
 from tidewheel.errors import Unavailable
 from tidewheel.ports.runners import Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.home_folders import store_name, tasks_directory
+from tidewheel.services.paths import store_name, tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings
 from tidewheel.services.task_group import TaskGroup
 from tidewheel.services.wakeup import within
