@@ -38,7 +38,8 @@ PORTS = 65_536
 SHELL = "shell"  # the runner that every worker has
 CONTAINER_RUNNERS = ("compose", "swarm")
 CONTAINERS = "containers"  # a task may leave it to the worker which of the two it is
-RUNNERS = ("slurm", *CONTAINER_RUNNERS)  # that a worker may have besides
+COMMAND_RUNNERS = ("slurm",)  # of commands, so a platform of a run may mean them
+RUNNERS = (*COMMAND_RUNNERS, *CONTAINER_RUNNERS)  # that a worker may have besides
 
 
 class OnStop(StrEnum):

@@ -6,11 +6,14 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidewheel.config import SHELL
+from tidewheel.config import COMMAND_RUNNERS, SHELL
 from tidewheel.errors import BadSetting
 
 PLATFORMS_FILE = "platforms.toml"
-PLATFORM_RUNNERS = (SHELL, "slurm")  # that a platform may mean: jobs of runs are commands
+PLATFORM_RUNNERS = (
+    SHELL,
+    *COMMAND_RUNNERS,
+)  # of commands, as jobs of runs are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

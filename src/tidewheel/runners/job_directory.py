@@ -52,7 +52,7 @@ def with_values(end: End, find: Callable[[], str | None]) -> End:
 
 
 def read_values(path: Path) -> str | None:
-    """What a job wrote; None if it wrote nothing, BadValues if it cannot be handed on."""
+    """Returns what a job wrote; None if nothing, BadValues if it cannot be handed on."""
     try:
         content, size = _read(path)
     except FileNotFoundError:
@@ -112,7 +112,7 @@ fi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStatus:
-    """What ``job.status`` says; None: not, or not completely, written."""
+    """Holds what ``job.status`` says; None: not, or not completely, written."""
 
     process: ProcessId | None = None
     boot_id: str = ""
@@ -122,7 +122,7 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True)
 class JobDirectory:
-    """Where the files of an attempt are."""
+    """Knows where the files of an attempt are."""
 
     path: Path
 
@@ -138,22 +138,22 @@ class JobDirectory:
 
     @property
     def out(self) -> Path:
-        """What the job wrote to standard output."""
+        """Returns the file of its standard output."""
         return self.path / "job.out"
 
     @property
     def err(self) -> Path:
-        """What the job wrote to standard error."""
+        """Returns the file of its standard error."""
         return self.path / "job.err"
 
     @property
     def outputs(self) -> Path:
-        """What it hands to those after it."""
+        """Returns the file of values for those after it."""
         return self.path / OUTPUTS_NAME
 
     @property
     def status(self) -> Path:
-        """Which process the job is, and how it ended."""
+        """Returns the file that says which process the job is, and how it ended."""
         return self.path / STATUS_NAME
 
     def write_job(self, command: str, spec: str | None) -> None:
@@ -164,7 +164,7 @@ class JobDirectory:
         write_whole(self.script, command.encode() + b"\n", mode=0o700)
 
     def read_status(self) -> JobStatus:
-        """What is known of the job; a line that is not complete counts for nothing."""
+        """Returns what is known of the job; a line that is not complete counts for nothing."""
         try:
             text = self.status.read_text(encoding="ascii", errors="replace")
         except OSError:
@@ -245,13 +245,13 @@ def tail(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunFolders:
-    """Where one job of a run works."""
+    """Knows where one job of a run works."""
 
     run: Path
     name: JobName
 
     def prepare(self) -> None:
-        """Here rather than in the job, where each would be a process more."""
+        """Makes the folders; in the job each of them would be a process more."""
         _make(self.run / self.name.work_folder)
         _make(self.run / self.name.share_folder)
         latest = self.run / "log" / "job" / self.name.point / self.name.node / LATEST

@@ -19,7 +19,8 @@ NOT_APPLICABLE = 126  # the exit status of a job whose limits cannot be set
 
 
 def limits_script(limits: JobLimits) -> str:
-    """What sets the limits; empty if there are none. bash counts memory and files in KiB."""
+    """Returns what sets the limits; empty if there are none. bash counts memory and files in
+    KiB."""
     asked = {
         "t": None if limits.cpu_seconds is None else math.ceil(limits.cpu_seconds),
         "v": None if limits.memory_bytes is None else limits.memory_bytes // KIB,
@@ -58,7 +59,7 @@ def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class RunAids:
-    """What the jobs of a run find beside themselves."""
+    """Holds what the jobs of a run find beside themselves."""
 
     programs: Path  # a folder with `tidewheel` and `cylc`
     library: Path = JOB_LIBRARY

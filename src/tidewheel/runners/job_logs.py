@@ -85,7 +85,7 @@ _NOT_PLAIN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
 
 
 class CopyEnd(NamedTuple):
-    """How long a copy is, and whether it takes no more."""
+    """Says how long a copy is, and whether it takes no more."""
 
     size: int
     full: bool
@@ -147,7 +147,7 @@ def _append(descriptor: int, size: int, offset: int, content: bytes, bytes_max: 
 
 
 def _write_all(descriptor: int, content: bytes) -> int:
-    """What was written; less on a full disk, where the rest is asked for again."""
+    """Returns what was written; less on a full disk, where the rest is asked for again."""
     written = 0
     while written < len(content):
         try:

@@ -22,7 +22,7 @@ class EndedJob:
         self._end = end
 
     async def wait(self) -> End:
-        """How it ended."""
+        """Returns how it ended."""
         return self._end
 
     async def stop(self, grace_seconds: float) -> None:
@@ -94,7 +94,7 @@ def cannot_start(error: OSError | ValueError, files: JobDirectory) -> End:
 
 
 def host_trouble(error: OSError | ValueError, files: JobDirectory) -> RunnerUnable | None:
-    """Whether any other job would meet the same on this host, and how to say it."""
+    """Returns whether any other job would meet the same on this host, and how to say it."""
     if not isinstance(error, OSError) or error.errno not in HOST_ERRNOS:
         return None
     return RunnerUnable(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from tidewheel.config import CONTAINERS, RUNNERS
+from tidewheel.config import CONTAINERS
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Runner
 from tidewheel.runners.runner_parts import RunnerParts
@@ -34,25 +34,14 @@ async def stop_runners(runners: Sequence[OtherRunner]) -> None:
             await runner.stopped()
 
 
-def found_runners() -> tuple[str, ...]:
-    """Those whose programs are on this machine."""
-    return ("slurm",) if shutil.which("sbatch") else ()
+def _slurm(name: str, parts: RunnerParts) -> OtherRunner:
+    from tidewheel.runners.slurm.runner import SlurmRunner
+
+    del name
+    return SlurmRunner(parts)
 
 
-def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
-    """The runner of this name; what it needs is loaded now."""
-    match name:
-        case "slurm":
-            from tidewheel.runners.slurm.runner import SlurmRunner
-
-            return SlurmRunner(parts)
-        case "compose" | "swarm":
-            return _container_runner(name, parts)
-        case _:
-            raise BadSetting("runner", name, " or ".join(RUNNERS))
-
-
-def _container_runner(name: str, parts: RunnerParts) -> OtherRunner:
+def _containers(name: str, parts: RunnerParts) -> OtherRunner:
     from tidewheel.runners.containers.compose import ComposeEngine
     from tidewheel.runners.containers.docker_cli import Cli
     from tidewheel.runners.containers.runner import EngineRunner
@@ -69,3 +58,35 @@ def _container_runner(name: str, parts: RunnerParts) -> OtherRunner:
         message_bytes_max=parts.message_bytes_max,
         usage_interval_seconds=parts.usage_interval_seconds,
     )
+
+
+class RunnerKind(NamedTuple):
+    """One runner: how it is opened, and by which program it is found on a machine."""
+
+    open: Callable[[str, RunnerParts], OtherRunner]  # what it needs is loaded then
+    program: str | None = None  # None: a worker has it only if it is asked for
+
+
+# A row for each name in `config.RUNNERS`.
+RUNNER_KINDS: Mapping[str, RunnerKind] = {
+    "slurm": RunnerKind(_slurm, program="sbatch"),
+    "compose": RunnerKind(_containers),
+    "swarm": RunnerKind(_containers),
+}
+
+
+def found_runners() -> tuple[str, ...]:
+    """Returns the names of those whose programs are on this machine."""
+    return tuple(
+        name
+        for name, kind in RUNNER_KINDS.items()
+        if kind.program is not None and shutil.which(kind.program)
+    )
+
+
+def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
+    """Opens the runner of this name."""
+    kind = RUNNER_KINDS.get(name)
+    if kind is None:
+        raise BadSetting("runner", name, " or ".join(RUNNER_KINDS))
+    return kind.open(name, parts)

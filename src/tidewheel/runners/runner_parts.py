@@ -1,4 +1,4 @@
-"""What the runners of a worker are made with; each takes of it what it needs."""
+"""Holds what the runners of a worker are made with; each takes of it what it needs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunnerParts:
         environ: Mapping[str, str],
         failpoint: Failpoint,
     ) -> RunnerParts:
-        """Those of a worker with these settings."""
+        """Returns those of a worker with these settings."""
         return cls(
             environ=environ,
             messages=messages,
@@ -54,5 +54,5 @@ class RunnerParts:
 
     @property
     def message_bytes_max(self) -> int:
-        """How long a message may be."""
+        """Returns how long a message may be."""
         return MESSAGE_BYTES_MAX if self.messages is None else self.messages.message_bytes_max

@@ -22,7 +22,7 @@ _LENGTH_MAX = 64
 
 
 def home_id(home: Path) -> str:
-    """Of this home; it is given one the first time."""
+    """Returns the identity of this home; it is given one the first time."""
     if found := known_home_id(home):
         return found
     make_private_directory(home)
@@ -41,7 +41,7 @@ def home_id(home: Path) -> str:
 
 
 def known_home_id(home: Path) -> str | None:
-    """Of this home, if it has one."""
+    """Returns the identity of this home, if it has one."""
     try:
         return (home / HOME_FILE).read_text(encoding="ascii")[:_LENGTH_MAX] or None
     except (OSError, UnicodeDecodeError):

@@ -187,7 +187,7 @@ class Monitor(Service):
         await asyncio.to_thread(remove_task_files, self._home, store_id, seqs)
 
     async def _forget_definitions(self) -> list[ServiceReport]:
-        """What was only saved, or whose runs are all gone."""
+        """Removes definitions that were only saved, or whose runs are all gone."""
         if self._settings.retention_seconds is None:
             return []
         retention_seconds = max(self._settings.retention_seconds, UNNAMED_SECONDS_MIN)

@@ -53,7 +53,7 @@ async def orphans_of_the_dead(
 async def dead_workers_with_leases(
     store: TaskStore, process: HostProcess, is_alive: IsAlive
 ) -> bool:
-    """Whether there is any of this host, since its last boot; costs less than their leases."""
+    """Returns whether there are any of this host since its boot; cheaper than their leases."""
     here = (process.host, process.boot_id)
     return any(
         worker.leases
@@ -64,7 +64,7 @@ async def dead_workers_with_leases(
 
 
 class Fate(Enum):
-    """What the store says about a lease that a dead worker held."""
+    """Says what the store answered about a lease that a dead worker held."""
 
     OURS = "ours"
     THEIRS = "theirs"  # another worker of this host was faster

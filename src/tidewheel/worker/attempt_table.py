@@ -29,7 +29,7 @@ TellJob = Callable[[Claimed], dict[str, str]]  # what a job finds in its environ
 
 @dataclass(frozen=True, slots=True)
 class JobFolders:
-    """Where the files of attempts are, and what has to be brought there or told."""
+    """Knows where the files of attempts are, and what has to be brought there or told."""
 
     home: Path
     tasks: Path  # below it, of the worker's store
@@ -37,25 +37,25 @@ class JobFolders:
     tell_job: TellJob | None = None
 
     def directory(self, task: Claimed) -> Path:
-        """Of this attempt alone."""
+        """Returns the folder of this attempt alone."""
         if task.run is None:
             return attempt_directory(self.tasks, task.seq, task.attempt)
         return submission_directory(self.home, read_job_name(task.id), task.attempt)
 
     def environment(self, task: Claimed) -> dict[str, str]:
-        """What a job is told about where it is."""
+        """Returns what a job is told about where it is."""
         told = {} if self.tell_job is None else self.tell_job(task)
         if task.run is not None:
             told[RUN_DIRECTORY] = str(self.run_directory(task))
         return told
 
     async def prepare(self, task: Claimed) -> None:
-        """Before its job starts."""
+        """Brings the files of its run here before its job starts."""
         if self.supply is not None and task.run is not None:
             await self.supply(task, self.run_directory(task))
 
     def run_directory(self, task: Claimed) -> Path:
-        """Of the run that a task belongs to."""
+        """Returns the folder of the run that a task belongs to."""
         return run_directory(self.home, read_job_name(task.id).run)
 
 
@@ -100,7 +100,7 @@ class AttemptTable:
         )
 
     def directory(self, task: Claimed) -> Path:
-        """Of this attempt alone."""
+        """Returns the folder of this attempt alone."""
         return self._folders.directory(task)
 
     async def prepare(self, task: Claimed) -> None:

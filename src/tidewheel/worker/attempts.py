@@ -61,7 +61,7 @@ class JobEvents:
 
 
 class StopReason(Enum):
-    """Why a job was stopped from outside."""
+    """Says why a job was stopped from outside."""
 
     CANCEL = "cancel"  # a client wants it to end
     TIME_LIMIT = "time_limit"  # it ran longer than it may
@@ -71,7 +71,8 @@ class StopReason(Enum):
 
 
 class Attempt:
-    """What a worker knows about one attempt; changed by the worker's loop unless said below."""
+    """Holds what a worker knows about one attempt; changed by the worker's loop unless said
+    below."""
 
     __slots__ = (
         "_events",
@@ -134,7 +135,8 @@ class Attempt:
 
 
 def end_to_report(end: End, reason: StopReason | None, task: Claimed) -> End | None:
-    """What the store is told about a job that ended; None: nothing, the lease is not ours."""
+    """Returns what the store is told about a job that ended; None: nothing, the lease is not
+    ours."""
     match reason:
         case None | StopReason.CANCEL:  # the store turns any end of a cancelled task into one
             return end

@@ -48,17 +48,17 @@ class Machine:
 
     @property
     def has_nodes(self) -> bool:
-        """Whether any task at all could begin."""
+        """Returns whether any task at all could begin."""
         return self._nodes > 0
 
     @property
     def idle_nodes(self) -> int:
-        """Those on which nothing runs."""
+        """Returns the number of nodes on which nothing runs."""
         return max(0, self._nodes - max(self._shared, default=0))
 
     def may_follow(self, asked: Resources) -> bool:
-        """Whether more may be left of a claim that ended with this: one for nodes alone ends
-        it, and so does the one before such a task."""
+        """Returns whether more may be left of a claim that ended with this: one for nodes alone
+        ends it, and so does the one before such a task."""
         return (self._nodes if asked.exclusive else self.idle_nodes) > 0
 
     def take(self, asked: Resources) -> None:

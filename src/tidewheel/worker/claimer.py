@@ -71,7 +71,7 @@ class OpenQueues:
         self._look_at = float("-inf")
 
     def must_look(self, now: float) -> bool:
-        """Whether the store is to be asked now, as it is from time to time."""
+        """Returns whether the store is to be asked now, as it is from time to time."""
         if not self._open or (now < self._look_at and not self._has_unknown()):
             return False
         # Before it is asked: what changes meanwhile must be asked for again.
@@ -79,7 +79,7 @@ class OpenQueues:
         return True
 
     def found(self, queues: Mapping[str, int]) -> None:
-        """What the store answered: queues, each with its highest priority."""
+        """Takes what the store answered: queues, each with its highest priority."""
         if len(self._priorities) > REMEMBERED_MAX:
             self._priorities.clear()
         for queue, priority in queues.items():
@@ -90,8 +90,8 @@ class OpenQueues:
             self._priorities[unknown] = PRIORITY_DEFAULT
 
     def turns(self, pattern: str) -> list[str]:
-        """Those of the highest priority that may have tasks, beginning behind the one that was
-        served last."""
+        """Returns the queues of the highest priority that may have tasks, beginning behind the
+        one that was served last."""
         self._hear_all()
         there = self._open[pattern]
         highest = max(map(self._priority, there), default=0)
@@ -259,7 +259,7 @@ class Claimer(Service):
         return claimed
 
     async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
-        """How many, and whether nothing is left that there is room for."""
+        """Returns how many were claimed, and whether nothing is left that there is room for."""
         async with self._capacity.machine.claiming:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)

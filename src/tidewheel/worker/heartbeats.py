@@ -120,7 +120,8 @@ class LeaseBook:
                 self._untold.discard(attempt.key)
 
     def hear_progress(self, attempt: Attempt) -> None:
-        """From any thread: the first news since the last beat cut the wait short."""
+        """Notes progress, from any thread: the first news since the last beat cut the wait
+        short."""
         with self._lock:
             if attempt.key not in self._held:
                 return
@@ -134,7 +135,8 @@ class LeaseBook:
         self.fence_wakeup.ring()
 
     def due(self, now: float) -> list[Attempt]:
-        """What to beat for now: also what would be due soon after, to go in the same call."""
+        """Returns what to beat for now: also what would be due soon after, to go in the same
+        call."""
         with self._lock:
             news = self._untold if self._told_at + NEWS_SECONDS <= now else frozenset()
             return [
@@ -144,7 +146,7 @@ class LeaseBook:
             ]
 
     def next_due_at(self, idle_until: float) -> float:
-        """When the next beat is due; with no lease at all, when the idle time is over."""
+        """Returns when the next beat is due; with no lease, when the idle time is over."""
         with self._lock:
             dues = map(_due_at, self._held.values())
             self._next_due_at = min(dues, default=idle_until)

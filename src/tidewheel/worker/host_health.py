@@ -42,7 +42,7 @@ class HostHealth:
         self._on_report(ServiceReport(service=CLAIMS, event=event, facts=facts))
 
     def _note(self, text: str | None) -> bool:
-        """Whether that is news."""
+        """Returns whether that is news."""
         if text is None:
             is_news = self.text is not None
             self.text, self._failures, self._retry_at = None, 0, -math.inf
@@ -54,18 +54,18 @@ class HostHealth:
         return is_news
 
     def claimable(self, count: int) -> int:
-        """How many of ``count`` tasks to take now."""
+        """Returns how many of ``count`` tasks to take now."""
         if self.text is None:
             return count
         return min(count, 1) if self.rest_seconds <= 0.0 else 0
 
     def try_later(self) -> None:
-        """With the outcome of the last try unknown, wait as if it had failed."""
+        """Waits as if the last try had failed, since its outcome is unknown."""
         self._failures += 1
         delay = PATIENCE.delay_seconds(self._failures, self._chance)
         self._retry_at = self._clock.monotonic() + delay
 
     @property
     def rest_seconds(self) -> float:
-        """Until the next try."""
+        """Returns the time until the next try."""
         return max(0.0, self._retry_at - self._clock.monotonic())

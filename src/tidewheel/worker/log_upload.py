@@ -36,7 +36,7 @@ ENDED_MAX = 10_000  # attempts that are over, while the server takes nothing
 
 
 class Receipt(NamedTuple):
-    """Where the server's copy ends, and whether it takes no more."""
+    """Says where the server's copy ends, and whether it takes no more."""
 
     size: int
     full: bool
@@ -48,7 +48,7 @@ SendChunk = Callable[[Holder, str, int, bytes], Awaitable[Receipt]]
 
 
 class LogWay(NamedTuple):
-    """How the bytes of a log come from its file to a server."""
+    """Says how the bytes of a log come from its file to a server."""
 
     read: ReadPart
     send: SendChunk
@@ -67,11 +67,11 @@ class Stream:
 
     @property
     def offset(self) -> int:
-        """Where to read."""
+        """Returns where to read."""
         return max(0, (self.sent or 0) - self.base)
 
     def heed_cut(self, size: int) -> bool:
-        """Whether the file is shorter than what was read of it, and begins anew."""
+        """Returns whether the file is shorter than what was read of it, and begins anew."""
         if self.sent is None or size >= self.offset:
             return False
         self.base = self.sent
@@ -104,7 +104,7 @@ class LogUpload(Service):
 
     @property
     def idle(self) -> bool:
-        """Whether the server has all that ended jobs have written."""
+        """Returns whether the server has all that ended jobs have written."""
         return not any(copy.has_ended for copy in self._copies.values())
 
     def begin(self, attempt: Attempt, directory: Path, *, adopted: bool) -> None:
@@ -167,7 +167,7 @@ class LogUpload(Service):
                 stream.is_over = True
 
     async def _send_next(self, copy: _Copy, stream: Stream) -> bool:
-        """Whether there may be more."""
+        """Returns whether there may be more."""
         holder = copy.attempt.holder
         if stream.sent is None:
             self._heed(stream, await self._way.send(holder, stream.name, 0, b""))

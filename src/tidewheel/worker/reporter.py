@@ -42,7 +42,7 @@ _SUPERSEDED = (LeaseLost, WrongStatus, NotFound)
 
 
 class _Draft:
-    """What an attempt said since its last report."""
+    """Holds what an attempt said since its last report."""
 
     __slots__ = ("end", "messages", "started", "usage")
 
@@ -123,7 +123,7 @@ def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
 
 
 def _rest(draft: _Draft) -> _Draft | None:
-    """What did not fit into the report; old samples of usage are let go."""
+    """Returns what did not fit into the report; old samples of usage are let go."""
     if len(draft.messages) <= MESSAGES_PER_REPORT_MAX:
         return None
     rest = _Draft()
@@ -152,7 +152,7 @@ class Reporter(Service):
 
     @property
     def idle(self) -> bool:
-        """Whether the store has been told everything."""
+        """Returns whether the store has been told everything."""
         return not self._batch and self._drafts.empty
 
     def rest_seconds(self) -> float | None:

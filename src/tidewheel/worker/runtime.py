@@ -62,7 +62,7 @@ OpenChannel = Callable[[WorkerId], AsyncIterator[tuple[TaskId, int] | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerWays:
-    """What a worker has to do with a server that stands before its store."""
+    """Holds what a worker has to do with a server that stands before its store."""
 
     open_channel: OpenChannel
     log_way: LogWay
@@ -252,7 +252,8 @@ class Runtime:
 
     @property
     def settled(self) -> bool:
-        """Whether no job is left, the store knows all ends, and the server has all logs."""
+        """Returns whether no job is left, the store knows all ends, and the server has all
+        logs."""
         is_quiet = not len(self.jobs) and self.reporter.idle
         return is_quiet and (self._logs is None or self._logs.idle)
 

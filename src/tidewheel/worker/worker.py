@@ -83,7 +83,8 @@ class Worker(Service):
             await self._running
 
     def hear_trouble(self, text: str | None) -> None:
-        """What a runner cannot reach just now, or can again (None); from the worker's loop."""
+        """Notes what a runner cannot reach just now, or that it can again (None); from the
+        worker's loop."""
         if self._runtime is not None:
             self._runtime.health.hear(text)
 
@@ -149,7 +150,8 @@ class Worker(Service):
                 await runtime.adoption.adopt(lease, self.persist)
 
     async def _remove_leftovers(self) -> None:
-        """What cannot be removed now is tried again later; it keeps nobody from work."""
+        """Removes what is left of attempts; what cannot be removed now is tried again later; it
+        keeps nobody from work."""
         runners = [r for r in self._equipment.runners if isinstance(r, TidyRunner)]
         if not runners:
             return
@@ -161,7 +163,8 @@ class Worker(Service):
             self.tell("leftover.kept", error=str(error))
 
     async def _attend(self, runtime: Runtime) -> None:
-        """Until asked to stop; look now and then whether a worker beside this one has died."""
+        """Waits until asked to stop; looks now and then whether a worker beside this one has
+        died."""
         rest = self._settings.adopt_interval_seconds
         look_at = self._clock.monotonic() + rest
         while not self._stop_asked:
@@ -218,7 +221,7 @@ class Worker(Service):
     async def _wait_until(
         self, is_done: Callable[[], bool], seconds_max: float, look_seconds: float = math.inf
     ) -> None:
-        """For the time given, or until asked again to stop."""
+        """Waits for the time given, or until asked again to stop."""
         end_at = self._clock.monotonic() + seconds_max
         while not is_done() and not self._at_once:
             rest = end_at - self._clock.monotonic()

@@ -136,7 +136,7 @@ class ComposeEngine:
         raise EngineAway(f"{project} cannot be removed: something of it is still in use")
 
     async def _remove_once(self, project: str) -> bool:
-        """Whether there was anything."""
+        """Returns whether there was anything."""
         mark = ("--filter", f"label={PROJECT}={project}")
         found = False
         for listing, removing in (
@@ -199,7 +199,7 @@ class ComposeEngine:
 
 
 def _images(file: Path) -> list[str]:
-    """Those that a file names, as version 2 says only for which service one is missing."""
+    """Returns those of a file, as version 2 says only for which service one is missing."""
     services = json.loads(file.read_bytes())["services"].values()
     return sorted({str(service["image"]) for service in services})
 

@@ -87,7 +87,7 @@ def read_compose_text(text: str) -> Document:
 
 
 def read_resolved(text: str) -> Document:
-    """What docker-compose or docker compose says the file means: YAML or JSON."""
+    """Returns what docker-compose or docker compose says the file means: YAML or JSON."""
     if text.lstrip().startswith("{"):
         resolved = json.loads(text)
         assert isinstance(resolved, dict), "docker compose prints an object"
@@ -115,7 +115,8 @@ def _read(text: str, what: str) -> Document:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """As it would be with every alias written out: a few lines can stand for a billion."""
+    """Checks the size as it would be with every alias written out: a few lines can stand for a
+    billion."""
     waiting, count = [(root, 0)], 0
     while waiting:
         node, depth = waiting.pop()
@@ -152,7 +153,7 @@ FILES_MODE = 0o777  # for whichever user a container has; nobody else gets to it
 
 @dataclass(frozen=True, slots=True)
 class ProjectFolder:
-    """Where the files of one attempt are."""
+    """Says where the files of one attempt are."""
 
     path: Path
 
@@ -216,7 +217,7 @@ async def prepare(
 async def resolve(
     cli: Cli, folder: ProjectFolder, project: str, variables: Mapping[str, str]
 ) -> Document:
-    """What the file means, by docker-compose itself."""
+    """Returns what the file means, by docker-compose itself."""
     answer = await cli.call(
         *cli.compose,
         *("-f", str(folder.text), "-p", project, "--project-directory", str(folder.files)),
@@ -293,7 +294,7 @@ def _make_folder(folder: ProjectFolder, spec: StageSpec) -> None:
 
 
 def _variables(assignment: Assignment, folder: ProjectFolder) -> dict[str, str]:
-    """What ${NAME} in a compose file can mean."""
+    """Returns what ${NAME} in a compose file can mean."""
     return {**_identity(assignment.task), **assignment.environment, **_places(folder)}
 
 
@@ -437,7 +438,8 @@ def _told_values(environment: object) -> dict[str, Any]:
 
 
 def literally(values: Mapping[str, str]) -> dict[str, str]:
-    """For a file that is read once more, in which a $ begins the name of a variable."""
+    """Escapes a text for a file that is read once more, in which a $ begins the name of a
+    variable."""
     return {name: value.replace("$", "$$") for name, value in values.items()}
 
 

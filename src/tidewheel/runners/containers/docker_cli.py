@@ -61,7 +61,7 @@ def json_rows(text: str) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class DockerAnswer:
-    """What a program said."""
+    """Holds what a program said."""
 
     status: int
     out: str
@@ -69,7 +69,7 @@ class DockerAnswer:
 
     @property
     def words(self) -> str:
-        """Why it failed, fit to be shown."""
+        """Returns why it failed, fit to be shown."""
         said = " ".join((self.err.strip() or self.out.strip()).split())
         return printable(storable(said, WORDS_LENGTH_MAX)) or f"exit status {self.status}"
 
@@ -100,7 +100,7 @@ class Cli:
 
     @property
     def sockets(self) -> tuple[str, ...]:
-        """Where the engine listens on this host, if it is told apart."""
+        """Returns where the engine listens on this host, if it is told apart."""
         address = self.environment.get("DOCKER_HOST", "")
         return (
             (os.path.normpath(address.removeprefix("unix://")),)
@@ -109,7 +109,8 @@ class Cli:
         )
 
     def plain_environment(self) -> dict[str, str]:
-        """For a program that speaks to no engine: nothing that is not meant for stages."""
+        """Returns the environment for a program that speaks to no engine: nothing that is not
+        meant for stages."""
         names = ("PATH", "HOME", "LANG", "DOCKER_CONFIG")  # the last: where plugins may lie
         return {name: self.environment[name] for name in names if name in self.environment}
 
@@ -129,7 +130,7 @@ class Cli:
             raise BadSetting("runner", runner, accepted)
 
     async def ask(self, *arguments: str) -> str:
-        """What docker answers; EngineAway if nobody is there, else it must succeed."""
+        """Returns what docker answers; EngineAway if nobody is there, else it must succeed."""
         answer = await self.call(self.docker, *arguments)
         if answer.status != 0:
             raise EngineAway(f"docker {arguments[0]}: {answer.words}")
@@ -241,13 +242,13 @@ def without_chatter(text: str) -> str:
 
 
 def is_about_an_image(words: str) -> bool:
-    """Whether an image is missing and could not be fetched."""
+    """Returns whether an image is missing and could not be fetched."""
     lower = words.lower()
     return any(one in lower for one in _IMAGE_WORDS)
 
 
 def create_words(words: str, images: Collection[str] = ()) -> str:
-    """Why a project with these images could not be made."""
+    """Returns why a project with these images could not be made."""
     if is_about_an_image(words):
         if images and not any(name in words for name in images):
             words = f"{', '.join(images)}: {words}"

@@ -44,7 +44,7 @@ LOOKS_UNTIL_SURE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineAccess:
-    """What all jobs of a runner share."""
+    """Holds what all jobs of a runner share."""
 
     engine: Engine
     watch: EnginePoller
@@ -95,7 +95,7 @@ class EngineJob:
         return self._plan.project
 
     async def wait(self) -> End:
-        """How it ended."""
+        """Returns how it ended."""
         return await asyncio.shield(self._end)
 
     async def stop(self, grace_seconds: float) -> None:
@@ -116,7 +116,7 @@ class EngineJob:
             self._watch.poke()
 
     def see(self, parts: tuple[ProjectPart, ...]) -> None:
-        """What the engine shows."""
+        """Takes what the engine shows."""
         self._parts = parts
         self._views += 1
         self._logs.follow(parts)
@@ -132,7 +132,7 @@ class EngineJob:
         return tuple(part.id for part in self._parts if part.phase is Phase.RUNNING)
 
     def use(self, sample: UsageSample) -> None:
-        """What its containers use."""
+        """Takes what its containers use."""
         self._reports.usage(sample)
 
     def on_over(self, hear: Callable[[], None]) -> None:
@@ -144,7 +144,7 @@ class EngineJob:
         self._driving.cancel()
 
     async def until_let_go(self) -> None:
-        """Until nobody listens to it any more."""
+        """Waits until nobody listens to it any more."""
         await asyncio.wait({self._driving})
 
     async def _drive(self) -> None:
@@ -224,7 +224,7 @@ class EngineJob:
             await self._patiently(lambda: self._engine.stop(self._plan, running, grace))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Until the engine has done it."""
+        """Tries until the engine has done it."""
         while True:
             try:
                 await step()
@@ -268,7 +268,7 @@ def write_end(directory: Path, end: End) -> None:
 
 
 def read_end(directory: Path) -> End | None:
-    """How a job ended whose worker died before it could tell."""
+    """Returns how a job ended whose worker died before it could tell."""
     try:
         kept = json.loads((directory / END_NAME).read_bytes())
         error = kept["error"]

@@ -99,7 +99,7 @@ class Source:
 
 
 class Followers:
-    """How many there are, over all projects of a runner."""
+    """Counts how many there are, over all projects of a runner."""
 
     def __init__(self, count_max: int = FOLLOWERS_MAX) -> None:
         self.count_max = count_max
@@ -152,7 +152,7 @@ class ProjectLogs:
             log.settle()
 
     async def _read_rest(self, source: Source) -> None:
-        """What is left of it: nothing, where its part is gone.
+        """Reads what is left of it: nothing, where its part is gone.
 
         An engine that is there tells all; one that went away and came back is asked again.
         """
@@ -260,7 +260,7 @@ class LogFile:
 
 
 def _append(path: Path, content: bytes) -> int:
-    """How long it is by now; a full disk ends no job."""
+    """Returns how long it is by now; a full disk ends no job."""
     size = 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with suppress(OSError):

@@ -73,7 +73,7 @@ class ProjectSeen:
 
 
 def judge(seen: ProjectSeen, last_line: LastLine) -> Verdict:
-    """What follows from what is seen."""
+    """Returns what follows from what is seen."""
     ended = sorted(
         (part for part in seen.parts if part.phase is Phase.ENDED),
         key=lambda part: part.ended_at,
@@ -206,7 +206,8 @@ _MARK = b"oom_memcg="  # whose limit was reached; what follows it names the vict
 
 
 async def out_of_memory(cli: Cli, killed: Sequence[str]) -> set[str]:
-    """Those of these containers, ended by SIGKILL, that are known to have lacked memory."""
+    """Returns those of these containers, ended by SIGKILL, that are known to have lacked
+    memory."""
     found: set[str] = set()
     unsure = list(killed)
     for look in range(LOOKS_MAX):
@@ -222,7 +223,7 @@ async def out_of_memory(cli: Cli, killed: Sequence[str]) -> set[str]:
 
 
 async def _limited(cli: Cli, ids: Sequence[str]) -> list[tuple[str, bool]]:
-    """Those of them that this engine has and that may not use all memory; what it says."""
+    """Returns those that this engine has and that may not use all memory; what it says."""
     answer = await cli.call(
         *(cli.docker, "inspect", "--type", "container", "--format"),
         "[{{json .Id}},{{json .State.OOMKilled}},{{json .HostConfig.Memory}}]",
@@ -243,7 +244,7 @@ def _named_by_kernel(ids: Sequence[str]) -> set[str]:
 
 
 def _kernel_records() -> Iterator[bytes]:
-    """What the kernel has said lately; nothing, if this user may not know."""
+    """Returns what the kernel has said lately; nothing, if this user may not know."""
     try:
         log = os.open(KERNEL_LOG, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

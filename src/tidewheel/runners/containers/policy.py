@@ -50,7 +50,7 @@ class Denied(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFolders:
-    """What belongs to the job."""
+    """Names what of the host belongs to the job."""
 
     files: str  # everything below it
     project: str  # what names of its own networks and volumes begin with
@@ -58,12 +58,13 @@ class HostFolders:
     sockets: tuple[str, ...]  # of the engine
 
     def holds(self, source: str) -> bool:
-        """Whether a path is the job's own."""
+        """Returns whether a path is the job's own."""
         path = os.path.normpath(source)
         return path in self.folders or is_below(path, self.files)
 
     def names(self, real: str) -> bool:
-        """Whether a network or volume is the job's own; docker compose writes names out."""
+        """Returns whether a network or volume is the job's own; docker compose writes names
+        out."""
         return real.startswith(f"{self.project}_")
 
 
@@ -75,7 +76,7 @@ class Mount(NamedTuple):
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether a path is a folder, or lies in it; both without dots."""
+    """Returns whether a path is a folder, or lies in it; both without dots."""
     return path == folder or PurePosixPath(folder) in PurePosixPath(path).parents
 
 
@@ -286,7 +287,7 @@ def _is_foreign_network(value: object) -> bool:
 
 
 def _is_below_zero(value: object) -> bool:
-    """Whether others would be killed before it; what is no number is as good as that."""
+    """Returns whether others would be killed before it; no number is as good as that."""
     try:
         return int(str(value)) < 0
     except ValueError:
@@ -364,8 +365,8 @@ def findings(
 
 
 def before_resolving(document: Mapping[str, Any], allowed: frozenset[str]) -> list[str]:
-    """What docker-compose need not be asked about, and must not be shown where it would read
-    files of the host: what is written there cannot be taken back by merging."""
+    """Returns what docker-compose need not be asked about, and must not be shown where it would
+    read files of the host: what is written there cannot be taken back by merging."""
     found = []
     if document.get("include"):
         found.append(
@@ -471,7 +472,7 @@ class Allowances:
     by_queue: Mapping[str, frozenset[str]]
 
     def of(self, queue: str) -> frozenset[str]:
-        """What a task of this queue may ask for."""
+        """Returns what a task of this queue may ask for."""
         return self.everywhere | self.by_queue.get(queue, frozenset())
 
 

@@ -104,7 +104,7 @@ class EnginePoller:
             rest_seconds = await self._rest_until_alarmed(rest_seconds)
 
     async def _rest_until_alarmed(self, rest_seconds: float) -> float:
-        """How long to rest the next time: an engine tells of an end before it shows it."""
+        """Returns how long to rest next: an engine tells of an end before it shows it."""
         try:
             async with asyncio.timeout(rest_seconds):
                 await self._alarm.wait()
@@ -193,7 +193,8 @@ class ContainerSampler:
 
 
 def _sample(cpu: str, memory: str) -> UsageSample:
-    """From ``12.34%`` and ``1.5MiB / 7.6GiB``; a container that has ended has ``--``."""
+    """Makes a sample from ``12.34%`` and ``1.5MiB / 7.6GiB``; a container that has ended has
+    ``--``."""
     return UsageSample(
         memory_bytes=parse_size(memory.partition("/")[0]),
         cpu_percent=round(float(cpu.rstrip("%")), 1),

@@ -37,7 +37,7 @@ LABELS = (PROJECT, STORE, TASK, ATTEMPT)  # of one runner, whose name is RUNNER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tags:
-    """Whose a container, service, network or volume is."""
+    """Says whose a container, service, network or volume is."""
 
     runner: str
     project: str
@@ -47,7 +47,7 @@ class Tags:
 
     @classmethod
     def read(cls, runner: str, labels: Mapping[str, str]) -> Tags:
-        """As an engine shows them; anybody can have written them."""
+        """Reads labels as an engine shows them; anybody can have written them."""
         attempt = labels.get(ATTEMPT, "")
         return cls(
             runner=runner,
@@ -89,7 +89,7 @@ def _shortened(text: str, length_max: int) -> str:
 
 
 class Phase(Enum):
-    """Where a part is."""
+    """Says where a part is."""
 
     CREATED = "created"  # made, never started
     PENDING = "pending"  # wanted, and the engine has not started it yet
@@ -98,7 +98,7 @@ class Phase(Enum):
 
 
 class Condition(Enum):
-    """What a service waits for in another one; the words are those of compose files."""
+    """Says what a service waits for in another one; the words are those of compose files."""
 
     STARTED = "service_started"
     HEALTHY = "service_healthy"
@@ -126,7 +126,7 @@ class ProjectPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectPlan:
-    """What belongs to a project; kept in the job's folder, for whoever adopts it."""
+    """Lists what belongs to a project; kept in the job's folder for an adopter."""
 
     tags: Tags
     parts: Mapping[str, int]  # service -> how many parts it has
@@ -165,7 +165,7 @@ class CannotCreate(Exception):
 
 
 class Engine(Protocol):
-    """What differs between containers beside the worker and services of a Swarm."""
+    """Does what differs between containers beside the worker and services of a Swarm."""
 
     name: str
     cli: Cli
@@ -191,7 +191,7 @@ class Engine(Protocol):
         ...
 
     async def remains(self) -> list[Tags]:
-        """Whose networks and volumes are there, also where no part is left to use them."""
+        """Returns whose networks and volumes are there, also where no part is left."""
         ...
 
     async def start(self, parts: Sequence[ProjectPart]) -> None: ...
@@ -203,17 +203,18 @@ class Engine(Protocol):
         ...
 
     def log_arguments(self, part: ProjectPart) -> tuple[str, ...]:
-        """Of docker, less what says from when and for how long."""
+        """Returns the arguments of docker, less what says from when and for how long."""
         ...
 
     def events_arguments(self) -> tuple[str, ...] | None:
-        """Of docker, to be told when something happens; None: it cannot tell."""
+        """Returns the arguments of docker, to be told when something happens; None: it cannot
+        tell."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageWishes:
-    """What a task wants of its containers besides what its compose file says."""
+    """Holds what a task wants of its containers besides what its compose file says."""
 
     constraints: tuple[str, ...]
     grace_seconds: float
@@ -224,12 +225,12 @@ KINDS = ("network", "volume")
 
 
 def label_fields(labels: Sequence[str]) -> list[str]:
-    """Of a ``--format`` that prints JSON: the value of each label."""
+    """Returns a part of a ``--format`` that prints JSON: the value of each label."""
     return [f'{{{{json (.Label "{label}")}}}}' for label in labels]
 
 
 async def labelled(cli: Cli, runner: str) -> list[Tags]:
-    """Whose they are, once for each."""
+    """Returns whose networks or volumes are there, once for each owner."""
     found = []
     for kind in KINDS:
         mark = ("--filter", f"label={RUNNER}={runner}")

@@ -56,7 +56,7 @@ class EngineRunner:
         self._tell_trouble: Callable[[str | None], None] = lambda _: None
 
     def accepts(self, task: Claimed) -> bool:
-        """Whether the task's spec names this runner."""
+        """Returns whether the task's spec names this runner."""
         return task.handler is None and runner_named(task.spec) in self._called
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
@@ -116,11 +116,11 @@ class EngineRunner:
         return [_leftover(tags) for tags in own.values()]
 
     async def remove(self, leftover: Leftover) -> None:
-        """What is left of an attempt whose lease is over."""
+        """Removes what is left of an attempt whose lease is over."""
         await self._engine.remove(leftover.name)
 
     def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None:
-        """Who is to know that the engine is away, or back (None)."""
+        """Sets who is to know that the engine is away, or back (None)."""
         self._tell_trouble = hear
 
     def stop(self) -> None:
@@ -129,7 +129,7 @@ class EngineRunner:
             job.let_go()
 
     async def stopped(self) -> None:
-        """Until nothing listens to the engine any more."""
+        """Waits until nothing listens to the engine any more."""
         for job in list(self._jobs):
             await job.until_let_go()
         await self._means.watch.stop()

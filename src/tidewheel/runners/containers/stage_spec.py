@@ -1,4 +1,4 @@
-"""What a task says to a runner of containers: a JSON object, its spec.
+"""Reads what a task says to a runner of containers: a JSON object, its spec.
 
     {"runner": "compose", "compose": "services: …", "environment": {"NAME": "VALUE"},
      "name": "ingest", "node": {…}}
@@ -44,7 +44,7 @@ class StageSpec:
 
 
 def runner_named(spec: str | None) -> str | None:
-    """Which runner a spec asks for."""
+    """Returns which runner a spec asks for."""
     if spec is None or '"runner"' not in spec:  # nearly all: not worth reading
         return None
     try:

@@ -31,7 +31,7 @@ PREFIX_START = "::tidewheel:"
 
 
 class StdoutMessage(NamedTuple):
-    """What one line says."""
+    """Holds what one line says."""
 
     text: str
     output: str | None
@@ -45,7 +45,7 @@ def prefix_of(secret: str) -> str:
 
 
 def read_said(line: str) -> StdoutMessage | None:
-    """What follows the prefix; None if it is nothing that can be said."""
+    """Returns what follows the prefix; None if it is nothing that can be said."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -81,7 +81,7 @@ def make_outputs_folder(directory: Path) -> Path:
 
 
 class SaidValues:
-    """What the containers of a stage have said so far; the last word on each name counts."""
+    """Holds what containers of a stage have said so far; the last word on each name counts."""
 
     def __init__(self) -> None:
         self._values: dict[str, object] = {}
@@ -93,14 +93,14 @@ class SaidValues:
             self._values |= values
 
     def gather(self, directory: Path) -> str | None:
-        """With what was written; BadValues if it cannot be handed on."""
+        """Returns the values with what was written; BadValues if it cannot be handed on."""
         if self._bytes > SAID_BYTES_MAX:
             raise BadValues(f"more than {SAID_BYTES_MAX} bytes of values were said")
         return gather_values(directory, self._values)
 
 
 def gather_values(directory: Path, said: Mapping[str, object]) -> str | None:
-    """What was written and what was said, which counts more; kept beside the logs."""
+    """Joins what was written and what was said, which counts more; kept beside the logs."""
     text = read_values(directory / FOLDER / OUTPUTS_NAME)
     if said:
         written = {} if text is None else decode(text)

@@ -64,7 +64,7 @@ WAITING = frozenset({"New", "Pending", "Allocated"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceFacts:
-    """What a service is, from its start to its end."""
+    """Holds what a service is, from its start to its end."""
 
     name: str  # PROJECT_SERVICE
     service: str
@@ -165,7 +165,7 @@ def make_nameless(document: dict[str, Any], project: str) -> None:
 
 
 def _containers(service: Mapping[str, Any]) -> int:
-    """How many of it may be on one node."""
+    """Returns how many of it may be on one node."""
     deploy = service["deploy"]
     return 1 if deploy["mode"] == "global" else int(deploy.get("replicas") or 1)
 
@@ -297,7 +297,7 @@ class SwarmEngine:
         await self._until_ended(listed.out.split())
 
     async def _until_ended(self, tasks: Sequence[str]) -> None:
-        """Until no container of these tasks runs any more, as far as their nodes can say."""
+        """Waits until no container of these tasks runs, as far as their nodes can say."""
         end_at: float | None = None
         while tasks:
             answer = await self.cli.call(
@@ -316,7 +316,7 @@ class SwarmEngine:
             await asyncio.sleep(STOPPED_LOOK_SECONDS)
 
     async def _remove_rest(self, project: str) -> bool:
-        """Whether there was anything."""
+        """Returns whether there was anything."""
         found = False
         for kind, label in (
             ("container", PROJECT),  # of this node; other nodes see to theirs

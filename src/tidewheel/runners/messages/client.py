@@ -1,4 +1,4 @@
-"""How a job speaks to its worker: the code behind ``tidewheel message``.
+"""Speaks for a job to its worker: the code behind ``tidewheel message``.
 
 Only the standard library, and little of it: a job may say something every second, and the
 import is most of the cost.
@@ -38,7 +38,7 @@ REPEATABLE = ("broadcast", "hold", "release", "pause", "resume", "poll", "reload
 
 
 class Delivery(Enum):
-    """How far a message came."""
+    """Says how far a message came."""
 
     ACCEPTED = "accepted"  # the worker has it
     SPOOLED = "spooled"  # no worker answered; the next one will find it in the spool

@@ -1,4 +1,4 @@
-"""How a job speaks to its server itself, where the socket of its worker is out of reach.
+"""Speaks for a job to its server itself, where the socket of its worker is out of reach.
 
 Only the standard library, as in ``message_client``. A message carries a key of its own, so that
 it can be sent again when no answer came.
@@ -28,7 +28,7 @@ BAD_FROM = 300
 
 
 class Voice(NamedTuple):
-    """What a job needs to speak to its server."""
+    """Holds what a job needs to speak to its server."""
 
     server: str  # or several, with commas between them
     token: str

@@ -1,4 +1,4 @@
-"""Where jobs speak to their worker: a unix socket and one line of JSON per message.
+"""Listens to jobs for their worker: a unix socket and one line of JSON per message.
 
     {"secret": …, "key": …, "text": …, "output": …, "progress": …}  →  {"ok": true}
     {"secret": …, "key": …, "call": {…}}                            →  {"answer": {…}}

@@ -1,4 +1,4 @@
-"""What a job said, kept in its directory until the store has it.
+"""Keeps what a job said in its directory until the store has it.
 
 The spool is the one order of an attempt's messages. A worker writes each message here before
 it passes it on; a job that finds no worker writes here by itself. So nothing said is lost

@@ -57,12 +57,12 @@ def handler_environment(
 
 
 def handler_folder(run_directory: Path) -> Path:
-    """Where the link to the socket of its voice lies."""
+    """Returns where the link to the socket of its voice lies."""
     return run_directory / "log" / "scheduler" / "handlers"
 
 
 def user_name() -> str:
-    """Who we are; a number if this machine knows no name for it."""
+    """Returns who we are; a number if this machine knows no name for it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -75,7 +75,7 @@ READ_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerCommand:
-    """What is run, where, and what it may use."""
+    """Holds what is run, where, and what it may use."""
 
     command: str
     directory: Path
@@ -151,7 +151,7 @@ def _kill_group(process: asyncio.subprocess.Process) -> None:
 
 
 class _Printed:
-    """What comes out of a pipe, up to a bound."""
+    """Keeps what comes out of a pipe, up to a bound."""
 
     def __init__(self, reader: int, bytes_max: int) -> None:
         self._reader = reader

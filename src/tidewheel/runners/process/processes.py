@@ -55,14 +55,15 @@ class ProcessId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How a process ended: an exit status of 0 or more, or minus the signal that ended it."""
+    """Says how a process ended: an exit status of 0 or more, or minus the signal."""
 
     status: int
     cpu_seconds: float | None = None
 
 
 def boot_id() -> str:
-    """Where pids of this process mean something: this boot of the kernel, this pid namespace.
+    """Returns where pids of this process mean something: this boot of the kernel, this pid
+    namespace.
 
     Containers share the kernel's boot id; without the namespace a worker in one container
     would take the absence of a pid for the death of a process in another.
@@ -72,7 +73,7 @@ def boot_id() -> str:
 
 
 def this_process() -> HostProcess:
-    """How this process is known to others, now and after its death."""
+    """Returns how this process is known to others, now and after its death."""
     row = read_row(os.getpid())
     assert row is not None, "a process can read its own row in /proc"
     return HostProcess(
@@ -81,13 +82,14 @@ def this_process() -> HostProcess:
 
 
 def is_alive(pid: int, started: float) -> bool:
-    """Whether that very process still runs; a zombie does not."""
+    """Returns whether that very process still runs; a zombie does not."""
     row = read_row(pid)
     return row is not None and not row.ended and row.started == int(started)
 
 
 def is_process_alive(process: HostProcess) -> bool:
-    """Whether a process may still run; False only where its death can be proven from here."""
+    """Returns whether a process may still run; False only where its death can be proven from
+    here."""
     if process.host != socket.gethostname() or process.boot_id != boot_id():
         return True
     return is_alive(process.pid, process.started)
@@ -127,7 +129,7 @@ def spawn(
 
 
 def reap(pid: int) -> Exit | None:
-    """How our ended child ended; None if somebody else has reaped it."""
+    """Returns how our ended child ended; None if somebody else has reaped it."""
     try:
         _, status, used = os.wait4(pid, 0)
     except ChildProcessError:
@@ -212,7 +214,7 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 
 def takes_in_orphans() -> bool:
-    """Whether orphans come to this process."""
+    """Returns whether orphans come to this process."""
     answer = ctypes.c_int()
     ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
     return bool(answer.value) or os.getpid() == 1

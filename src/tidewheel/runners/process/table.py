@@ -38,7 +38,7 @@ class ProcessRow(NamedTuple):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it runs any more."""
+        """Returns whether nothing of it runs any more."""
         return self.state in ENDED_STATES
 
 
@@ -53,7 +53,7 @@ def read_row(pid: int) -> ProcessRow | None:
 
 
 def parse_row(pid: int, stat: bytes) -> ProcessRow:
-    """What ``/proc/PID/stat`` says; the name in brackets may hold brackets and blanks."""
+    """Returns what ``/proc/PID/stat`` says; the name in it may hold brackets and blanks."""
     fields = stat[stat.rindex(b")") + 2 :].split()
     return ProcessRow(
         pid=pid,

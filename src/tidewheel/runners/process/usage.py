@@ -40,7 +40,7 @@ class ComputeProcess(Protocol):
 
 
 class ProcessUtilization(Protocol):
-    """How busy a process kept a card, up to ``timeStamp`` in microseconds."""
+    """Says how busy a process kept a card, up to ``timeStamp`` in microseconds."""
 
     pid: int
     timeStamp: int
@@ -48,13 +48,13 @@ class ProcessUtilization(Protocol):
 
 
 class CardUtilization(Protocol):
-    """How busy a card was."""
+    """Says how busy a card was."""
 
     gpu: int
 
 
 class ManagementLibrary(Protocol):
-    """What is used of ``pynvml``, which has no types of its own."""
+    """Holds what is used of ``pynvml``, which has no types of its own."""
 
     NVMLError: type[Exception]
 
@@ -70,7 +70,7 @@ class ManagementLibrary(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuUse:
-    """What one process, or several together, use of all GPUs."""
+    """Holds what one process, or several together, use of all GPUs."""
 
     percent: float = 0.0  # of one GPU: two busy ones are 200
     memory_bytes: int = 0
@@ -85,14 +85,14 @@ class GpuUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardReading:
-    """What one card says about its processes, by pid."""
+    """Holds what one card says about its processes, by pid."""
 
     memory_bytes: dict[int, int]
     percent: dict[int, float]
 
 
 def use_by_process(readings: Iterable[CardReading]) -> dict[int, GpuUse]:
-    """What each process uses of all cards together."""
+    """Returns what each process uses of all cards together."""
     use: dict[int, GpuUse] = defaultdict(GpuUse)
     for reading in readings:
         for pid in reading.memory_bytes.keys() | reading.percent.keys():
@@ -114,7 +114,7 @@ class Gpus:
         self._seen_until = [0] * count
 
     def read(self) -> dict[int, GpuUse]:
-        """What each process uses now."""
+        """Returns what each process uses now."""
         return use_by_process(self._read_card(index) for index in range(len(self._cards)))
 
     def _read_card(self, index: int) -> CardReading:

@@ -170,7 +170,7 @@ def die_with_parent() -> None:
 
 
 class _Said(io.StringIO):
-    """What a function prints: only the beginning is kept."""
+    """Keeps the beginning of what a function prints."""
 
     def write(self, text: str) -> int:
         super().write(text[: max(0, SAID_CHARACTERS_MAX - self.tell())])

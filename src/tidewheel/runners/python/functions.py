@@ -25,7 +25,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionLimits:
-    """What one call may use, and how many there may be at once."""
+    """Holds what one call may use, and how many there may be at once."""
 
     wall_seconds: float = 10.0
     memory_bytes: int = 4096 * _MIB
@@ -42,7 +42,7 @@ LIMITS_DEFAULT = FunctionLimits()
 
 @dataclass(frozen=True, slots=True)
 class FunctionAnswer:
-    """What a function returned; `said` is the beginning of what it printed."""
+    """Holds what a function returned; `said` is the beginning of what it printed."""
 
     satisfied: bool
     results: Mapping[str, str]
@@ -51,7 +51,8 @@ class FunctionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFailure:
-    """Why there is no answer, in words; `said` with the end of a traceback, if there is one."""
+    """Says why there is no answer, in words; `said` with the end of a traceback, if there is
+    one."""
 
     reason: str
     said: str = ""
@@ -75,7 +76,7 @@ class Functions:
         self._child: _Child | None = None
 
     def is_own(self, function: str) -> bool:
-        """Whether the workflow brings a function of this name."""
+        """Returns whether the workflow brings a function of this name."""
         return any(
             (self._library / file).is_file()
             for file in (f"{function}.py", f"{function}/__init__.py")

@@ -1,4 +1,4 @@
-"""What authors of handlers write against: a register of functions, and the job they are in.
+"""Offers what authors of handlers write against: a register of functions, and their job.
 
 handlers = Handlers()
 
@@ -84,7 +84,7 @@ class Handlers:
 
     @property
     def names(self) -> frozenset[str]:
-        """What a worker with these handlers may claim."""
+        """Returns what a worker with these handlers may claim."""
         return frozenset(self._by_name)
 
     def find(self, name: str | None) -> Handler | None:
@@ -100,7 +100,7 @@ def _is_async(function: Callable[..., object]) -> bool:
 
 
 class StopRequest:
-    """Whether a job was asked to end; asked in the worker's loop, read from any thread."""
+    """Knows whether a job was asked to end; set in the worker's loop, read from any thread."""
 
     __slots__ = ("_event", "_waiters", "asked")
 
@@ -169,7 +169,7 @@ class JobContext:
 
     @property
     def attempt(self) -> int:
-        """Which attempt at the task this is: 1, 2, …"""
+        """Returns which attempt at the task this is: 1, 2, …"""
         return self._task.attempt
 
     @property
@@ -208,7 +208,7 @@ class JobContext:
             self._reports.message(storable(text), output)
 
     def should_stop(self) -> bool:
-        """Whether the handler was asked to end."""
+        """Returns whether the handler was asked to end."""
         return self._stop.asked
 
     def wait_for_stop(self, seconds_max: float) -> bool:

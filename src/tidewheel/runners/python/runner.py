@@ -101,7 +101,7 @@ def _failed(ending: Ending, code: str, description: str, facts: str = "{}") -> E
 
 
 class CallState(Enum):
-    """How far a call is."""
+    """Says how far a call is."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -213,12 +213,12 @@ class HandlerJob:
     def on_stop(
         self, ask_harder: Callable[[], object] | None, give_up: Callable[[], object] | None
     ) -> None:
-        """What to do when it is asked to end, and when it has not ended in time."""
+        """Sets what to do when it is asked to end, and when it has not ended in time."""
         self._ask_harder = ask_harder
         self._give_up = give_up
 
     async def wait(self) -> End:
-        """How it ended."""
+        """Returns how it ended."""
         if self._end is None:
             # One future per waiter: a waiter that is cancelled takes nothing along.
             waiter = asyncio.get_running_loop().create_future()
@@ -269,7 +269,7 @@ class PythonRunner:
         self._threads = HandlerThreads(threads)
 
     def accepts(self, task: Claimed) -> bool:
-        """Whether the task's handler is registered."""
+        """Returns whether the task's handler is registered."""
         return self._handlers.find(task.handler) is not None
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
@@ -318,7 +318,7 @@ class PythonRunner:
 
 
 def _tell_nobody(_end: End) -> None:
-    """Whoever started the job waits for it."""
+    """Tells nobody: the caller that started the job waits for it."""
 
 
 async def _await_handler(

@@ -1,4 +1,4 @@
-"""What bash cannot read in a script, told without executing any of it."""
+"""Finds what bash cannot read in a script, told without executing any of it."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Fence:
         self._guard: subprocess.Popen[bytes] | None = None
 
     def close_around(self, directory: Path) -> None:
-        """Before a job is started: from now on it dies with this process. May fail."""
+        """Makes a job, before it is started, die with this process. May fail."""
         self._directories[str(directory)] = None
         self._tell(str(directory), fenced=True)
 
@@ -188,7 +188,7 @@ SECOND_LOOK_SECONDS = 0.1
 
 
 def entry(directory: str, *, fenced: bool) -> bytes:
-    """What a worker says about one job."""
+    """Returns what a worker says about one job."""
     return json.dumps([directory, fenced]).encode() + b"\n"
 
 
@@ -210,7 +210,7 @@ class Fenced:
                 self.directories.discard(directory)
 
     def trees(self, table: ProcessTable) -> list[ProcessTree]:
-        """What runs for them; the oldest process of a job leads its session."""
+        """Returns what runs for them; the oldest process of a job leads its session."""
         wanted = {os.fsencode(directory): directory for directory in self.directories}
         leaders: dict[str, ProcessId] = {}
         for row in sorted(table.rows.values(), key=lambda row: (row.started, row.pid)):
@@ -239,7 +239,7 @@ def listen(worker: int, on_words: Callable[[bytes], None]) -> None:
 
 
 def _pass_on(on_words: Callable[[bytes], None]) -> bool:
-    """Whether the pipe held something: not at its end, nor while it is empty."""
+    """Returns whether the pipe held something: not at its end, nor while it is empty."""
     try:
         said = os.read(0, READ_BYTES_MAX)
     except BlockingIOError:
@@ -261,7 +261,7 @@ async def _end_all_twice(fenced: Fenced) -> None:
 
 
 def main() -> None:
-    """Until the worker is gone, whatever else this process is asked."""
+    """Listens until the worker is gone, whatever else this process is asked."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     fenced = Fenced()

@@ -109,7 +109,7 @@ class ShellJob:
         self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
     async def wait(self) -> End:
-        """How it ended."""
+        """Returns how it ended."""
         return await asyncio.shield(self._end)
 
     async def stop(self, grace_seconds: float) -> None:
@@ -162,7 +162,7 @@ class ShellRunner:
         self._failpoint = parts.failpoint
 
     def accepts(self, task: Claimed) -> bool:
-        """Whether the task has a command, and not one for another runner."""
+        """Returns whether the task has a command, and not one for another runner."""
         return task.command is not None and not needs_runner(task.resources)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
@@ -323,12 +323,12 @@ class OwnChildren:
 
 
 def caller_of(task: Claimed) -> TaskId | None:
-    """Whose calls are answered: those of jobs that belong to a run."""
+    """Returns whose calls are answered: those of jobs that belong to a run."""
     return None if task.run is None else task.id
 
 
 def find_bash(path: str) -> str:
-    """Where bash is; refused where it is not."""
+    """Returns where bash is; refused where it is not."""
     bash = shutil.which("bash", path=path)
     if bash is None:
         raise BadSetting("PATH", path, "a path on which there is bash: commands are run by it")
@@ -336,7 +336,8 @@ def find_bash(path: str) -> str:
 
 
 def is_elsewhere(job_boot_id: str, own_boot_id: str) -> bool:
-    """Whether a job is in another pid namespace of this same boot, where it may yet live."""
+    """Returns whether a job is in another pid namespace of this same boot, where it may yet
+    live."""
     same_kernel = job_boot_id.partition("/")[0] == own_boot_id.partition("/")[0]
     return same_kernel and job_boot_id != own_boot_id
 

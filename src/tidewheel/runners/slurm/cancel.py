@@ -22,7 +22,7 @@ BATCH_SECONDS = 0.02  # what is asked within this time is asked in one call
 
 
 class Together:
-    """What is asked for several jobs at about the same time, in one call."""
+    """Gathers what is asked for several jobs at about the same time, in one call."""
 
     def __init__(self, call: Callable[[Iterable[str]], Awaitable[None]]) -> None:
         self._call = call

@@ -1,4 +1,4 @@
-"""What a command says to Slurm: the lines ``#SBATCH …`` at its head, as sbatch reads them.
+"""Reads what a command says to Slurm: the lines ``#SBATCH …`` at its head, as sbatch does.
 
 A task says that it is for Slurm by the label ``runner:slurm``, which only workers with that
 runner offer. What it wants of Slurm stands in its command. So a script that was written for
@@ -75,13 +75,13 @@ def with_directives(command: str, directives: Iterable[tuple[str, str]]) -> str:
 
 
 def names_of(lines: Iterable[str]) -> list[str]:
-    """Which options the lines set."""
+    """Returns which options the lines set."""
     words = (word for line in lines for word in _words(line.removeprefix(PREFIX)))
     return [_name(word) for word in words if word.startswith("-") or word in _REFUSED]
 
 
 def _words(text: str) -> list[str]:
-    """As sbatch divides a line: what is in quotes belongs to the option before it."""
+    """Divides a line as sbatch does: what is in quotes belongs to the option before it."""
     try:
         return shlex.split(text, comments=True)
     except ValueError:  # a quote without its end: sbatch says so
@@ -89,7 +89,7 @@ def _words(text: str) -> list[str]:
 
 
 def refusal(lines: Sequence[str]) -> str:
-    """Why a job with these directives cannot be one attempt; empty if it can."""
+    """Returns why a job with these directives cannot be one attempt; empty if it can."""
     for name in names_of(lines):
         for refused, advice in _REFUSED.items():
             is_short_for = len(name) >= ABBREVIATION_LENGTH_MIN and refused.startswith(name)
@@ -101,7 +101,8 @@ def refusal(lines: Sequence[str]) -> str:
 def resource_directives(
     asked: Resources, time_limit_seconds: float | None, given: Iterable[str] = ()
 ) -> Directives:
-    """What resources mean to Slurm, where ``given`` names of directives do not say so already.
+    """Returns what resources mean to Slurm, where ``given`` names of directives do not say so
+    already.
 
     Slurm counts a time limit in minutes, and rounds up.
     """

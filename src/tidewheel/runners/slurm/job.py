@@ -45,7 +45,7 @@ OVER = "over"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmRecord:
-    """What was written; without an id: nobody has heard sbatch answer."""
+    """Holds what was written; without an id: nobody has heard sbatch answer."""
 
     key: str
     id: str | None = None
@@ -63,7 +63,7 @@ def known_id(task_id: str) -> str:
 
 
 def write_key(directory: Path, record: SlurmRecord) -> None:
-    """Before sbatch is called."""
+    """Writes the key, before sbatch is called."""
     _write(directory, record)
 
 
@@ -78,7 +78,7 @@ def make_void(directory: Path, record: SlurmRecord) -> None:
 
 
 def make_over(directory: Path, record: SlurmRecord) -> None:
-    """Whoever begins a later attempt need not look for this one."""
+    """Notes that nobody who begins a later attempt need look for this one."""
     _write(directory, record, OVER)
 
 
@@ -149,7 +149,7 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9_.:/+@-]")
 
 
 class Stopping(Protocol):
-    """How a job is asked to end; neither waits until it has."""
+    """Asks a job to end; neither waits until it has."""
 
     async def terminate(self, job: SlurmJob) -> None: ...
     async def kill(self, job: SlurmJob) -> None: ...
@@ -185,7 +185,7 @@ class SlurmJob:
         return self.assignment.directory
 
     async def wait(self) -> End:
-        """How it ended."""
+        """Returns how it ended."""
         return await asyncio.shield(self.over)
 
     async def stop(self, grace_seconds: float) -> None:
@@ -219,7 +219,7 @@ class SlurmJob:
 
 
 def job_name(assignment: Assignment, key: str) -> str:
-    """What Slurm's lists show: for people the task and attempt, for us the key."""
+    """Returns what Slurm's lists show: for people the task and attempt, for us the key."""
     task = assignment.task
     shown = _UNUSUAL.sub("_", f"{task.name or task.id}")[:NAME_LENGTH_MAX]
     return f"{shown}.{task.attempt}.{key}"

@@ -53,14 +53,15 @@ _REASONS = {
 
 
 def has_begun(row: SlurmRow, status: JobStatus) -> bool:
-    """Whether the job counts as started: it says so, or Slurm ended it on a node."""
+    """Returns whether the job counts as started: it says so, or Slurm ended it on a node."""
     return status.process is not None or (bool(row.nodes) and row.state in _REASONS)
 
 
 def slurm_end(
     row: SlurmRow, status: JobStatus, files: JobDirectory, *, by_us: bool
 ) -> End | None:
-    """How a job ended that Slurm says is over; None if only its exit status could say it."""
+    """Returns how a job ended that Slurm says is over; None if only its exit status could say
+    it."""
     if not has_begun(row, status):
         return _never_began(row, files, by_us=by_us)
     recorded = status.exit_status
@@ -79,7 +80,7 @@ def slurm_end(
 
 
 def _ended_by_itself(row: SlurmRow, status: JobStatus, files: JobDirectory) -> bool:
-    """Whether the job was through before Slurm gave it up.
+    """Returns whether the job was through before Slurm gave it up.
 
     What ends while the controller is down is cancelled, or failed with its node, for Slurm. A
     job that was signalled before it ended has not done its work, whatever its exit status.
@@ -178,17 +179,18 @@ _MORE = "scontrol show job {id} says more"
 
 
 def turn_words(row: SlurmRow) -> str:
-    """What is said of a job that had to be told of, and only waits for its turn now."""
+    """Returns what is said of a job that had to be told of, and only waits for its turn now."""
     return f"Slurm job {row.id} waits for its turn"
 
 
 def is_of_queue(text: str) -> bool:
-    """Whether a message is one of these: the job that it is about has not begun."""
+    """Returns whether a message is one of these: the job that it is about has not begun."""
     return text.removeprefix("waiting: ").startswith("Slurm job ")
 
 
 def waiting_words(row: SlurmRow) -> str:
-    """What somebody should know of a job that waits; empty if it only waits for its turn."""
+    """Returns what somebody should know of a job that waits; empty if it only waits for its
+    turn."""
     reason = row.reason.strip("()")
     if row.state not in WAITS or reason in _PASSES or _is_limit_on_many(reason):
         return ""

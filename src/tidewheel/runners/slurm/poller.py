@@ -111,7 +111,7 @@ TellTrouble = Callable[[str | None], None]
 
 @dataclass(frozen=True, slots=True)
 class FilesSeen:
-    """What the folder of an attempt shows."""
+    """Holds what the folder of an attempt shows."""
 
     status: JobStatus
     spool_bytes: int
@@ -285,7 +285,7 @@ class SlurmWatch:
         return forgotten_end(job.record.id, seen.status, job.files)
 
     def _may_wait(self, job: SlurmJob) -> bool:
-        """Whether there is time left for the last word of a job that is over."""
+        """Returns whether there is time left for the last word of a job that is over."""
         now = time.monotonic()
         if job.unclear_since is None:
             job.unclear_since = now

@@ -82,7 +82,7 @@ class SlurmRow(NamedTuple):
 
 
 class SlurmPlace(NamedTuple):
-    """Where a job has its folder."""
+    """Says where a job has its folder."""
 
     id: str
     state: str
@@ -91,7 +91,7 @@ class SlurmPlace(NamedTuple):
 
 
 class SlurmUsage(NamedTuple):
-    """What a job has used so far."""
+    """Holds what a job has used so far."""
 
     cpu_seconds: float
     memory_bytes: int
@@ -138,7 +138,7 @@ class Slurm:
         return [SlurmPlace(*row) for row in rows if len(row) == len(SlurmPlace._fields)]
 
     async def _rows(self, fields: str, *options: str) -> list[list[str]]:
-        """What is listed; the last field may hold anything."""
+        """Returns what is listed; the last field may hold anything."""
         asked = ("--noheader", f"--user={os.getuid()}", f"--format={fields}", *options)
         said = await self._call("squeue", *asked)
         return [line.split(CELL, fields.count(CELL)) for line in said.split("\n")]
@@ -169,7 +169,7 @@ class Slurm:
         return None
 
     async def usage(self, ids: Sequence[str]) -> dict[str, SlurmUsage]:
-        """What running jobs have used, by number; of all their steps together."""
+        """Returns what running jobs have used, by number; of all their steps together."""
         found: dict[str, SlurmUsage] = {}
         for part in _parts(ids):
             said = await self._call(

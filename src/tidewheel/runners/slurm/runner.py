@@ -92,11 +92,11 @@ class SlurmRunner:
         self._leftovers = SlurmLeftovers(self._slurm, self._watch.stopping)
 
     def accepts(self, task: Claimed) -> bool:
-        """Whether the task has a command for Slurm."""
+        """Returns whether the task has a command for Slurm."""
         return task.command is not None and RUNNER_LABEL in task.resources.labels
 
     def tell_trouble_to(self, hear: TellTrouble) -> None:
-        """Who is told when Slurm does not answer, and (None) when it does again."""
+        """Sets who is told when Slurm does not answer, and (None) when it does again."""
         self._watch.tell_trouble = hear
 
     def stop(self) -> None:
@@ -251,7 +251,7 @@ class SlurmRunner:
 
 
 def _finding(task: Claimed, lines: list[str]) -> str:
-    """Why the task cannot be a Slurm job at all; empty if it can."""
+    """Returns why the task cannot be a Slurm job at all; empty if it can."""
     if task.fence_kill:
         return (
             f"queue {task.queue!r} is fenced: its jobs must die with their worker, and a Slurm "
@@ -261,7 +261,7 @@ def _finding(task: Claimed, lines: list[str]) -> str:
 
 
 def _options(assignment: Assignment, lines: list[str], key: str) -> list[str]:
-    """What counts more than any directive."""
+    """Returns what counts more than any directive."""
     files = JobDirectory(assignment.directory)
     wanted = resource_directives(assignment.task.resources, None, names_of(lines))
     return [
@@ -282,8 +282,8 @@ def _literally(path: Path) -> str:
 
 
 def _earlier_directories(assignment: Assignment) -> Iterator[Path]:
-    """Of the attempts before this one, the latest first; in both layouts that
-    ``services.paths`` has."""
+    """Returns the folders of the attempts before this one, the latest first; in both layouts
+    that ``services.home_folders`` has."""
     directory, attempt = assignment.directory, assignment.task.attempt
     is_of_run = directory.name.startswith("attempt-")
     for earlier in range(attempt - 1, 0, -1):

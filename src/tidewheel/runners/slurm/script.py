@@ -51,7 +51,7 @@ exit $code
 def batch_script(
     lines: Sequence[str], directory: Path, key: str, *, script: str, limits: str
 ) -> str:
-    """What sbatch is given; it reads the directives at the head by itself."""
+    """Returns what sbatch is given; it reads the directives at the head by itself."""
     run = f"bash {quote(script)}"
     if limits:
         limited = f'{limits} exec bash "$0"'
@@ -69,14 +69,15 @@ def batch_script(
 
 
 def write_environment(directory: Path, environment: Mapping[str, str]) -> None:
-    """For the job alone: neither Slurm's files nor the arguments of a process show it."""
+    """Writes the environment for the job alone: neither Slurm's files nor the arguments of a
+    process show it."""
     lines = [f"export {name}={quote(value)}" for name, value in environment.items()]
     content = "\n".join([*lines, ""]).encode(errors="surrogateescape")
     write_whole(directory / ENVIRONMENT_NAME, content, mode=0o600)
 
 
 def read_variable(directory: Path, name: str) -> str:
-    """What a job was told, for whoever adopts it; empty if that is not known."""
+    """Returns what a job was told, for an adopter; empty if that is not known."""
     beginning = f"export {name}="
     try:
         text = (directory / ENVIRONMENT_NAME).read_text(errors="surrogateescape")
@@ -89,7 +90,7 @@ def read_variable(directory: Path, name: str) -> str:
 
 
 def read_cpu_seconds(directory: Path) -> float | None:
-    """What a job and its children have used, as the shell counted it."""
+    """Returns what a job and its children have used, as the shell counted it."""
     try:
         lines = (
             (directory / TIMES_NAME).read_text(encoding="ascii", errors="replace").split("\n")
