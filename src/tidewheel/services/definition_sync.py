@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tidewheel.core.operator.definition import TRUSTED_MARK
-from tidewheel.core.operator.job_names import DEFINITION, read_job_name
+from tidewheel.core.operator.names import DEFINITION, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import Refused, RunnerUnable, Unavailable
 from tidewheel.runners.job_directory import make_private_directory, write_whole
-from tidewheel.scheduler.run_owner import STORE, note_store
+from tidewheel.scheduler.run_folder_lock import STORE, note_store
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.definition import StoredDefinition

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tidewheel.core.operator.job_names import JobName
+from tidewheel.core.operator.names import JobName
 
 STORE_NAME_LENGTH = 8
 

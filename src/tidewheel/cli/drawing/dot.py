@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tidewheel.cli.drawing.sketch import NO_FRAME, BoxKind, Sketch
 from tidewheel.cli.drawing.svg import box_colour, line_colour
-from tidewheel.runners.texts import printable
+from tidewheel.runners.sanitize import printable
 
 _SHAPES = {BoxKind.TASK: "box", BoxKind.FAMILY: "folder", BoxKind.XTRIGGER: "ellipse"}
 

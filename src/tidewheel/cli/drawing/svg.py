@@ -11,7 +11,7 @@ from tidewheel.cli.drawing.sketch import Arc, Box, BoxKind, Frame, Sketch
 from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED
 from tidewheel.core.queue.status import Status
-from tidewheel.runners.texts import printable
+from tidewheel.runners.sanitize import printable
 
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 INK = "#1d2430"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from tidewheel.core.cycling.calendar import (
     SECONDS_PER_DAY,
+    BadCycling,
     Calendar,
     Point,
     date_from_days,
@@ -16,7 +17,6 @@ from tidewheel.core.cycling.calendar import (
 )
 from tidewheel.core.cycling.interval import Interval, add_all
 from tidewheel.core.cycling.progression import Reckoning
-from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.cycling.truncated import TruncatedPoint
 from tidewheel.formats.cycling.iso8601 import Written, read_chain, split_recurrences

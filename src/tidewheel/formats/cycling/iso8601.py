@@ -31,6 +31,7 @@ from tidewheel.core.cycling.calendar import (
     SECONDS_PER_DAY,
     SECONDS_PER_HOUR,
     SECONDS_PER_MINUTE,
+    BadCycling,
     Calendar,
     Point,
     days_from_date,
@@ -41,7 +42,6 @@ from tidewheel.core.cycling.calendar import (
 )
 from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.progression import Reckoning
-from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.truncated import TruncatedPoint
 
 # Reads a date-time in ISO 8601, whole or truncated, as Cylc users write it.

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 
-from tidewheel.core.cycling.calendar import HOURS_PER_DAY, Calendar, Point
+from tidewheel.core.cycling.calendar import HOURS_PER_DAY, BadCycling, Calendar, Point
 from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.offset import Absolute, FromInitial, Offset, Relative, Truncated
-from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.cycling.truncated import TruncatedPoint

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from tidewheel.core.cycling.calendar import Calendar, Point
+from tidewheel.core.cycling.calendar import BadCycling, Calendar, Point
 from tidewheel.core.cycling.interval import Interval, add
 from tidewheel.core.cycling.progression import WALKED_STEPS_MAX, steps_back
-from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.formats.cycling.expression import Expressions, Found
 from tidewheel.formats.cycling.iso8601 import (

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tidewheel.core.cycling.calendar import BadCycling
 from tidewheel.core.cycling.offset import Offset
-from tidewheel.core.cycling.refusal import BadCycling
 from tidewheel.core.graph.condition import (
     AnyOf,
     Atom,
     Condition,
     Group,
-    Xtrigger,
+    XtriggerTerm,
     all_of,
     any_of,
 )
 from tidewheel.core.graph.definition import Arrow, OutputMark, Placement
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.outputs import FINISHED, STANDARD, SUCCEEDED, made_by, standard_name
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.flow_cylc.graph_text import (
     Both,
     Chain,
@@ -276,7 +276,7 @@ class Lowering:
 
     def _leaf(self, token: Token) -> Condition:
         if token.kind is GraphTokenKind.XTRIGGER:
-            return Xtrigger(token.text)
+            return XtriggerTerm(token.text)
         if token.suicide:
             raise _suicide_on_the_left(token)
         output, every = self._output(token)

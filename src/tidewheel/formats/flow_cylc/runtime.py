@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.node import NodeDef, Pairs
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.items import NAMESPACE

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.flow_cylc.limits import VARIABLES_MAX
 
 ALL_VARIABLES = "CYLC_TEMPLATE_VARS"  # what a template calls all of them together

@@ -14,16 +14,17 @@ from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import (
+    TIDEWHEEL,
     FamilyDef,
+    Policy,
     SpecialNodes,
     WorkflowDef,
     XtriggerDef,
+    limit_groups,
 )
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.limit_groups import limit_groups
 from tidewheel.core.graph.node import NodeDef
-from tidewheel.core.graph.policy import TIDEWHEEL, Policy
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.graph_sections import GraphRead, read_graph_sections

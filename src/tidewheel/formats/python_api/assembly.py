@@ -15,20 +15,21 @@ from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph.checks.names import gives_something_to_do
 from tidewheel.core.graph.definition import (
+    TIDEWHEEL,
     CyclingDef,
     FamilyDef,
     GraphSection,
     OutputMark,
+    Policy,
     SpecialNodes,
     WorkflowDef,
+    limit_groups,
 )
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.limit_groups import limit_groups
 from tidewheel.core.graph.node import NodeDef
 from tidewheel.core.graph.outputs import FINISHED, STANDARD
-from tidewheel.core.graph.policy import TIDEWHEEL, Policy
-from tidewheel.core.graph.spelling import Lookalikes
+from tidewheel.core.graph.suggestions import Lookalikes
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader, split_recurrences
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_arrows import Lowering

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tidewheel.core.graph.definition import LIMIT_DEFAULT, XtriggerDef
+from tidewheel.core.graph.definition import DEFAULT_GROUP, LIMIT_DEFAULT, XtriggerDef
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
-from tidewheel.core.graph.limit_groups import DEFAULT_GROUP
 from tidewheel.core.graph.outputs import (
     EXPIRED,
     FAILED,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.errors import BadSetting
 from tidewheel.formats.sip.document import (
     KINDS,

@@ -26,7 +26,7 @@ from tidewheel.core.graph.findings import (
     Position,
     Severity,
 )
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.errors import BadSetting
 from tidewheel.formats.sip.document import Fields, plain_value
 from tidewheel.formats.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX

@@ -19,9 +19,9 @@ from tidewheel.core.operator.blocks import (
     PRIORITY_MAX,
     PRIORITY_MIN,
     BlockCondition,
-    Need,
+    BlockNeed,
 )
-from tidewheel.core.operator.run_names import is_run_name
+from tidewheel.core.operator.names import is_run_name
 from tidewheel.formats.sip.document import (
     KINDS,
     Fields,
@@ -154,7 +154,7 @@ class BlockRequest:
     version: str = ""  # "": the highest
     parameters: Mapping[str, Json] = field(default_factory=dict)
     priority: int = 0
-    needs: tuple[Need, ...] = ()
+    needs: tuple[BlockNeed, ...] = ()
     body: Json = None
     places: BlockPlaces = field(default_factory=BlockPlaces, compare=False)
 
@@ -334,7 +334,7 @@ class _Reading:
             return 0
         return int(value)
 
-    def _needs(self, reader: FieldReader, what: str, name: str) -> Iterator[Need]:
+    def _needs(self, reader: FieldReader, what: str, name: str) -> Iterator[BlockNeed]:
         items = reader.items("dependencies")
         if len(items) > NEEDS_MAX:
             here = reader.position_of("dependencies")
@@ -352,7 +352,7 @@ class _Reading:
             elif found is not None:
                 yield found
 
-    def _need(self, item: Node, what: str) -> Need | None:
+    def _need(self, item: Node, what: str) -> BlockNeed | None:
         if not isinstance(item, Fields):
             example = {"type": BLOCK, "value": "PB-…", "condition": "complete"}
             self._not_a_mapping(item, what, example)
@@ -372,7 +372,7 @@ class _Reading:
         reader.fields("parameters")
         if parent is None or condition is None:
             return None
-        return Need(parent, _CONDITIONS[CONDITION_WORDS[condition]])
+        return BlockNeed(parent, _CONDITIONS[CONDITION_WORDS[condition]])
 
     def _spelt(self, item: Fields, what: str) -> Fields:
         """With the right word for a block where another was used."""

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import reduce
 from typing import NamedTuple
 
-from tidewheel.core.graph.checks.components import strong_components
+from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.sip.definition import nearest_stage
 from tidewheel.formats.sip.field_reader import pair

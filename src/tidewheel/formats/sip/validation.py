@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.sip.definition import DefinitionText, read_text
 from tidewheel.formats.sip.model import SipDefinition, Stage
 from tidewheel.formats.sip.names import FIXED_NAMES, JINJA_NAMES

@@ -27,7 +27,7 @@ from tidewheel.formats.sip.scheduling_block import (
 )
 from tidewheel.ports.store import Store
 from tidewheel.services.registry.run_factory import request_run
-from tidewheel.services.run_door import NOTHING_GIVEN
+from tidewheel.services.run_service import NOTHING_GIVEN
 
 Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
 

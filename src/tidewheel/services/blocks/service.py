@@ -21,8 +21,8 @@ from tidewheel.core.operator.blocks import (
     ObjectView,
     SbiView,
 )
-from tidewheel.core.operator.commands import Stop
 from tidewheel.core.operator.end_reasons import ABORTED_BY
+from tidewheel.core.operator.verbs import Stop
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
 from tidewheel.formats.sip.names import object_name_problem
 from tidewheel.ports.blocks import Document
@@ -129,7 +129,7 @@ class BlockService:
         return await blocks_document(self._store, found)
 
     async def block(self, block_id: str) -> Document:
-        from tidewheel.views.loading import gather
+        from tidewheel.views.snapshot import gather
 
         view = await self._store.block(block_id)
         looked = await gather(

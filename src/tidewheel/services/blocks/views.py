@@ -9,20 +9,19 @@ from contextlib import suppress
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.blocks import BlockView, NeedState, ObjectView, SbiView
 from tidewheel.core.operator.definition import SIP
-from tidewheel.core.operator.job_names import read_job_name
+from tidewheel.core.operator.names import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.states import Key
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
-from tidewheel.views.loading import Looked, due_times, submissions_by_task
-from tidewheel.views.object_nodes import object_name, post_command
-from tidewheel.views.reasons import reason_text
-from tidewheel.views.run_document import known_tasks
+from tidewheel.views.run import known_tasks
 from tidewheel.views.run_facts import Document
-from tidewheel.views.task_words import ACTIVE, DONE, FUTURE, WAITING, words_of
+from tidewheel.views.snapshot import RunSnapshot, due_times, submissions_by_task
+from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, WAITING, words_of
+from tidewheel.views.why import object_name, post_command, reason_text
 from tidewheel.vocabulary import time_text
 
 CREATED = "created"
@@ -107,7 +106,7 @@ def block_facts(view: BlockView, now: Instant, *, never: bool) -> Document:
     }
 
 
-async def block_document(store: Store, view: BlockView, looked: Looked) -> Document:
+async def block_document(store: Store, view: BlockView, looked: RunSnapshot) -> Document:
     """Returns the block with each of its stages."""
     never = await never_begin(store, [view])
     facts = block_facts(view, looked.now, never=view.id in never)
@@ -134,7 +133,7 @@ async def block_document(store: Store, view: BlockView, looked: Looked) -> Docum
     }
 
 
-def _stages(looked: Looked, *, is_sip: bool) -> list[Key]:
+def _stages(looked: RunSnapshot, *, is_sip: bool) -> list[Key]:
     """Returns all stages of a SIP workflow, made or not yet; of others those that were made."""
     if is_sip:
         point = looked.pool.plan.initial
@@ -145,7 +144,7 @@ def _stages(looked: Looked, *, is_sip: bool) -> list[Key]:
 
 
 def _stage_document(
-    looked: Looked,
+    looked: RunSnapshot,
     key: Key,
     submissions: Sequence[SubmissionView],
     values: Mapping[TaskId, str],
@@ -174,7 +173,7 @@ def _stage_document(
     }
 
 
-def _why(looked: Looked, key: Key, state: str) -> list[str]:
+def _why(looked: RunSnapshot, key: Key, state: str) -> list[str]:
     """Says why a block waits; empty if it is active or done."""
     if not looked.started or state in ACTIVE or state in DONE:
         return []

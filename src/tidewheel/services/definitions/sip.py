@@ -28,7 +28,7 @@ from tidewheel.formats.sip.stage_renderer import RenderedStage
 from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.translation import workflow_of
 from tidewheel.formats.sip.validation import Validation, validate
-from tidewheel.runners.bash_syntax import bash_syntax_problem
+from tidewheel.runners.shell.bash_syntax import bash_syntax_problem
 
 # Scripts of stages are read by bash before any stage runs, so that a mistake has its line. It
 # gives a warning, no error: the bash of the worker may be newer than the one here.

@@ -17,9 +17,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.checks.names import IMPLICIT_TASKS
+from tidewheel.core.graph.definition import POLICIES, TIDEWHEEL
 from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.policy import POLICIES, TIDEWHEEL
 from tidewheel.core.operator.definition import (
     FLOW_CYLC,
     PYTHON,

@@ -20,7 +20,7 @@ from tidewheel.core.graph.findings import (
     Severity,
     finding_document,
 )
-from tidewheel.core.graph.spelling import nearest
+from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.operator.definition import (
     FLOW_CYLC,
     PYTHON,
