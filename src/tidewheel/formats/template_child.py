@@ -18,7 +18,7 @@ _FILE_LIMIT_FACTOR = 8  # JSON with an origin for each line is longer than the t
 
 
 def limit_this_process(cpu_seconds: float, memory_bytes: int, output_bytes: int) -> None:
-    """The kernel ends or refuses whatever goes beyond; no Python code has to be reached."""
+    """Sets limits that the kernel enforces, whatever Python code is running."""
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     file_bytes = output_bytes * _FILE_LIMIT_FACTOR
@@ -30,12 +30,12 @@ def limit_this_process(cpu_seconds: float, memory_bytes: int, output_bytes: int)
 
 
 def serve(answer_job: Callable[[dict[str, Any]], Mapping[str, object]]) -> None:
-    """One answer to one job."""
+    """Gives one answer to one job."""
     serve_lines(lambda job: [answer_job(job)])
 
 
 def serve_lines(answers: Callable[[dict[str, Any]], Iterable[Mapping[str, object]]]) -> None:
-    """Several answers, each a line that is there before the next one is worked on."""
+    """Gives several answers, each a line that is written before the next one is begun."""
     job = json.load(sys.stdin)
     limit_this_process(job["cpu_seconds"], job["memory_bytes"], job["output_bytes"])
     # Filters may print; only the answer belongs on what was stdout.

@@ -53,7 +53,7 @@ _LOOK_AGAIN_SECONDS = 0.1
 
 
 def limits_for(text: str) -> RenderLimits:
-    """A long template takes long, an endless one can be short."""
+    """Gives a long template more time; an endless one can be short."""
     cpu = min(_CPU_SECONDS_MAX, 1.0 + _CPU_SECONDS_PER_CHARACTER * len(text))
     return RenderLimits(
         cpu_seconds=cpu, idle_seconds=max(1.8, cpu + 0.3), wall_seconds=10 * cpu
@@ -93,7 +93,7 @@ class RenderFailure:
 
 
 def render(job: TemplateJob) -> Rendered | RenderFailure:
-    """The rendered text; whatever the template does, an answer comes within the limits."""
+    """Returns the rendered text, or why there is none, within the limits."""
     request = {
         "text": job.text,
         "folder": str(job.folder),
@@ -133,7 +133,7 @@ def ask_child(
 def ask_child_for_lines(
     child: RenderChild, request: Mapping[str, object], limits: RenderLimits, count: int
 ) -> tuple[list[dict[str, Any]], RenderFailure | None]:
-    """Of ``count`` answers, each a line, as many as came; and why there are no more."""
+    """Returns as many of ``count`` answers, each a line, as came; and why there are no more."""
     answer, status = _hear(child, request, limits)
     answers: list[dict[str, Any]] = []
     with contextlib.suppress(ValueError):  # the last line may be half of one
@@ -201,7 +201,7 @@ def _run_child(
 
 
 def _wait(watched: int, pid: int, limits: RenderLimits) -> None:
-    """Until it ends, or sleeps too long, or has had all the time that there is."""
+    """Waits until the child ends, or sleeps too long, or has had all its time."""
     give_up_at = time.monotonic() + limits.wall_seconds
     patience, seen_asleep = limits.idle_seconds, 0
     while time.monotonic() < give_up_at and seen_asleep < 2:  # noqa: PLR2004 - twice in a row
@@ -212,7 +212,7 @@ def _wait(watched: int, pid: int, limits: RenderLimits) -> None:
 
 
 def _is_asleep(pid: int) -> bool:
-    """Rather than waiting for its turn on the processor, or for a disk."""
+    """Says whether it sleeps, rather than waits for the processor or for a disk."""
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
         return file.read().rpartition(")")[2].split()[0] == "S"
 

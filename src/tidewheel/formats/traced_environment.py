@@ -38,7 +38,7 @@ class TracedEnvironment(SandboxedEnvironment):
     def render_traced(
         self, text: str, variables: dict[str, object]
     ) -> tuple[str, list[tuple[int, int]]]:
-        """The text, and for each of its lines the file and line of the template."""
+        """Returns the text, and for each of its lines the file and line of the template."""
         marked = self._render(text, variables, marking=True, macros=True)
         if not self._looks_back:
             return _MARK.sub("", marked), _read_marks(marked)
@@ -89,7 +89,7 @@ class TracedEnvironment(SandboxedEnvironment):
 
 
 def unclosed_block(error: TemplateSyntaxError) -> tuple[str, int] | None:
-    """The word and the line of the block that the template does not close."""
+    """Returns the word and the line of the block that the template does not close."""
     match = _UNCLOSED.search(error.message or "")
     if match is None or error.source is None:
         return None
@@ -105,7 +105,7 @@ def unclosed_block(error: TemplateSyntaxError) -> tuple[str, int] | None:
 
 
 def where(error: Exception) -> tuple[str, int]:
-    """File ("" is the main text) and line of the innermost template code that was running."""
+    """Returns file ("" is the main text) and line of the innermost code that was running."""
     if isinstance(error, TemplateSyntaxError):
         return error.name or "", error.lineno
     file, line = "", 0

@@ -54,7 +54,7 @@ class ClockTriggers:
         return self._offsets[xtrigger.label]
 
     def _read(self, text: str) -> tuple[Interval, float]:
-        """A duration that was checked when the definition was read."""
+        """Returns a duration that was checked when the definition was read."""
         try:
             return read_interval(self._cycling.style.calendar, text), 0.0
         except BadCycling:  # a fraction of a second, which points cannot have

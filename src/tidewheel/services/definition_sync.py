@@ -41,7 +41,7 @@ Fetch = Callable[[Claimed], Awaitable["StoredDefinition"]]  # what the run of a 
 
 
 def note_definition(directory: Path, digest: str) -> None:
-    """Write down which definition's files the folder of a run holds."""
+    """Writes down which definition's files the folder of a run holds."""
     write_whole(directory / HELD, digest.encode(), mode=0o600)
 
 

@@ -22,18 +22,20 @@ def runs_directory(home: Path) -> Path:
 
 
 def run_directory(home: Path, run: str) -> Path:
-    """The files of a run, on a host that has to do with it."""
+    """Returns the folder of a run, on a host that has to do with it."""
     return runs_directory(home) / run
 
 
 def submission_directory(home: Path, job: JobName, attempt: int = 1) -> Path:
-    """The files of an attempt of a submission, on the host that ran it."""
+    """Returns the folder of an attempt of a submission, on the host that ran it."""
     return run_directory(home, job.run) / job.log_folder(attempt)
 
 
 def log_generations(path: Path) -> list[tuple[int, Path]]:
-    """The earlier parts of a log that was begun anew, oldest first; each with the place in the
-    whole log where it begins, which stands in its name."""
+    """Returns the earlier parts of a log that was begun anew, oldest first.
+
+    Each has the offset in the whole log where it begins, which stands in its name.
+    """
     named = re.compile(re.escape(path.name) + r"\.([0-9]{15})")
     try:
         found = [(named.fullmatch(one.name), one) for one in path.parent.iterdir()]
@@ -53,10 +55,10 @@ def store_name(store_id: str) -> str:
 
 
 def tasks_directory(home: Path, store_id: str) -> Path:
-    """The files of all tasks of a store that belong to no run."""
+    """Returns the folder of all tasks of a store that belong to no run."""
     return home / "tasks" / store_name(store_id)
 
 
 def attempt_directory(tasks: Path, task_seq: int, attempt: int) -> Path:
-    """The files of one attempt of these, on the host that ran it."""
+    """Returns the folder of one attempt of such a task, on the host that ran it."""
     return tasks / f"{task_seq}/{attempt}"

@@ -12,7 +12,7 @@ _SHAPES = {BoxKind.TASK: "box", BoxKind.FAMILY: "folder", BoxKind.XTRIGGER: "ell
 
 
 def dot_lines(sketch: Sketch, title: str) -> Iterator[str]:
-    """The document, line by line."""
+    """Yields the document, line by line."""
     yield f"digraph {quoted(title)} {{"
     yield "  rankdir=LR;"
     yield '  node [fontname="monospace", fontsize=11];'

@@ -29,7 +29,7 @@ PASSES = 8
 
 
 def turned_lines(count: int, pairs: Sequence[Pair]) -> frozenset[Pair]:
-    """The pairs to be turned so that no circle is left; those from a box to itself are none."""
+    """Returns the pairs to be turned so that no circle is left, none of a box with itself."""
     following = _neighbours(count, pairs)
     turned: set[Pair] = set()
     state = [0] * count  # 0 not seen, 1 on the path, 2 left for good
@@ -53,7 +53,7 @@ def turned_lines(count: int, pairs: Sequence[Pair]) -> frozenset[Pair]:
 
 
 def find_ranks(count: int, pairs: Sequence[Pair]) -> list[int]:
-    """A column for each box; the pairs have no circle."""
+    """Returns a column for each box; the pairs have no circle."""
     following, preceding = _both_ways(count, pairs)
     order = _from_first_to_last(following, preceding)
     ranks = find_depths(count, pairs)
@@ -78,7 +78,7 @@ def find_depths(count: int, pairs: Sequence[Pair]) -> list[int]:
 
 
 def without_circles(count: int, pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs with some of them turned, and none from a box to itself."""
+    """Returns the pairs with some of them turned, and none from a box to itself."""
     turned = turned_lines(count, pairs)
     return [
         (child, parent) if (parent, child) in turned else (parent, child)
@@ -90,7 +90,7 @@ def without_circles(count: int, pairs: Sequence[Pair]) -> list[Pair]:
 def _shorten(
     here: int, ranks: list[int], preceding: Sequence[int], following: Sequence[int]
 ) -> bool:
-    """Move a box to where its lines are shortest, between its parents and its children."""
+    """Moves a box to where its lines are shortest, between its parents and its children."""
     if not following:
         return False
     left = max((ranks[one] + 1 for one in preceding), default=None)
@@ -138,7 +138,8 @@ def _neighbours(count: int, pairs: Iterable[Pair]) -> list[list[int]]:
 
 
 def nearest_rising(wished: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The rising numbers with the least weighted squared distance (pool adjacent violators)."""
+    """Returns the rising numbers with the least weighted squared distance (pool adjacent
+    violators)."""
     means: list[float] = []
     masses: list[float] = []
     counts: list[int] = []
@@ -250,7 +251,7 @@ class _Item:
 
 
 def order_columns(lattice: Lattice, frames: tuple[Frame, ...]) -> Columns:
-    """The cells of each column from top to bottom."""
+    """Returns the cells of each column from top to bottom."""
     return _Orderer(lattice, frames).best()
 
 
@@ -335,7 +336,7 @@ class _Orderer:
     def _arranged(
         self, column: Sequence[int], wishes: dict[int, float] | list[float]
     ) -> list[int]:
-        """The column in the order of the wishes, as far as the frames allow it."""
+        """Returns the column in the order of the wishes, as far as the frames allow it."""
         if not self._frames:
             return sorted(column, key=lambda cell: wishes[cell])
         inside: dict[int, list[_Item]] = {}

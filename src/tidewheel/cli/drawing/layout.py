@@ -54,7 +54,7 @@ def text_width(text: str) -> float:
 
 
 def lay_out(sketch: Sketch) -> PageLayout:
-    """The whole way from boxes and lines to places. The same sketch gives the same page."""
+    """Gives boxes and lines their places. The same sketch gives the same page."""
     count = len(sketch.boxes)
     pairs = without_circles(count, [(line.parent, line.child) for line in sketch.lines])
     lattice = build_lattice(sketch, find_ranks(count, pairs))
@@ -106,7 +106,7 @@ class _Drafter:
         )
 
     def _columns(self) -> tuple[list[float], list[float]]:
-        """The left edge and the width of each column."""
+        """Returns the left edge and the width of each column."""
         widths = [0.0] * (max(self._lattice.ranks, default=-1) + 1)
         for width, rank in zip(self._widths, self._lattice.ranks, strict=False):
             widths[rank] = max(widths[rank], width)
@@ -120,7 +120,7 @@ class _Drafter:
         return lefts, widths
 
     def _titles(self) -> Iterator[tuple[str, int]]:
-        """Each frame's title, and the column that it stands over."""
+        """Yields each frame's title, and the column that it stands over."""
         firsts: dict[int, int] = {}
         for cell, frame in enumerate(self._lattice.frames):
             for around in frames_around(frame, self._sketch.frames):
@@ -158,7 +158,7 @@ class _Drafter:
         return points if chain[0] == line.parent else points[::-1]
 
     def _frames(self, boxes: list[Rectangle]) -> list[Rectangle]:
-        """Each around the columns and the heights of what is in it, bends included."""
+        """Returns each frame, around the columns and heights of its cells, bends included."""
         edges = [
             [float("inf"), float("inf"), float("-inf"), float("-inf")]
             for _ in self._sketch.frames

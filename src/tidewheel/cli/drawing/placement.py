@@ -56,7 +56,7 @@ def push_apart(
 
 
 def parted(above: Sequence[int], below: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The frames that end and those that begin between two cells, outermost first."""
+    """Returns the frames that end and those that begin between two cells, outermost first."""
     same = 0
     while same < min(len(above), len(below)) and above[same] == below[same]:
         same += 1
@@ -111,7 +111,7 @@ class _Walls:
         return room + FRAME_GAP
 
     def settle(self, wished: Sequence[float]) -> list[float]:
-        """Everything at its wish, or as little below it as possible."""
+        """Returns everything at its wish, or as little below it as possible."""
         order = self._from_top()
         places = [*wished, *([-inf] * (len(self._below) - len(wished)))]
         for one in reversed(order):
@@ -265,7 +265,7 @@ class Placer:
         straighten(self._lattice, self.middles, self._room())
 
     def gap(self, above: int, below: int) -> float:
-        """Free room between two cells."""
+        """Returns free room between two cells."""
         boxes = self._lattice.is_box(above) and self._lattice.is_box(below)
         return BOX_GAP if boxes else BEND_GAP
 

@@ -65,7 +65,7 @@ class Sketch:
 
 
 def frames_around(frame: int, frames: tuple[Frame, ...]) -> Iterator[int]:
-    """The frame itself and those around it, innermost first."""
+    """Yields the frame itself and those around it, innermost first."""
     while frame != NO_FRAME:
         yield frame
         frame = frames[frame].parent
@@ -126,7 +126,7 @@ class _Sketcher:
         return task.point, self._rows.get(task.node, -1), task.node
 
     def _seen_as(self, task: TaskAt) -> TaskAt:
-        """The outermost collapsed family around a task, or the task itself."""
+        """Returns the outermost collapsed family around a task, or the task itself."""
         seen, name = task.node, task.node
         while name in self._wishes.drawn_in:
             name = self._wishes.drawn_in[name]
@@ -178,7 +178,7 @@ class _Sketcher:
 
 
 def _joined(known: Arc | None, key: tuple[int, int, bool], fact: EdgeFact) -> Arc:
-    """One line for all edges between the same boxes; it says what they have in common."""
+    """Makes one line for all edges between the same boxes; it says what they have in common."""
     parent, child, suicide = key
     label, dashed = fact.label, not fact.certain
     if known is not None:

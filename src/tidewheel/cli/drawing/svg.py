@@ -32,7 +32,7 @@ _LINE_COLOURS = (PLAIN, _BAD, _SUICIDE, _OTHER_OUTPUT)
 
 
 def svg_lines(sketch: Sketch, page: PageLayout, title: str) -> Iterator[str]:
-    """The document, line by line."""
+    """Yields the document, line by line."""
     width, height = _number(page.width), _number(page.height)
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '

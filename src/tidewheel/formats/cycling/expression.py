@@ -50,7 +50,7 @@ class Expressions:
     days_at_time_of_context: bool = False
 
     def find(self, text: str, context: Point | None) -> Found:
-        """The point that an expression means; the context completes what it leaves out."""
+        """Returns the point that an expression means; the context completes it."""
         if text.startswith("min("):
             return self._find_smallest(text, context)
         base, intervals = read_chain(self.style.calendar, text)
@@ -124,7 +124,7 @@ _CALL = re.compile(r"(next|previous)\(([^()]*)\)(.*)")
 
 
 def now_in(calendar: Calendar, now: float) -> Point:
-    """The clock's date in another calendar; a day that it lacks becomes its last."""
+    """Returns the clock's date in another calendar; a day that it lacks becomes its last."""
     days, second = divmod(int(now // 1), SECONDS_PER_DAY)
     year, month, day = date_from_days(Calendar.GREGORIAN, days)
     day = min(day, days_in_month(calendar, year, month))

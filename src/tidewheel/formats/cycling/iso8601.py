@@ -231,7 +231,7 @@ def _second_of_day(text: str, time: Mapping[str, str]) -> int:
 def _time_fields(
     text: str, time: Mapping[str, str]
 ) -> tuple[int | None, int | None, int | None]:
-    """Hour, minute and second; a decimal fraction goes into the smaller units."""
+    """Returns hour, minute and second; a decimal fraction goes into the smaller units."""
     hour, minute, second = (
         int(time[name]) if name in time else None
         for name in ("hour_of_day", "minute_of_hour", "second_of_minute")
@@ -281,7 +281,7 @@ _SIGNED = re.compile(r"([+-])(P[^+-]*)")
 
 
 def read_interval(calendar: Calendar, text: str) -> Interval:
-    """An interval with or without a sign."""
+    """Reads an interval with or without a sign."""
     sign = -1 if text.startswith("-") else 1
     unsigned = text.removeprefix("-") if sign < 0 else text.removeprefix("+")
     if calendar is Calendar.INTEGER:
@@ -293,7 +293,7 @@ def read_interval(calendar: Calendar, text: str) -> Interval:
 
 
 def read_chain(calendar: Calendar, text: str) -> tuple[str, tuple[Interval, ...]]:
-    """The text before the first signed interval, and the intervals in their order."""
+    """Returns the text before the first signed interval, and the intervals in their order."""
     start = re.search(r"[+-]P", text)
     if start is None:
         return text, ()
@@ -384,7 +384,7 @@ class Form:
 
 
 def split_recurrences(text: str) -> list[str]:
-    """The recurrences of a heading: a list with commas, those in parentheses not counted."""
+    """Returns the recurrences of a heading: separated by commas that no parentheses enclose."""
     if len(text) > RECURRENCE_LENGTH_MAX:
         raise BadCycling(
             f"{text[:50]!r}… is a recurrence of {len(text)} characters",
@@ -411,7 +411,7 @@ def split_recurrences(text: str) -> list[str]:
 
 
 def split_exclusions(text: str) -> tuple[str, list[str]]:
-    """The recurrence itself, and what is excluded from it."""
+    """Returns the recurrence itself, and what is excluded from it."""
     body, mark, rest = text.partition("!")
     if not mark:
         return body, []
@@ -430,7 +430,7 @@ def split_exclusions(text: str) -> tuple[str, list[str]]:
 
 
 def read_form(text: str) -> Form:
-    """The parts of one recurrence without exclusions and blanks."""
+    """Returns the parts of one recurrence without exclusions and blanks."""
     parts = text.split("/")
     repetitions, repeats = None, False
     if found := _REPETITIONS.fullmatch(parts[0]):

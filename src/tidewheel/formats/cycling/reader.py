@@ -72,7 +72,7 @@ class CyclingReader:
         self._texts = DateTimeText(self.calendar, minutes, expanded_year_digits)
 
     def point(self, text: str) -> Point:
-        """A whole cycle point, such as 3 or 20000101T00Z."""
+        """Reads a whole cycle point, such as 3 or 20000101T00Z."""
         written = self._read_point(text.strip())
         if isinstance(written, TruncatedPoint):
             raise BadCycling(
@@ -81,7 +81,7 @@ class CyclingReader:
         return self._writable(text, written.point)
 
     def interval(self, text: str) -> Interval:
-        """An interval such as P1, -P2, P1D or PT6H."""
+        """Reads an interval such as P1, -P2, P1D or PT6H."""
         return read_interval(self.calendar, text.strip())
 
     def offset(self, text: str) -> Offset:
@@ -103,11 +103,11 @@ class CyclingReader:
         return self._offset(text, base, intervals)
 
     def recurrence(self, text: str, initial: Point, final: Point | None = None) -> Sequence:
-        """One recurrence (`split_recurrences` takes a list apart), from initial to final."""
+        """Reads one recurrence, from initial to final; `split_recurrences` splits lists."""
         return read_recurrence(text, self._expressions(initial, final))
 
     def relative_point(self, text: str, base: Point, final: Point | None = None) -> Point:
-        """A point, or an expression that starts from another: +P1D, T06, 2010."""
+        """Reads a point, or an expression that starts from another: +P1D, T06, 2010."""
         stripped = "".join(text.split())
         if stripped.startswith("P"):
             stripped = "+" + stripped
@@ -115,7 +115,7 @@ class CyclingReader:
         return self._writable(text, found.point)
 
     def initial_point(self, text: str, now: float) -> Point:
-        """An initial point; now, next(…), previous(…), -P1D and T00 start from the clock."""
+        """Reads an initial point; now, next(…), previous(…), -P1D, T00 start from the clock."""
         if self.calendar is Calendar.INTEGER:
             return self.point(text)
         here = now_in(self.calendar, now)

@@ -32,7 +32,7 @@ class _Span:
 
 
 def read_recurrence(text: str, expressions: Expressions) -> Sequence:
-    """The points of a recurrence between the initial and the final point."""
+    """Returns the points of a recurrence between the initial and the final point."""
     body, excluded = split_exclusions("".join(text.split()))
     span = _span(read_form(body), expressions, expressions.initial, expressions.final)
     style = expressions.style
@@ -126,7 +126,7 @@ def _is_integer(expressions: Expressions) -> bool:
 
 
 def _times(expressions: Expressions, anchor: Found, step: Interval, count: int) -> Point:
-    """Some steps at once, as metomi finds the other end of a bounded recurrence."""
+    """Returns some steps at once, as metomi finds the other end of a bounded recurrence."""
     return add(
         expressions.style.calendar, anchor.point, step * count, anchor.utc_offset_minutes
     )

@@ -47,7 +47,7 @@ class Checker:
         self._unknown = 0
 
     def check(self, section: Section, spec: SectionSpec, path: tuple[str, ...]) -> Values:
-        """The values of the section that could be read; each of the others has a finding."""
+        """Returns the values of the section that could be read; the others have a finding."""
         values: Values = {}
         known = self._known
         for name, entry in section.entries.items():
@@ -158,7 +158,7 @@ def position_of(entry: Item | Section, source: SourceText) -> Position:
 
 
 def advice_for(entry: Item | Section, spec: SectionSpec, path: tuple[str, ...]) -> str:
-    """The nearest name that is known here, or the place where this name is."""
+    """Returns the nearest name that is known here, or the place where this name is."""
     same_kind = [
         name
         for name, known in spec.entries.items()

@@ -42,7 +42,7 @@ _TYPES: dict[ValueKind, Json] = {
 
 
 def json_schema() -> Json:
-    """The schema of a whole definition."""
+    """Returns the schema of a whole definition."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "flow.cylc",
@@ -76,7 +76,7 @@ def _entry(spec: ItemSpec | SectionSpec) -> Json:
 
 
 def grammar() -> Json:
-    """A TextMate grammar: sections, known items, strings, templates and graph text."""
+    """Returns a TextMate grammar: sections, known items, strings, templates and graph text."""
     names = sorted({re.escape(name) for name in _item_names(FLOW)}, key=lambda n: (-len(n), n))
     outputs = sorted({*STANDARD, *SHORT_FORMS, *FAMILY_QUALIFIERS}, key=lambda n: (-len(n), n))
     return {

@@ -42,7 +42,7 @@ class InheritanceProblem:
 def arrange(
     parents: Mapping[str, tuple[str, ...]], first_parents: Mapping[str, str]
 ) -> tuple[Families, list[InheritanceProblem]]:
-    """The hierarchy; ``parents`` names only namespaces that exist, and none for root."""
+    """Returns the hierarchy; ``parents`` names only existing namespaces, and none for root."""
     linearizer = _Linearizer(parents)
     lineages = {name: linearizer.lineage(name) for name in parents}
     children = {parent for one in parents.values() for parent in one}

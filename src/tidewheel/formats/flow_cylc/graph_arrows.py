@@ -164,7 +164,7 @@ class Lowering:
             self._arrow_count += len(targets)
 
     def _mention(self, token: Token, lowered: Lowered, *, leads_on: bool) -> None:
-        """Place the task unless it has an offset, and note what is said of its outputs."""
+        """Places the task unless it has an offset, and notes what is said of its outputs."""
         members = self._members(token)
         if token.polled is not None:
             lowered.polled[token.text] = token.polled
@@ -204,7 +204,7 @@ class Lowering:
                 )
 
     def _output(self, token: Token) -> tuple[str, bool]:
-        """The output's standard name, and for a family whether of every member."""
+        """Returns the output's standard name, and for a family whether of every member."""
         qualifier = token.qualifier
         if token.text not in self._families:
             if qualifier in FAMILY_QUALIFIERS:

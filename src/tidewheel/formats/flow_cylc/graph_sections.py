@@ -57,7 +57,7 @@ class _Use:
 
 
 def variants(chain: Chain, table: ParameterTable, findings: Findings) -> Iterator[Chain]:
-    """The chains that a chain stands for; itself where it has no parameter."""
+    """Yields the chains that a chain stands for; itself where it has no parameter."""
     tokens = [token for side in chain.sides for token in nodes_of(side) if "<" in token.text]
     if not tokens:
         yield chain
@@ -133,7 +133,7 @@ def _read_use(
 
 
 def _value_like(text: str, values: tuple[Value, ...]) -> Value | None:
-    """The value that is written so; `01` names the number 1."""
+    """Returns the value that is written so; `01` names the number 1."""
     for value in values:
         if text == str(value) or (isinstance(value, int) and _as_int(text) == value):
             return value

@@ -153,7 +153,7 @@ class Token(NamedTuple):
 
 
 def tokens_of(line: GraphLine, findings: Findings) -> list[Token] | None:
-    """The tokens of one line; None after a finding, so that the line is passed over."""
+    """Returns the tokens of one line; None after a finding, so that the line is passed over."""
     found: list[Token] = []
     if "#" not in line.text and line.text.isspace():
         return found
@@ -265,7 +265,7 @@ def nodes_of(side: Expression) -> Iterator[Token]:
 
 
 def read_chains(lines: Iterable[GraphLine], findings: Findings) -> list[Chain]:
-    """Every chain that can be read; what cannot becomes a finding."""
+    """Returns every chain that can be read; what cannot becomes a finding."""
     chains = []
     for tokens in _logical_lines(lines, findings):
         try:

@@ -91,12 +91,12 @@ Reference = Callable[[re.Match[str]], str]  # the variable of a field
 
 
 def variable_of(name: str) -> str:
-    """The variable in which a handler finds a field."""
+    """Returns the variable in which a handler finds a field."""
     return "TIDEWHEEL_EVENT_" + re.sub(r"\W", "_", name, flags=re.ASCII).upper()
 
 
 def with_references(command: str, variable: Reference) -> str:
-    """The command with a reference instead of each field; BadField if one cannot be safe."""
+    """Returns the command with a reference instead of each field; BadField if one is unsafe."""
     shell, made, at, fields = _Shell(), [], 0, []
     for match in FIELD.finditer(command):
         made.append(shell.read(command[at : match.start()]))

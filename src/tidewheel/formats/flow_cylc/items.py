@@ -39,7 +39,7 @@ class SectionSpec:
 
 
 def idle(because: str, kind: ValueKind = ValueKind.TEXT) -> ItemSpec:
-    """An item that a current Cylc accepts and that has no effect here."""
+    """Returns an item that a current Cylc accepts and that has no effect here."""
     return ItemSpec(kind, idle_because=because)
 
 

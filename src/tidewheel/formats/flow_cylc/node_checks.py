@@ -179,7 +179,7 @@ class SectionChecks:
 def check_tasks(
     nodes: Iterable[NodeDef], meta: Mapping[str, object], findings: Findings
 ) -> None:
-    """Checks of what a task has in the end; tasks that share a value share its finding."""
+    """Checks what a task has in the end; tasks that share a value share its finding."""
     seen: set[tuple[int, int, int]] = set()
     for node in nodes:
         key = (id(node.outputs), id(node.events), id(node.skip))
@@ -234,7 +234,7 @@ def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings)
 def check_run_handlers(
     handlers: Handlers, meta: Mapping[str, object], findings: Findings, place: Position
 ) -> None:
-    """Checks of the handlers of `[scheduler][events]`."""
+    """Checks the handlers of `[scheduler][events]`."""
     names = {*RUN_HANDLER_NAMES, *meta, *(f"workflow_{name}" for name in meta)}
     _check_handlers(handlers, names, "[scheduler][events]", findings, place)
 
@@ -242,7 +242,7 @@ def check_run_handlers(
 def _check_handlers(
     handlers: Handlers, names: Collection[str], whose: str, findings: Findings, place: Position
 ) -> None:
-    """Report handlers whose fields cannot be filled, and those that get no arguments."""
+    """Reports handlers whose fields cannot be filled, and those that get no arguments."""
     for command in (one for _, commands in handlers for one in commands):
         problem = handler_problem(command, names)
         if problem:

@@ -53,7 +53,7 @@ class Parameters:
     templates: Mapping[str, str] = field(default_factory=dict)
 
     def expand_heading(self, heading: str) -> Iterator[tuple[str, Chosen]]:
-        """Each name of a comma list, for each value of its parameters."""
+        """Yields each name of a comma list, for each value of its parameters."""
         for name in _NAMES.findall(heading):
             if stripped := name.strip():
                 yield from self.expand_name(stripped)
@@ -107,7 +107,7 @@ class Parameters:
         return self._write(pieces, used), used
 
     def _pieces(self, text: str) -> list[str | list[Reference]]:
-        """Plain text and groups of parameters in turn."""
+        """Returns plain text and groups of parameters in turn."""
         pieces: list[str | list[Reference]] = []
         at = 0
         for match in _GROUP.finditer(text):
@@ -162,7 +162,7 @@ class Parameters:
     def _choices(
         self, pieces: list[str | list[Reference]], text: str, fixed: Mapping[str, Value]
     ) -> Iterator[Chosen]:
-        """Every combination of the values of the parameters that are used."""
+        """Yields every combination of the values of the parameters that are used."""
         names = list(
             dict.fromkeys(one.name for one in _references(pieces) if one.name not in fixed)
         )

@@ -68,7 +68,7 @@ class Namespaces:
             self.by_name[ROOT] = Namespace(ROOT, Section(ROOT, -1))
 
     def _are_too_many(self, sections: list[Section]) -> bool:
-        """Working on them would be the harm; so they are counted first."""
+        """Counts the names before any is made: to make too many would be the harm."""
         count = 0
         for section in sections:
             with contextlib.suppress(BadParameter):  # reported where it is expanded
@@ -127,7 +127,7 @@ class Namespaces:
         return tuple(parents)
 
     def arrange(self) -> Families:
-        """The hierarchy; whoever cannot be placed in it inherits from root alone."""
+        """Returns the hierarchy; a namespace without a place in it inherits from root alone."""
         parents: dict[str, tuple[str, ...]] = {}
         first_parents: dict[str, str] = {}
         for name, namespace in self.by_name.items():
@@ -198,7 +198,7 @@ class Namespaces:
         self.findings.error(code, message, hint, self.place(section, item_name))
 
     def place(self, section: Section, item_name: str = "") -> Position:
-        """Of an item of the section, or of its heading."""
+        """Returns the position of an item of the section, or of its heading."""
         entry = section.entries.get(item_name) if item_name else None
         if entry is None and section.line < 0:
             return Position(self.source.files[0])
@@ -219,13 +219,13 @@ class Inherited:
 
 
 def resolve(namespaces: Namespaces, families: Families) -> dict[str, NodeDef]:
-    """A node for each namespace, families included."""
+    """Returns a node for each namespace, families included."""
     resolver = _Resolver(namespaces, families)
     return {name: resolver.node(one) for name, one in namespaces.by_name.items()}
 
 
 def implicit_node(name: str, root: NodeDef, position: Position) -> NodeDef:
-    """A task that the graph names and no section defines: all it has is root's."""
+    """Returns a task that the graph names and no section defines: it has root's settings."""
     return replace(root, name=name, lineage=(name, ROOT), position=position)
 
 
@@ -266,7 +266,7 @@ class _Resolver:
 
     @staticmethod
     def _extended(base: Inherited, namespace: Namespace) -> Inherited:
-        """The ancestors' settings with the namespace's own over them."""
+        """Returns the ancestors' settings with the namespace's own over them."""
         touched: set[str] = set()
         values: Values = dict(base.values)
         for own in namespace.owns:

@@ -61,7 +61,7 @@ class Section:
 
 
 def parse_sections(source: SourceText, findings: Findings) -> Section:
-    """The whole tree; its root has no name."""
+    """Returns the whole tree; its root has no name."""
     return _Parser(source, findings).parse()
 
 
@@ -220,7 +220,7 @@ class _Parser:
         return len(path) > 2 and (path[1].name, path[2].name) in _GRAPHS  # noqa: PLR2004
 
     def _long_text(self, index: int, text: str) -> tuple[str, int]:
-        """A text in triple quotes, over as many lines as it takes."""
+        """Returns a text in triple quotes, over as many lines as it takes."""
         quotes = text[:3]
         end = text.find(quotes, 3)
         if end >= 0:
@@ -278,7 +278,7 @@ class _Parser:
         return "\n".join(body), last + 1
 
     def _next_stop(self, index: int) -> int:
-        """The next line with triple quotes or a heading; looked for once for all before it."""
+        """Returns the next line with triple quotes or a heading, which is looked for once."""
         if self._stop <= index:
             self._stop = index + 1
             while self._stop < len(self._lines):
@@ -325,7 +325,7 @@ class _Parser:
 
 
 def split_item(line: str) -> tuple[str | None, str]:
-    """Name and value of `name = value`; no name where it is not such a line.
+    """Returns name and value of `name = value`; no name where it is not such a line.
 
     A name may end in parameters, which may contain an equals sign: `foo<m=1> = x`.
     """
@@ -351,7 +351,7 @@ def split_item(line: str) -> tuple[str | None, str]:
 
 
 def split_heading(line: str) -> tuple[int, str, int] | None:
-    """Opening brackets, name and closing brackets; a comment may follow, nothing else."""
+    """Returns opening brackets, name and closing brackets; only a comment may follow."""
     stripped = line.strip()
     opened = len(stripped) - len(stripped.lstrip("["))
     at = stripped.find("]", opened)

@@ -141,11 +141,11 @@ class FlowSettings:
     nodes: Mapping[str, NodeDef] = field(default_factory=dict)  # families included
 
     def implicit_node(self, name: str, position: Position = NOWHERE) -> NodeDef:
-        """For a task of the graph without a section."""
+        """Returns the node of a task in the graph that has no section."""
         return implicit_node(name, self.nodes[ROOT], position)
 
     def xtrigger(self, label: str) -> XtriggerSetting | None:
-        """The one with this label; `@wall_clock` needs no definition."""
+        """Returns the one with this label; `@wall_clock` needs no definition."""
         for setting in self.xtriggers:
             if setting.label == label:
                 return setting

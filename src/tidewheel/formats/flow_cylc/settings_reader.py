@@ -312,12 +312,12 @@ NOTHING = FlowSettings(
 
 
 def read_flow(path: Path, options: SourceOptions, findings: Findings) -> FlowSettings:
-    """The settings of the workflow in a folder, as far as they can be read."""
+    """Returns the settings of the workflow in a folder, as far as they can be read."""
     return read_settings(read_source(path, options, findings), findings)
 
 
 def read_settings(source: SourceText, findings: Findings) -> FlowSettings:
-    """The settings that a text makes; each mistake in it is a finding."""
+    """Returns the settings that a text makes; each mistake in it is a finding."""
     if not source.lines and findings.has_errors:
         return NOTHING  # there is no text, and why has been said
     root = parse_sections(source, findings)

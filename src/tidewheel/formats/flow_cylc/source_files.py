@@ -40,7 +40,7 @@ class SourceFolder:
     names: list[str] = field(default_factory=list)
 
     def read_lines(self, name: str, asked_at: Position) -> list[str]:
-        """The lines of a text file, given its path from the folder."""
+        """Returns the lines of a text file, given its path from the folder."""
         content = self._read(name, asked_at)
         self.names.append(name)
         return _decode(content, name).split("\n")

@@ -67,7 +67,7 @@ class SourceOptions:
 
 
 def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings) -> SourceText:
-    """The text to parse; empty, with a finding, where nothing can be read."""
+    """Returns the text to parse; empty, with a finding, where nothing can be read."""
     found = find_flow_file(folder_or_file, findings)
     if found is None:
         return SourceText(folder_or_file, (folder_or_file.name,), [], [])
@@ -103,7 +103,7 @@ def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings
 
 
 def find_flow_file(folder_or_file: Path, findings: Findings) -> tuple[Path, str] | None:
-    """The folder and the name of the file in it."""
+    """Returns the folder and the name of the file in it."""
     where = Position(str(folder_or_file))
     if folder_or_file.name == OLD_FLOW_FILE and folder_or_file.is_file():
         _refuse_old_file(where, findings)
@@ -178,7 +178,7 @@ def _check_untemplated(source: SourceText, findings: Findings) -> None:
 
 
 def _within_limits(source: SourceText, findings: Findings) -> SourceText:
-    """Cut at the first line that is too much."""
+    """Cuts the text at the first line that is too much."""
     kept = min(len(source.lines), LINES_MAX)
     if len(source.lines) > LINES_MAX:
         findings.error(
@@ -209,7 +209,7 @@ def _within_limits(source: SourceText, findings: Findings) -> SourceText:
 
 
 def _render(source: SourceText, options: SourceOptions, findings: Findings) -> SourceText:
-    """Blank lines go, as in Cylc: a line of template statements leaves one behind."""
+    """Renders the template. Blank lines go, as in Cylc: statements leave them behind."""
     from tidewheel.formats import templates  # noqa: PLC0415 - a plain file never needs it
 
     name = options.workflow_name or source.folder.resolve().name

@@ -56,7 +56,7 @@ _BLANKS_AFTER = re.compile(r"[^#]*\\\s+\Z")
 
 
 def join_continued(source: SourceText, findings: Findings) -> SourceText:
-    """Joined, without trailing white space; a joined line is where its first part is."""
+    """Joins lines, without trailing white space; the result is where its first part is."""
     text = "\n".join(source.lines)
     if "\\" not in text:
         stripped = [line.rstrip() for line in source.lines]
@@ -121,7 +121,7 @@ class Inlined:
     includes: int = 0
 
     def add(self, name: str, asked_at: Position, within: tuple[str, ...] = ()) -> None:
-        """The lines of ``name`` and of what it includes; ``within`` is who includes it."""
+        """Adds the lines of ``name`` and of its includes; ``within`` names the files around."""
         try:
             lines = self.folder.read_lines(name, asked_at)
         except BadSource as error:

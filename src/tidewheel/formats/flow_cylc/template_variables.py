@@ -114,7 +114,7 @@ def _pairs(
 
 
 def _literal(name: str, text: str, findings: Findings, position: Position) -> list[object]:
-    """One value or, with a finding, none."""
+    """Returns one value or, with a finding, none."""
     try:
         return [ast.literal_eval(text)]
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -54,7 +54,7 @@ class BadValue(Refused):
 
 
 def plain_text(raw: str) -> str:
-    """Without quotes, comment and common indentation."""
+    """Returns the text without quotes, comment and common indentation."""
     first = raw[:1]
     if first not in _SHORT:
         if "#" in raw:
@@ -77,7 +77,7 @@ def unquoted(raw: str) -> str:
 
 
 def list_items(raw: str) -> list[str]:
-    """Separated by commas, except between quotes and in `<m,n>`; blanks around do not count."""
+    """Splits a list at commas, except between quotes and in `<m,n>`; trims blanks."""
     if not any(sign in raw for sign in "\"'#<"):
         items = [piece.strip() for piece in raw.split(",")]
     else:
@@ -114,7 +114,7 @@ def _item_text(item: str) -> str:
 
 
 def span_seconds(text: str) -> float:
-    """Seconds of a duration that is not negative."""
+    """Returns seconds of a duration that is not negative."""
     seconds = duration_seconds(text)
     if seconds < 0:
         raise BadValue(f"{_shown(text)} is negative", f"write {text.removeprefix('-')}")
@@ -122,7 +122,7 @@ def span_seconds(text: str) -> float:
 
 
 def duration_seconds(text: str) -> float:
-    """Seconds of an ISO 8601 duration."""
+    """Returns seconds of an ISO 8601 duration."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise BadValue(f"{_shown(text)} is no duration", _duration_advice(text))

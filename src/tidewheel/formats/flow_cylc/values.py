@@ -106,7 +106,7 @@ def read_point(raw: str) -> object:
 
 
 def read_parameter(raw: str) -> object:
-    """Whole numbers, or texts; a range is whole numbers."""
+    """Reads whole numbers, or texts; a range is whole numbers."""
     values: list[str | int] = []
     numbers_only = texts_only = False
     for item in list_items(raw):

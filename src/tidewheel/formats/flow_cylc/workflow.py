@@ -58,12 +58,12 @@ class LoadedWorkflow:
 
 
 def load_workflow(path: Path, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
-    """Read, compile and check; what is wrong is in the findings, whatever is returned."""
+    """Reads, compiles and checks a workflow; what is wrong is in the findings."""
     return load_source(read_source(path, options.source, findings), options, findings)
 
 
 def load_source(source: SourceText, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
-    """The same for a text that was read already."""
+    """Returns the same for a text that was read already."""
     settings = read_settings(source, findings)
     read = read_cycling(settings, options.points, options.now, findings)
     if read is None:
@@ -178,6 +178,6 @@ def _offsets(
 
 
 def _tasks_of(names: Iterable[str], settings: FlowSettings) -> Iterator[str]:
-    """The names with families replaced by their members."""
+    """Yields the names with families replaced by their members."""
     for name in names:
         yield from settings.families.members.get(name, (name,))

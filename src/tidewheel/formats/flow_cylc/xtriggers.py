@@ -165,7 +165,7 @@ OLD_WORKFLOW_STATE = Signature(
 def check_call(
     label: str, call: XtriggerCall, folder: Path, findings: Findings, place: Position
 ) -> None:
-    """The arguments of a function that is known; whether an unknown one can be found."""
+    """Checks the arguments of a known function, and that an unknown one can be found."""
     sequential = call.keyword(SEQUENTIAL)
     if sequential is not None and not isinstance(sequential, bool):
         findings.error(
@@ -223,7 +223,7 @@ def signature_problem(call: XtriggerCall, signature: Signature) -> str:
 
 
 def is_sequential(call: XtriggerCall, by_default: bool) -> bool:
-    """Checked for one point after the other; a clock always is."""
+    """Says whether it is checked for one point after the other; a clock always is."""
     given = call.keyword(SEQUENTIAL)
     if isinstance(given, bool):
         return given

@@ -323,7 +323,7 @@ class Resolver:
 
     @staticmethod
     def _extended(given: _Inherited, own: Declared) -> _Inherited:
-        """The ancestors' settings with its own over them; sections are merged."""
+        """Returns the ancestors' settings with its own over them; sections are merged."""
         if not own.values:
             return given
         values = merged(given.values, own.values)
@@ -346,7 +346,7 @@ def assemble(
     options: ReadOptions,
     findings: Findings,
 ) -> WorkflowDef | None:
-    """The definition as far as it is understood; None if it has no usable points."""
+    """Returns the definition as far as it is understood; None if it has no usable points."""
     resolver = Resolver(declared, ledger.functions, findings)
     nodes = resolver.tasks()
     read = read_points(texts, ledger.sections, options, findings)
@@ -376,7 +376,7 @@ def assemble(
 
 
 def check_idle(definition: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    """Report tasks of the graph that would succeed without doing anything.
+    """Reports tasks of the graph that would succeed without doing anything.
 
     In Python a name is a task as soon as it is said, so that a misspelt one is empty. Where
     no task does anything, the workflow is a sketch of a graph.

@@ -37,7 +37,7 @@ class Output(TermLeaf):
 
     @property
     def optional(self) -> Output:
-        """The same, but the task is complete without it: `?` in flow.cylc."""
+        """Returns the same, but the task is complete without it: `?` in flow.cylc."""
         if self.mention.output == FINISHED:
             raise BadStatement(
                 f"{self}.optional asks for either end already", "leave out .optional"
@@ -80,7 +80,7 @@ class Outputs(Output):
         return self._with(EXPIRED)
 
     def output(self, name: str) -> Output:
-        """One that the task declares: flow.task("model", outputs={"ready": "message"})."""
+        """Returns an output of the task: flow.task("model", outputs={"ready": "message"})."""
         if self.mention.is_family:
             raise BadStatement(
                 f"{self}.output({name!r}) asks for a family's own output",
@@ -131,7 +131,7 @@ class Members(TermLeaf):
 
     @property
     def all(self) -> Outputs:
-        """Each member, on the left of an arrow."""
+        """Returns each member, on the left of an arrow."""
         return Outputs(self.ledger, replace(self.mention, reach="all"))
 
     @property

@@ -61,7 +61,7 @@ def call(function: TaskFunction) -> object:
 
 
 def script_of(function: TaskFunction, task: str) -> str:
-    """Shell text that calls the function; it needs tidewheel in the job's Python."""
+    """Returns shell text that calls the function; it needs tidewheel in the job's Python."""
     module = function.__module__
     home = module if "." in module else str(Path(function.__code__.co_filename).absolute())
     return shlex.join(["python3", "-m", CALLER, home, task])

@@ -27,7 +27,7 @@ class BadStatement(Refused):
 
 
 def written_at() -> Position:
-    """The line outside of this package that is being executed."""
+    """Returns the line outside of this package that is being executed."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

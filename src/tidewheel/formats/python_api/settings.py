@@ -176,7 +176,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def read_duration(value: object) -> float:
-    """Seconds."""
+    """Returns the value in seconds."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     return duration_seconds(_text(value))

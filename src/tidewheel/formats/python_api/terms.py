@@ -236,12 +236,12 @@ class Statement:
 
     @classmethod
     def beginning(cls, first: Term) -> Statement:
-        """A chain of one side, not yet recorded."""
+        """Returns a chain of one side, not yet recorded."""
         position = written_at()
         return cls(first.ledger, (first,), Chain((first.expression(position),), position))
 
     def place(self) -> None:
-        """Record it as it is: its tasks take their places in the cycle."""
+        """Records it as it is: its tasks take their places in the cycle."""
         self._ledger.expect_cycle(self)
         _check_left(self._sides[0], leads_on=False)
         self._ledger.record(self._chain)
@@ -308,7 +308,7 @@ def _check_alternatives(terms: list[Term]) -> None:
 
 
 def _checked(term: object, before: list[Term]) -> Term:
-    """The term, if it is one and of the same workflow as what stands before it."""
+    """Returns the term, if it is one and of the same workflow as what stands before it."""
     if not isinstance(term, Term):
         raise _no_term(term)
     for other in before:
@@ -322,7 +322,7 @@ def _checked(term: object, before: list[Term]) -> Term:
 
 
 def _check_right(side: object, left: Term) -> Term:
-    """The right side of an arrow, if it can be one."""
+    """Returns the right side of an arrow, if it can be one."""
     if isinstance(side, Statement):
         raise BadStatement(
             f"a chain stands on the right: {left} >> ({side})",

@@ -98,7 +98,7 @@ class Workflow:
         family: Families = (),
         **settings: Unpack[Settings],
     ) -> Task | Callable[[TaskFunction], Task]:
-        """A node: `flow.task("obs", script="get-obs")`, or `@flow.task` above a function."""
+        """Declares a node: `flow.task("obs", script="get-obs")`, or by `@flow.task`."""
 
         def declare(name: str) -> Task:
             task = Task(self._ledger, name)
@@ -133,7 +133,7 @@ class Workflow:
         interval: Duration = "PT10S",
         **keywords: Argument,
     ) -> Xtrigger:
-        """A call to be made every so often until it is satisfied: `… >> task` waits for it."""
+        """Declares a call that is repeated until it is satisfied: `… >> task` waits for it."""
         position = written_at()
         try:
             seconds = read_duration(interval)
@@ -169,7 +169,7 @@ class Workflow:
         return definition
 
     def compile(self, options: ReadOptions | None = None) -> Compiled:
-        """The graph that a scheduler runs; InvalidDefinition if the checks find an error."""
+        """Returns the graph that a scheduler runs; InvalidDefinition if there is an error."""
         findings = Findings()
         loaded = self.load(options, findings)
         if loaded is None or findings.has_errors:
@@ -177,7 +177,7 @@ class Workflow:
         return Compiled(loaded[1], findings.sorted())
 
     def findings(self, options: ReadOptions | None = None) -> list[Finding]:
-        """Everything that is wrong or remarkable, worst first; for whoever wants to list it."""
+        """Returns everything that is wrong or remarkable, worst first."""
         findings = Findings()
         self.load(options, findings)
         return findings.sorted()
@@ -185,7 +185,7 @@ class Workflow:
     def load(
         self, options: ReadOptions | None, findings: Findings
     ) -> tuple[WorkflowDef, Graph] | None:
-        """Definition and graph as far as they are understood, for whoever shows findings."""
+        """Returns definition and graph as far as they are understood, with all findings."""
         self._say_collected(findings)
         definition = self._read(options, findings)
         if definition is None:
@@ -223,7 +223,7 @@ LOADED = "__tidewheel__"  # so that `if __name__ == "__main__":` is passed over
 
 
 def load_python(path: Path, findings: Findings) -> Workflow | None:
-    """The one workflow of a file; None after a finding that says why there is none."""
+    """Returns the one workflow of a file; None after a finding that says why there is none."""
     try:
         workflows = workflows_in(str(path))
     except BadStatement as bad:

@@ -45,7 +45,7 @@ _DEPTH_MAX = FOLDER_DEPTH_MAX + len(("stages", "id", "version"))
 def sources_in(
     files: Mapping[str, bytes], findings: Findings, executable: frozenset[str] = frozenset()
 ) -> list[SipSource]:
-    """Each definition of a bundle with the files of its stages; none after an error."""
+    """Returns each definition of a bundle with the files of its stages; none after an error."""
     _check_size(files, findings)
     for path in files:
         if problem := path_problem(path):
@@ -68,7 +68,7 @@ _PATHS = "paths are relative, as in stages/<id>/<version>/docker_compose.yaml"
 
 
 def is_definition(path: str) -> bool:
-    """A YAML or JSON file that lies in no folder."""
+    """Returns a YAML or JSON file that lies in no folder."""
     return "/" not in path and file_name(path).is_known and not path.startswith(".")
 
 
@@ -142,7 +142,7 @@ class _Unreadable(Exception):
 
 
 def read_folder(path: Path, findings: Findings) -> SipSource | None:
-    """A definition file and the folders of its stages; None, with a finding, if it has none."""
+    """Returns a definition file and the folders of its stages; None with a finding if none."""
     name = path.name
     if not file_name(name).is_known:
         findings.error(
@@ -170,7 +170,7 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
 
 
 def find_definitions(path: Path, findings: Findings) -> list[Path]:
-    """A file itself, or every definition in a folder, by name."""
+    """Returns a file itself, or every definition in a folder, by name."""
     if path.is_file():
         return [path]
     if not path.is_dir():

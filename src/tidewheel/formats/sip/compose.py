@@ -95,7 +95,7 @@ def _text(node: Node) -> Node:
 
 
 def _changed(node: Node, key: str, change: _Change) -> Node:
-    """A mapping with the value of one key changed."""
+    """Returns a mapping with the value of one key changed."""
     if not isinstance(node, Fields):
         return node
     entries = (
@@ -106,7 +106,7 @@ def _changed(node: Node, key: str, change: _Change) -> Node:
 
 
 def _each(node: Node, change: _Change) -> Node:
-    """A mapping or list with all of its values changed."""
+    """Returns a mapping or list with all of its values changed."""
     if isinstance(node, Items):
         return replace(node, items=tuple(map(change, node.items)))
     if isinstance(node, Fields):

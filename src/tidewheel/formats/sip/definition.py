@@ -73,7 +73,7 @@ _PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
 def read_definition(
     root: Node, from_file: NameAndVersion, findings: Findings
 ) -> SipDefinition | None:
-    """The definition as far as it is understood; None if it is none at all."""
+    """Returns the definition as far as it is understood; None if it is none at all."""
     if not isinstance(root, Fields):
         findings.error(
             "no-definition",
@@ -343,7 +343,7 @@ class _Stages:
 
 
 def nearest_stage(name: str, stages: Iterable[Stage]) -> str | None:
-    """The stage that was probably meant: `stage-01` for `stage1`, too."""
+    """Returns the stage that was probably meant: `stage-01` for `stage1`, too."""
     ids = [stage.id for stage in stages]
     near = nearest(name, ids)
     plain = _without_decoration(name)
@@ -410,7 +410,7 @@ def read_text(
     findings: Findings,
     moment: RenderMoment,
 ) -> DefinitionText:
-    """The definition with these parameters."""
+    """Returns the definition with these parameters."""
     text = decoded(file, content, findings)
     if text is None:
         return DefinitionText(None)

@@ -87,7 +87,7 @@ class Builder:
         self._count = 0
 
     def scalar(self, text: str, quoted: bool, position: Position) -> Node:
-        """A text; or a structure, where a template printed one and nothing else."""
+        """Returns a text; or a structure, where a template printed one and nothing else."""
         self._counted(position)
         if RESERVED.search(text) is None:
             return Scalar(text, quoted, position)
@@ -207,7 +207,7 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 
 
 def plain_value(node: Node) -> Json:
-    """A node as programs use it; quoted scalars are texts."""
+    """Returns a node as programs use it; quoted scalars are texts."""
     if isinstance(node, Items):
         return [plain_value(one) for one in node.items]
     if isinstance(node, Fields):
@@ -229,7 +229,7 @@ def boolean(node: Node) -> bool | None:
 
 
 def number(text: str) -> int | float | None:
-    """A number of a reasonable length; None for everything else."""
+    """Returns a number of a reasonable length; None for everything else."""
     if len(text) > NUMBER_LENGTH_MAX:
         return None
     if _INTEGER.fullmatch(text):

@@ -39,13 +39,13 @@ from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED, parse_durat
 
 
 def pair(name: str, value: Json, where: Position) -> str:
-    """A key and its value: `timeout: 60s`, or `"timeout": "60s"`."""
+    """Returns a key and its value: `timeout: 60s`, or `"timeout": "60s"`."""
     key = json.dumps(name) if _is_json(where) else name
     return f"{key}: {written(value, where)}"
 
 
 def entry(value: Json, where: Position) -> str:
-    """An entry of a list: `- {type: cpu}`, or `{"type": "cpu"}`."""
+    """Returns an entry of a list: `- {type: cpu}`, or `{"type": "cpu"}`."""
     return ("" if _is_json(where) else "- ") + written(value, where)
 
 
@@ -88,7 +88,7 @@ class FieldReader:
         return self.position if entry is None else entry.value.position
 
     def node(self, name: str) -> Node | None:
-        """The value of a key; None where it is absent, with a finding if it should not be."""
+        """Returns the value of a key; None if absent, with a finding if it should not be."""
         key, entry = self._keys[name], self._entries.get(name)
         if entry is not None:
             return entry.value
@@ -124,7 +124,7 @@ class FieldReader:
         return node
 
     def text(self, name: str) -> str | None:
-        """A text; one of the choices, if the key has any. None: absent or refused."""
+        """Returns a text, one of the choices if the key has any; None if absent or refused."""
         found = self.scalar(name)
         if found is None or found.unknown:
             return None
@@ -138,7 +138,7 @@ class FieldReader:
         return self._chosen(name, found, choices)
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
-        """A text that must be one of these."""
+        """Returns a text that must be one of these."""
         found = self.scalar(name)
         if found is None or found.unknown:
             return None
@@ -172,7 +172,7 @@ class FieldReader:
         return ()
 
     def fields(self, name: str) -> Fields | None:
-        """A mapping; None: absent or refused."""
+        """Returns a mapping; None if absent or refused."""
         node = self.node(name)
         if isinstance(node, Fields):
             return node
@@ -310,7 +310,7 @@ class FieldReader:
 
 
 def guess(word: str, choices: tuple[str, ...], what: str) -> str:
-    """The choice that was probably meant, and all of them."""
+    """Returns the choice that was probably meant, and all of them."""
     near = word if word in choices else nearest(word, choices)
     names = ", ".join(choices)
     return f"did you mean {near!r}? All that is {what}: {names}" if near else f"{what}: {names}"

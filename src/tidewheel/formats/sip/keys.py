@@ -202,7 +202,7 @@ _TYPES: Mapping[KeyKind, Schema] = {
 
 
 def sip_json_schema() -> Schema:
-    """The schema of a definition file."""
+    """Returns the schema of a definition file."""
     stage = _mapping(STAGE)
     properties = stage["properties"]
     assert isinstance(properties, dict)

@@ -112,7 +112,7 @@ class Stage:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """The stages that it names, each once."""
+        """Returns the stages that it names, each once."""
         named = (one.stage for one in self.dependencies if isinstance(one, StageDependency))
         return tuple(dict.fromkeys(named))
 
@@ -157,7 +157,7 @@ class SipDefinition:
         return self._by_id.get(name)
 
     def upstream(self, name: str) -> Iterator[str]:
-        """The stages that come before one, the nearest first; names of nothing are left out."""
+        """Returns the stages before one, the nearest first; names of nothing are left out."""
         seen = {name}
         waiting = [name]
         for one in waiting:

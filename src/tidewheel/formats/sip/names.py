@@ -68,7 +68,7 @@ def object_name_problem(name: str) -> str:
 
 
 def object_node(name: str) -> str:
-    """The node that stands for a buffer object: whatever no name may have is written %XX."""
+    """Returns the node of a buffer object: characters that no name may have become %XX."""
     safe = re.sub(
         r"[^A-Za-z0-9_.+-]|\.",
         lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()),

@@ -130,7 +130,7 @@ class ParameterSource:
             yield from (one for one in self.definition.upstream(stage.id) if one in providers)
 
     def specs(self) -> tuple[ParameterSpec, ...]:
-        """Every declared parameter, once."""
+        """Returns every declared parameter, once."""
         declared: dict[str, list[str]] = {}
         for folder in self.folders.values():
             for name in chain(folder.defaults, folder.required):
@@ -157,7 +157,7 @@ def all_defaults(folders: Mapping[str, StageFolder]) -> dict[str, Json]:
 
 
 def _declared(folders: Mapping[str, StageFolder]) -> frozenset[str]:
-    """The names of all parameters."""
+    """Returns the names of all parameters."""
     return frozenset(
         name for one in folders.values() for name in chain(one.defaults, one.required)
     )
@@ -264,7 +264,7 @@ def report_unused(
 
 
 def refused_unused(findings: Iterable[Finding]) -> list[Finding]:
-    """The same as errors, for whoever typed the request and can correct it at once."""
+    """Returns the same as errors, for the person who typed the request."""
     return [
         replace(one, severity=Severity.ERROR)
         for one in findings

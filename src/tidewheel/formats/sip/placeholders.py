@@ -38,7 +38,7 @@ class PrintedValue:
         return self.unknown or text_of_value(self.value)
 
     def for_compose(self) -> PrintedValue:
-        """The same for a file in which `$` begins a variable: that of a value begins none."""
+        """Returns the same for a file where `$` begins a variable: in a value it does not."""
         return replace(self, value=_with_plain_dollars(self.value))
 
 

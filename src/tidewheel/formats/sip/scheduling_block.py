@@ -169,7 +169,7 @@ class SbiRequest:
 
 
 def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None:
-    """The request in a JSON or YAML text, as far as it can be read; None: not at all."""
+    """Returns the request in a JSON or YAML text as far as it can be read; None: not at all."""
     if not file_name(file).is_known or file_name(file).is_template:
         findings.error(
             "sbi-file-kind",
@@ -402,7 +402,7 @@ class _Reading:
 
 
 def _body(fields: Fields, version: str | None) -> dict[str, Any]:
-    """All that was written, as JSON has it; a version is a text, however it was written."""
+    """Returns all that was written, as JSON has it; a version is always a text."""
     body = plain_value(fields)
     assert isinstance(body, dict)
     return body if version is None else {**body, "version": version}

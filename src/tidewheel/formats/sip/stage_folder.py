@@ -77,7 +77,7 @@ class StageFolder:
 def read_stage_folder(
     stage: Stage, source: SipSource, findings: Findings
 ) -> StageFolder | None:
-    """The folder of a stage; None, with a finding, if there is none."""
+    """Returns the folder of a stage; None, with a finding, if there is none."""
     folder = source.folder_of(stage.id, stage.version)
     if folder is None:
         _report_missing(stage, source, findings)
@@ -126,7 +126,7 @@ class _Folder:
     def _text(
         self, stem: str, suffixes: tuple[str, ...], kind: str, *, template: bool = True
     ) -> StageText | None:
-        """The file with this stem; a finding if its kind is another, or there are two."""
+        """Returns the file with this stem; another kind, or a second file, is a finding."""
         accepted = ", ".join(stem + suffix for suffix in suffixes)
         found: list[FileName] = []
         for name in self._names:
@@ -260,7 +260,7 @@ class _Folder:
         return defaults, tuple(sorted(empty))
 
     def _outputs(self) -> tuple[str, ...]:
-        """A list of names, or a mapping of names to what they are."""
+        """Returns a list of names, or a mapping of names to what they are."""
         file = self._text(OUTPUTS, _DATA, "outputs", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if root is None:
@@ -296,7 +296,7 @@ def _stems(stem: str) -> tuple[str, ...]:
 
 
 def _like_stages(source: SipSource) -> str:
-    """A folder beside the definition that was probably meant; "" if there is none."""
+    """Returns a folder beside the definition that was probably meant; "" if there is none."""
     beside = {one.lower(): one for one in sorted(source.folders) if "/" not in one}
     near = STAGES_FOLDER if STAGES_FOLDER in beside else nearest(STAGES_FOLDER, beside)
     return beside[near] if near else ""

@@ -154,7 +154,7 @@ def _needs_of(
 
 
 def _in_order(definition: SipDefinition) -> Iterator[Stage]:
-    """Each stage after all that it waits for."""
+    """Yields each stage after all that it waits for."""
     waiting = list(reversed(definition.stages))
     done: set[str] = set()
     while waiting:

@@ -44,7 +44,7 @@ class SharedNames:
     unknown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def names(self) -> Names:
-        """Each by its id, and all of them as `stages`."""
+        """Returns each stage by its id, and all of them as `stages`."""
         by_id = {name: one for name, one in self.stages.items() if name not in JINJA_NAMES}
         ways: dict[Path, str] = {}
         for stage in self.unknown:
@@ -90,7 +90,7 @@ def own_names(
     args: Json,
     declared: frozenset[str],
 ) -> tuple[dict[str, Json], dict[Path, str]]:
-    """Names of one stage's templates, and the ways to those without a value.
+    """Returns the names of one stage's templates, and the ways to those without a value.
 
     ``declared`` are parameters; what a request gives under the id of a stage is none.
     """
@@ -227,7 +227,7 @@ class StageRenderer:
     def _read_all(
         self, choose: Callable[[StageFolder], StageText | None], args: Mapping[str, Read]
     ) -> dict[str, Read]:
-        """One file of each stage, by stage; a template knows the arguments that were read."""
+        """Returns one file of each stage, by stage; a template knows arguments read before."""
         read: dict[str, Read] = {}
         templates: list[tuple[str, Template]] = []
         for stage, file in self._files(choose):
@@ -306,7 +306,7 @@ class StageRenderer:
 
 
 def _unknown_ways(node: Node, way: Path = ()) -> Iterator[tuple[Path, str]]:
-    """The ways to scalars that have no value yet, and what people read there."""
+    """Yields the ways to scalars that have no value yet, and what people read there."""
     if isinstance(node, Scalar):
         if node.unknown:
             yield way, node.text

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
-    """An answer for each template: lines, origins and values, or why there are none."""
+    """Yields an answer for each template: lines, origins and values, or why there are none."""
     from tidewheel.formats.sip.template_environment import (  # noqa: PLC0415 - limits first
         SipEnvironment,
         wrapped,
@@ -61,7 +61,7 @@ def _answer(
 
 
 def _own(own: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> dict[str, object]:
-    """Names with their values."""
+    """Returns names with their values."""
     from tidewheel.formats.sip.template_environment import (  # noqa: PLC0415 - limits first
         TemplateParameters,
         wrapped,

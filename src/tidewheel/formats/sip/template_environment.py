@@ -302,7 +302,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         return super().getattr(obj, attribute)
 
     def names_in(self, text: str) -> dict[str, int]:
-        """The names that a template takes from outside, with the first line of each.
+        """Returns the names that a template takes from outside, with the first line of each.
 
         `parameters.x` and `parameters["x"]` count as the name x, too.
         """
@@ -403,7 +403,7 @@ def _raw_advice(text: str, line: int) -> str:
 
 
 def _unclosed_sign(text: str, line: int) -> int:
-    """The line of the last `{{` before a mistake, if nothing closes it there; else 0."""
+    """Returns the line of the last `{{` before a mistake, if nothing closes it; else 0."""
     before = "\n".join(text.split("\n")[:line])
     opened = before.rfind("{{")
     if opened == -1 or "}}" in before[opened:]:
@@ -490,7 +490,7 @@ def _names(tree: nodes.Template) -> Iterator[tuple[str, int]]:
 
 
 def _staying_unknown(made: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter that leaves a value alone which is not known yet.
+    """Returns a filter that leaves a value alone which is not known yet.
 
     Some get the environment or the context first, and the value after it.
     """

@@ -80,7 +80,7 @@ class RenderedText:
 def render_all(
     templates: Sequence[Template], shared: Names, findings: Findings, moment: RenderMoment
 ) -> list[RenderedText | None]:
-    """Each template's text, or None with a finding; ``shared`` names are known to all."""
+    """Returns each template's text, or None with a finding; all know the ``shared`` names."""
     rendered: list[RenderedText | None] = []
     for template, answer in zip(templates, _ask(templates, shared, moment), strict=True):
         if isinstance(answer, RenderFailure):

@@ -42,12 +42,12 @@ class SipSource:
         object.__setattr__(self, "folders", self.folders | (found.keys() - {""}))
 
     def folder_of(self, stage: str, version: str) -> str | None:
-        """The folder of a stage; None if there is none."""
+        """Returns the folder of a stage; None if there is none."""
         wanted = folders_for(stage, version)
         return next((folder for folder in wanted if folder in self.folders), None)
 
     def inside(self, folder: str) -> Mapping[str, bytes]:
-        """The files that lie directly in a folder, by name."""
+        """Returns the files that lie directly in a folder, by name."""
         return self._by_folder.get(folder, {})
 
 
@@ -91,7 +91,7 @@ def file_name(path: str) -> FileName:
 
 
 def decoded(path: str, content: bytes, findings: Findings) -> str | None:
-    """The text of a file within its limit; None with a finding."""
+    """Returns the text of a file within its limit; None with a finding."""
     is_json = file_name(path).suffix == JSON_SUFFIX
     limit = JSON_BYTES_MAX if is_json else YAML_BYTES_MAX
     if len(content) > limit:
@@ -133,7 +133,7 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
 
 
 def read_plain(path: str, text: str, findings: Findings) -> Node | None:
-    """The nodes of a file that is no template."""
+    """Returns the nodes of a file that is no template."""
 
     def position(line: int, column: int) -> Position:
         return Position(path, line + 1, column + 1)
@@ -143,7 +143,7 @@ def read_plain(path: str, text: str, findings: Findings) -> Node | None:
 
 
 def read_rendered(path: str, rendered: RenderedText, findings: Findings) -> Node | None:
-    """The nodes of a rendered template; places are lines of the template."""
+    """Returns the nodes of a rendered template; places are lines of the template."""
 
     def position(line: int, column: int) -> Position:
         del column  # a template moves columns

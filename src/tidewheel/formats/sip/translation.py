@@ -53,7 +53,7 @@ OUTPUTS: Mapping[StageCondition, tuple[str, ...]] = {
 def workflow_of(
     definition: SipDefinition, rendered: Mapping[str, RenderedStage]
 ) -> tuple[WorkflowDef, CyclingReader]:
-    """The workflow; stages that are rendered have their scripts."""
+    """Returns the workflow; stages that are rendered have their scripts."""
     reader = CyclingReader()
     objects = {name: object_node(name) for one in definition.stages for name in one.objects}
     required = _required(definition)
@@ -101,7 +101,7 @@ def _required(definition: SipDefinition) -> set[str]:
 
 
 def stage_node(stage: Stage, rendered: RenderedStage | None) -> NodeDef:
-    """A stage as a node. What a compose file asks for is not in it: that is the runner's."""
+    """Returns a stage as a node. Needs of a compose file are not in it but in the runner."""
     return NodeDef(
         name=stage.id,
         lineage=(stage.id, ROOT),

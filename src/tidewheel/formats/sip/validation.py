@@ -68,12 +68,12 @@ class Validation:
         return (*self.parameters.specs(), *undeclared)
 
     def refuse_unused(self) -> None:
-        """Make parameters that change nothing obstacles: whoever typed them misspelt them."""
+        """Makes parameters that change nothing obstacles: they are probably misspelt."""
         for one in refused_unused(self.findings):
             self.obstacles.add(one)
 
     def all_findings(self, *, strict: bool = False) -> Findings:
-        """Both kinds; what is an error in the one is no warning in the other."""
+        """Returns both kinds; an error in the one is no warning in the other."""
         merged = Findings()
         worse = {(one.code, one.position, one.message) for one in self.obstacles}
         for one in self.findings:
@@ -94,7 +94,7 @@ def _stricter(finding: Finding) -> Finding:
 
 
 def validate(source: SipSource, request: Values | None = None) -> Validation:
-    """Everything about a definition; with a request, also whether that can run."""
+    """Checks everything about a definition; with a request, also whether that can run."""
     return _Validator(source, request).validate()
 
 

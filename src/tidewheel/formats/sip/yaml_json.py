@@ -49,7 +49,7 @@ class _Refused(Exception):
 def read_yaml(
     text: str, position_of: PositionOf, builder: Builder, findings: Findings
 ) -> Node | None:
-    """The only document of a file; None, with a finding, if there is none."""
+    """Returns the only document of a file; None, with a finding, if there is none."""
     reader = _YamlReader(position_of, builder, findings)
     try:
         return reader.read(text)
@@ -260,7 +260,7 @@ class _Open:
 def read_json(
     text: str, position_of: PositionOf, builder: Builder, findings: Findings
 ) -> Node | None:
-    """The value of a file, as far as it can be read; None if nothing can."""
+    """Returns the value of a file, as far as it can be read; None if nothing can."""
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def position(at: int) -> Position:

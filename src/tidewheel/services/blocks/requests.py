@@ -41,7 +41,7 @@ async def read_request(file: str, content: bytes, findings: Findings) -> SbiRequ
 
 
 def fingerprint(request: SbiRequest) -> str:
-    """The same for the same content, in JSON or YAML and in any order of keys."""
+    """Returns the same text for the same content, in JSON or YAML and in any order of keys."""
     return hashlib.sha256(_text(request.body, sort_keys=True).encode()).hexdigest()
 
 
@@ -58,7 +58,7 @@ async def new_sbi(
     code_trusted: bool,
     sees: Sees,
 ) -> NewSbi:
-    """The instance with its runs; InvalidSbi if one of them could not be made."""
+    """Returns the instance with its runs; InvalidSbi if one of them could not be made."""
     making = _Making(
         store, request, findings, await store.now(), sees, code_trusted=code_trusted
     )

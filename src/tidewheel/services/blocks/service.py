@@ -102,7 +102,7 @@ class BlockService:
         }
 
     def _check_permitted(self, request: SbiRequest, file: str, findings: Findings) -> None:
-        """Whoever may not ask so is told what the text itself has wrong, and no more."""
+        """Refuses a client without the right, and tells it only what the text has wrong."""
         try:
             self._rights.permit(request)
         except Refused:
@@ -146,7 +146,7 @@ class BlockService:
         return block_facts(view, now, never=False) | {"changed": changed}
 
     async def _abort(self, number: int, said: str, who: str) -> bool:
-        """By its scheduler, or without one; False if there is nothing to abort."""
+        """Aborts a run, by its scheduler or without one; False if there is nothing to abort."""
         run = await self._store.run(number)
         for _ in range(TRIES_MAX):
             if run.status in OVER:

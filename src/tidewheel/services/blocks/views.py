@@ -29,7 +29,7 @@ STAGES_MAX = 10_000
 
 
 async def sbi_document(store: Store, view: SbiView) -> Document:
-    """As it was asked for, and its blocks as they are."""
+    """Returns an instance as it was asked for, and its blocks as they are."""
     return {
         **sbi_facts(view),
         "request": json.loads(view.body),
@@ -73,7 +73,7 @@ def sbi_facts(view: SbiView) -> Document:
 
 
 def block_facts(view: BlockView, now: Instant, *, never: bool) -> Document:
-    """A block as one row; `waits` says what keeps it from beginning, `never` that it stays."""
+    """Returns a block as one row; `waits` says what keeps it, `never` that it stays so."""
     asked = json.loads(view.body)
     workflow, run = asked.get("workflow") or {}, view.run
     return {
@@ -107,7 +107,7 @@ def block_facts(view: BlockView, now: Instant, *, never: bool) -> Document:
 
 
 async def block_document(store: Store, view: BlockView, looked: RunSnapshot) -> Document:
-    """The block with each of its stages."""
+    """Returns the block with each of its stages."""
     never = await never_begin(store, [view])
     facts = block_facts(view, looked.now, never=view.id in never)
     definition = await store.definition(view.run.definition)
@@ -134,7 +134,7 @@ async def block_document(store: Store, view: BlockView, looked: RunSnapshot) -> 
 
 
 def _stages(looked: RunSnapshot, *, is_sip: bool) -> list[Key]:
-    """All of a SIP workflow, whether they have come to be or not; of others what there is."""
+    """Returns all stages of a SIP workflow, made or not yet; of others those that were made."""
     if is_sip:
         point = looked.pool.plan.initial
         found = [(point, name) for name in looked.pool.plan.nodes]

@@ -48,7 +48,7 @@ class EdgeFact:
 
     @property
     def label(self) -> str:
-        """Nothing for success, which is what everybody expects."""
+        """Returns the outputs on the line; nothing for success, which everybody expects."""
         if self.outputs <= {SUCCEEDED}:
             return ""
         if self.outputs == {SUCCEEDED, FAILED}:
@@ -57,7 +57,7 @@ class EdgeFact:
 
 
 def edge_facts(graph: Graph, shown: Window, start: Point) -> dict[Edge, EdgeFact]:
-    """A fact for each edge of the window; one from an xtrigger is certain."""
+    """Returns a fact for each edge of the window; one from an xtrigger is certain."""
     facts = {edge: EdgeFact(certain=edge.parent.node.startswith("@")) for edge in shown.edges}
     points: dict[str, list[Point]] = {}
     for task in sorted(shown.tasks):
@@ -76,7 +76,7 @@ def edge_facts(graph: Graph, shown: Window, start: Point) -> dict[Edge, EdgeFact
 
 
 def uses_of(condition: Condition, families: Mapping[str, FamilyDef]) -> dict[_Parent, Use]:
-    """Each parent in a condition, and whether the condition can be true without it."""
+    """Returns each parent in a condition, and whether the condition can be true without it."""
     match condition:
         case Atom(node, output, offset):
             return {(node, offset): Use(frozenset({output}), needed=True)}
@@ -178,7 +178,7 @@ def read_window(
 
 
 def _nearer_stop(graph: Graph, start: Point, stop: Point, tasks_max: int) -> Point:
-    """The last point until which there are not too many tasks; one point there is always."""
+    """Returns the last point until which there are not too many tasks; at least one point."""
     if graph.cycling.final is not None:
         stop = min(stop, graph.cycling.final)
     weights = Counter(one for node in graph.nodes.values() for one in node.sequences)
@@ -204,13 +204,13 @@ def _weighted(
 
 
 def drawn_in(loaded: LoadedWorkflow) -> dict[str, str]:
-    """The family that each task and family is drawn in; those in none are left out."""
+    """Returns the family that each task and family is drawn in; others are left out."""
     first_parents = loaded.settings.families.first_parents
     return {name: family for name, family in first_parents.items() if family != ROOT}
 
 
 def graph_document(shown: ShownWindow, families: Mapping[str, str]) -> dict[str, object]:
-    """For programs."""
+    """Returns the window as a document for programs."""
     style = shown.graph.cycling.style
     texts = {point: style.text(point) for point in {task.point for task in shown.window.tasks}}
     facts = edge_facts(shown.graph, shown.window, shown.start)

@@ -18,7 +18,7 @@ from tidewheel.formats.python_api.workflow import load_python
 
 
 def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
-    """The workflow that a file defines; the file is executed, as python3 would."""
+    """Returns the workflow that a file defines; the file is executed, as python3 would."""
     source = _source(path)
     if not path.is_file():
         findings.error("no-such-file", f"there is no file {path}")

@@ -37,7 +37,7 @@ SCRIPTS_READ_MAX = 200  # of one definition; each costs a process
 
 
 def warn_of_scripts(validation: Validation) -> None:
-    """A finding for each script that bash cannot read."""
+    """Warns of each script that bash cannot read."""
     folders = validation.parameters.folders if validation.parameters is not None else {}
     scripts = [(one.stage, one.script) for one in folders.values() if one.script is not None]
     for stage, script in scripts[:SCRIPTS_READ_MAX]:
@@ -116,7 +116,7 @@ class StageSource:
 
     @property
     def in_containers(self) -> frozenset[str]:
-        """The stages with a compose file."""
+        """Returns the stages with a compose file."""
         folders = self.parameters.folders.values()
         return frozenset(folder.stage for folder in folders if folder.compose is not None)
 
@@ -145,14 +145,14 @@ class ValidatedSip:
 
 
 def load_sip_file(path: Path, how: LoadOptions, findings: Findings) -> ValidatedSip:
-    """Read, compiled and checked; template variables are the parameters of a request."""
+    """Reads, compiles and checks a file; template variables are the parameters of a request."""
     return load_sip_request(path, _request(how, findings), findings, is_typed=True)
 
 
 def load_sip_request(
     path: Path, request: Values | None, findings: Findings, *, is_typed: bool = False
 ) -> ValidatedSip:
-    """The same for a request; None: for no request, which lacks no parameter.
+    """Returns the same for a request; None means no request, which lacks no parameter.
 
     ``is_typed``: by somebody just now, who can correct a parameter that changes nothing.
     """
@@ -193,7 +193,7 @@ def _validated(
 
 
 def read_request(parameters: str) -> Values:
-    """The parameters of a run, as they are kept with it."""
+    """Returns the parameters of a run, as they are kept with it."""
     if not parameters:
         return {}
     try:
@@ -217,7 +217,7 @@ def stored_sip(source: SipSource, workflow: str) -> StoredDefinition:
 
 
 def compiled(validation: Validation, findings: Findings) -> tuple[WorkflowDef, Graph] | None:
-    """Definition and graph of what was judged; None if it cannot be registered."""
+    """Returns definition and graph of what was validated; None if it cannot be registered."""
     if validation.definition is None or not validation.registrable:
         return None
     workflow, _ = workflow_of(validation.definition, validation.rendered)
@@ -227,7 +227,7 @@ def compiled(validation: Validation, findings: Findings) -> tuple[WorkflowDef, G
 
 
 def source_of(file: str, files: Iterable[StoredFile]) -> SipSource:
-    """A definition from what is kept of it."""
+    """Returns a definition from what is kept of it."""
     kept = tuple(files)
     return SipSource(
         file=file,
@@ -237,7 +237,7 @@ def source_of(file: str, files: Iterable[StoredFile]) -> SipSource:
 
 
 def sip_text(path: Path, how: LoadOptions, findings: Findings) -> SourceText:
-    """The text of a definition with its values."""
+    """Returns the text of a definition with its values."""
     return load_sip_file(path, how, findings).loaded.source
 
 

@@ -101,7 +101,7 @@ def capture(
     *,
     trusted: bool = False,
 ) -> Captured:
-    """Everything that a run needs of a definition that was read from ``path``.
+    """Returns everything that a run needs of a definition that was read from ``path``.
 
     Template variables are kept as people write them, for a text that is rendered again.
     ``trusted`` says whether code of the definition may run then.
@@ -132,7 +132,7 @@ def _captured(loaded: LoadedWorkflow, path: Path, variables: str, *, trusted: bo
 
 
 def files_of(folder: Path) -> tuple[list[StoredFile], list[str]]:
-    """The files of a folder, and the names of those that are too large to be kept."""
+    """Returns the files of a folder, and the names of those that are too large to be kept."""
     kept: list[StoredFile] = []
     too_large: list[str] = []
     total = 0
@@ -148,7 +148,7 @@ def files_of(folder: Path) -> tuple[list[StoredFile], list[str]]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Plain files in a steady order; links that lead out of the folder are passed over."""
+    """Yields plain files in a steady order; links that lead out of the folder are left out."""
     inside = folder.resolve()
     for where, folders, names in os.walk(folder):
         passed_over = LEFT_OUT | MADE_BY_RUNS if where == str(folder) else LEFT_OUT
@@ -160,7 +160,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False) -> None:
-    """Put the files of a definition where its jobs look for them.
+    """Puts the files of a definition where its jobs look for them.
 
     What is there stays, since jobs may have changed it, unless the definition is a new one.
     """
@@ -178,7 +178,7 @@ def unpack(definition: StoredDefinition, directory: Path, *, anew: bool = False)
 def restore(
     definition: StoredDefinition, options: RunOptions, directory: Path, *, is_new: bool = False
 ) -> RestoredDefinition:
-    """The graph of a stored definition; ``directory`` is that of its run.
+    """Returns the graph of a stored definition; ``directory`` is that of its run.
 
     A run goes on with what was accepted when it began, even if it was accepted by an earlier
     version; ``is_new``: this is a definition to which a run is about to change.
@@ -237,7 +237,7 @@ def _load_stored_sip(
 
 
 def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> StoredDefinition:
-    """The definition as it lies in the run's directory now, where jobs may have changed it.
+    """Returns the definition as it lies in the run's directory now; jobs may have changed it.
 
     Its code runs only if the definition came from its owner's folder.
     """
@@ -261,7 +261,7 @@ def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> Store
 
 
 def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str) -> Captured:
-    """A SIP definition as it lies there now, if this request can run."""
+    """Returns a SIP definition as it lies there now, if this request can run."""
     from tidewheel.services.definitions import sip
 
     request = sip.read_request(options.parameters)
@@ -272,7 +272,7 @@ def read_sip(path: Path, options: RunOptions, findings: Findings, workflow: str)
 
 
 def captured_sip(validated: ValidatedSip, workflow: str) -> Captured:
-    """Everything that a run needs of a SIP definition that can run."""
+    """Returns everything that a run needs of a SIP definition that can run."""
     from tidewheel.services.definitions import sip
 
     assert validated.source is not None, "a definition with errors is not kept"

@@ -26,7 +26,7 @@ FINDINGS_MAX = 20
 def definition_of_text(
     text: str, workflow: str, variables: Mapping[str, object], options: RunOptions
 ) -> StoredDefinition:
-    """A flow.cylc as somebody wrote it, rendered and read; InvalidDefinition says all."""
+    """Returns a flow.cylc as it was written, rendered and read; InvalidDefinition says all."""
     findings = Findings()
     texts = VariableTexts(values=variables)
     source = SourceOptions(variables=texts, workflow_name=workflow, code_trusted=False)

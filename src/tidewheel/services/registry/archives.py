@@ -46,7 +46,7 @@ class ArchiveEntry(NamedTuple):
 
 
 def read_archive(content: bytes, findings: Findings) -> Bundle | None:
-    """The files of an archive; None, with every finding, if it is not accepted."""
+    """Returns the files of an archive; None, with every finding, if it is not accepted."""
     reading = _Reading(findings)
     try:
         if content.startswith(ZIP):
@@ -191,7 +191,7 @@ class _Unpacked(ABC):
     _ends = 0  # how often it was asked for more than there is
 
     def read(self, size: int) -> bytes:
-        """Some more of it; EOFError for whoever does not stop at its end.
+        """Returns some more of it; raises EOFError behind its end.
 
         An entry may say that it has any number of bytes, and the library skips all of them.
         """

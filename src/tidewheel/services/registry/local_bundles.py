@@ -18,7 +18,7 @@ from tidewheel.services.definitions.snapshot import files_of
 def read_bundles(
     paths: Sequence[Path], findings: Findings, *, name: str = "", version: str = ""
 ) -> list[Bundle]:
-    """One for each definition that is named, or lies in a folder that is."""
+    """Returns a bundle for each definition that is named, or lies in a folder that is."""
     folders = [path if path.is_dir() else path.parent for path in paths]
     several = len({*folders}) > 1
     found: list[Bundle] = []

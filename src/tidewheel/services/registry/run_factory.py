@@ -61,7 +61,7 @@ WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 
 
 async def found_workflow(store: RegistryStore, name: str, version: str) -> WorkflowView:
-    """A version of a workflow, without one the highest; else UnknownWorkflow."""
+    """Returns a version of a workflow, without one the highest; else UnknownWorkflow."""
     versions = await store.workflows(name, WORKFLOWS_MAX)
     if not versions:
         raise await _unknown(store, name)
@@ -85,7 +85,7 @@ async def _unknown(store: RegistryStore, name: str) -> UnknownWorkflow:
 
 
 async def only_workflow(store: RegistryStore, name: str, version: str) -> WorkflowView:
-    """The same for whoever must not guess: without a version there is only one."""
+    """Returns the same where nothing may be guessed: without a version there is only one."""
     if version:
         return await found_workflow(store, name, version)
     versions = in_order(await store.workflows(name, WORKFLOWS_MAX))
@@ -132,7 +132,7 @@ async def request_run(
 def _made(
     kept: StoredDefinition, asked: RunRequest, findings: Findings
 ) -> tuple[StoredDefinition, RunOptions]:
-    """The definition and the options of a run; else InvalidDefinition."""
+    """Returns the definition and the options of a run; else InvalidDefinition."""
     options = asked.options
     if kept.kind == SIP:
         source = source_of(kept.text, kept.files)
@@ -153,7 +153,7 @@ def _made(
 
 
 def _values(asked: RunRequest) -> Values:
-    """The parameters of a SIP definition; what is no JSON among them becomes a finding."""
+    """Returns the parameters of a SIP definition; a value that is no JSON is a finding."""
     return cast("Values", dict(asked.parameters))
 
 
@@ -237,7 +237,7 @@ def rendered(kept: StoredDefinition, asked: RunRequest) -> Document:
 
 
 def graphed(kept: StoredDefinition, asked: RunRequest, start: str, stop: str) -> Document:
-    """The graph between two points as it would be; nothing has to be runnable for that."""
+    """Returns the graph between two points as it would be; nothing has to be runnable."""
     findings, drawn = Findings(), None
     if kept.kind == PYTHON:
         _check_python(kept, asked, findings)

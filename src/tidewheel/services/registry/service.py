@@ -108,7 +108,7 @@ class RegistryService:
     async def _asked(
         self, name: str, version: str, parameters: Parameters | None
     ) -> tuple[WorkflowView, StoredDefinition, RunRequest]:
-        """The workflow that is meant, what is kept of it, and a run of it with these."""
+        """Returns the workflow that is meant, its definition, and a run with these values."""
         view = await found_workflow(self._store, name, version)
         kept = await self._store.definition(view.definition)
         asked = RunRequest(

@@ -69,20 +69,20 @@ class Validated:
 
     @property
     def path(self) -> str:
-        """Of its file, as whoever registers it knows it."""
+        """Returns the path of its file, as the person who registers it knows it."""
         return f"{self.folder}/{self.file}" if self.folder else self.file
 
     @property
     def told(self) -> tuple[Finding, ...]:
-        """The findings for whoever registers it; kept are those about its own files."""
+        """Returns the findings to tell now; only those about its own files are kept."""
         return tuple(one.inside(self.folder) for one in self.findings)
 
     def __str__(self) -> str:
-        """As people call it; what cannot be read at all is called by its file."""
+        """Returns what people call it: its name and version, or its file if it has none."""
         return self.file if self.name == self.file else f"{self.name}/{self.version}"
 
     def new(self, who: str) -> NewWorkflow:
-        """As it is kept."""
+        """Returns the row that the registry keeps."""
         return NewWorkflow(
             name=self.name,
             version=self.version,
@@ -94,7 +94,7 @@ class Validated:
         )
 
     def document(self) -> Document:
-        """As it is told."""
+        """Returns it as a document for people and programs."""
         return {
             "name": self.name,
             "version": self.version,
@@ -120,7 +120,7 @@ class ValidationOptions:
 def verdict(
     validated: Validated, findings: Findings, refusing: Findings, manner: ValidationOptions
 ) -> Validated:
-    """With all findings; those of the second kind refuse the registration."""
+    """Adds all findings to a definition; those of ``refusing`` refuse the registration."""
     for one in refusing:
         findings.add(one)
     told = findings.sorted()
@@ -169,7 +169,7 @@ def load_flow(
     *,
     code_trusted: bool,
 ) -> LoadedWorkflow:
-    """A flow.cylc as it was written, rendered anew in a folder that holds nothing else.
+    """Loads a flow.cylc as it was written, in a folder that holds nothing else.
 
     Its code runs only if whoever asks may have it run, and whoever brought it could, too.
     """
@@ -184,7 +184,7 @@ def load_flow(
 
 
 def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
-    """As it is without a request."""
+    """Validates a flow.cylc as it is without a request."""
     text = bundle.files[FLOW_FILE].decode(errors="replace").replace("\0", "\ufffd")
     definition = sealed(
         StoredDefinition(
@@ -227,7 +227,7 @@ def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
 
 
 def _written_version(text: str) -> str:
-    """As [meta] says, of a text that only a request can render; "" if it does not."""
+    """Returns the version in [meta] of a text that only a request can render, or ""."""
     found = _META_VERSION.search(text)
     return found[1].strip().strip("\"'") if found and "{" not in found[1] else ""
 
@@ -236,7 +236,7 @@ def _written_version(text: str) -> str:
 
 
 def validate_python(bundle: Bundle, manner: ValidationOptions) -> Validated:
-    """Only where its code is trusted; else InvalidDefinition."""
+    """Validates a Python file where its code is trusted; else raises InvalidDefinition."""
     from tidewheel.services.definitions.python import load_python_file  # noqa: PLC0415
 
     if not manner.code_trusted:
@@ -292,7 +292,7 @@ def python_refused(name: str) -> InvalidDefinition:
 def validate_sips(
     bundle: Bundle, manner: ValidationOptions, *, is_named: bool
 ) -> Iterator[Validated]:
-    """Each of them; InvalidDefinition if there is none, or they are named from outside."""
+    """Yields each of them; InvalidDefinition if there is none, or a name is given for them."""
     findings = Findings()
     found = sources_in(bundle.files, findings, bundle.executable)
     if is_named:
@@ -359,7 +359,7 @@ def _parameter(spec: ParameterSpec) -> Document:
 
 
 def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> list[Validated]:
-    """Every definition in them; InvalidDefinition if a bundle holds none at all."""
+    """Returns every definition in them; InvalidDefinition if a bundle holds none at all."""
     found = [
         replace(one, folder=bundle.folder)
         for bundle in bundles
@@ -384,7 +384,7 @@ def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> li
 
 
 def _told_inside(folder: str, validated: Iterator[Validated]) -> Iterator[Validated]:
-    """The same; a refusal of them all names the folder, too."""
+    """Yields the same; a refusal of them all names the folder, too."""
     try:
         yield from validated
     except InvalidDefinition as refused:
