@@ -11,8 +11,8 @@ from tidewheel.api.wire import Out, answer, time_text, write
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.statistics import ATTEMPTS_MAX, EndedAttempt
 from tidewheel.core.queue.task import TaskId
-from tidewheel.server.admission import Urgency
 from tidewheel.server.call import Call
+from tidewheel.server.load_shedding import Urgency
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
 from tidewheel.server.wire.validation import In
 

@@ -19,14 +19,14 @@ from tidewheel.api.wire import answer, json_value, out_type, write
 from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.requests import Page
+from tidewheel.core.queue.requests import KeysetPage
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.errors import BadRequest
 from tidewheel.server.job_rules import own_task
-from tidewheel.server.log_parts import PartQuery, log_answer
-from tidewheel.server.refusals import BadRequest
+from tidewheel.server.resources.logs import PartQuery, log_answer
 from tidewheel.server.routes import API, Needs, Route, queue_of_task
 from tidewheel.server.wire.tasks import (
     TaskListQuery,
@@ -91,7 +91,9 @@ async def list_tasks(call: Call) -> object:
         queue=await _queue_filter(call, query),
         vocabulary=query.vocabulary,
     )
-    found = await call.store.list_tasks(which, Page(count=query.limit, before=query.before))
+    found = await call.store.list_tasks(
+        which, KeysetPage(count=query.limit, before=query.before)
+    )
     following = found[-1].seq if len(found) == query.limit else None
     shown = [task for task in found if call.covers(task.queue)]
     fields = _fields(query, leave_out=SPEC)
