@@ -1,4 +1,4 @@
-"""Looking at many things at once: tasks by their ids, what comes next, the store as a whole."""
+"""Answers for many things at once: tasks by their ids, what comes next, the whole store."""
 
 from __future__ import annotations
 

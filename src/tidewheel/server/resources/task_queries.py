@@ -1,4 +1,4 @@
-"""Looking at tasks: pages of them, one of them, and what belongs to it."""
+"""Answers questions about tasks: pages of them, one of them, and what belongs to it."""
 
 from __future__ import annotations
 
