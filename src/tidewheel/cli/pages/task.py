@@ -55,7 +55,7 @@ LABEL_WIDTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFacts:
+class TaskDetails:
     """Everything that is known about a task, read in one go."""
 
     task: Task
@@ -71,7 +71,7 @@ class TaskFacts:
     logs: Sequence[Path]  # on this host
 
 
-async def gather(client: AsyncClient, task: Task) -> TaskFacts:
+async def gather(client: AsyncClient, task: Task) -> TaskDetails:
     """Read everything about a task."""
     edges = await client.edges(task.id)
     ends = {end for edge in edges for end in (edge.parent, edge.child)}
@@ -81,7 +81,7 @@ async def gather(client: AsyncClient, task: Task) -> TaskFacts:
         for number in range(1, task.attempt + 1)
         for stream in STREAMS
     ]
-    return TaskFacts(
+    return TaskDetails(
         task=task,
         now=await client.store.now(),
         why=await client.why(task.id),
@@ -96,7 +96,7 @@ async def gather(client: AsyncClient, task: Task) -> TaskFacts:
     )
 
 
-def say_page_json(page: TaskFacts) -> None:
+def say_page_json(page: TaskDetails) -> None:
     """Prints the page for programs."""
     task_id = page.task.id
     edges = [documents.edge_document(edge, page.statuses) for edge in page.edges]
@@ -116,7 +116,7 @@ def say_page_json(page: TaskFacts) -> None:
     )
 
 
-def say_page(page: TaskFacts) -> None:
+def say_page(page: TaskDetails) -> None:
     """Prints the page for people."""
     _say_head(page)
     if page.why:
@@ -135,7 +135,7 @@ def say_page(page: TaskFacts) -> None:
             say(f"  {safe(path)}  {show_size(path.stat().st_size)}")
 
 
-def _say_head(page: TaskFacts) -> None:
+def _say_head(page: TaskDetails) -> None:
     task = page.task
     say(f"task {safe(task.id)}  {coloured(task.status)}")
     for label, text in _facts(task, page.now):
@@ -203,7 +203,7 @@ def _delays_text(policy: RetryPolicy) -> str:
     return f"{first}, growing {policy.factor:g}-fold up to {most}"
 
 
-def _say_edges(page: TaskFacts) -> None:
+def _say_edges(page: TaskDetails) -> None:
     task_id = page.task.id
     needs = [edge for edge in page.edges if edge.child == task_id]
     if needs:
