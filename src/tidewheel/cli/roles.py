@@ -27,10 +27,18 @@ from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.output import note, plural, safe, say_json
 from tidewheel.cli.service_log import ServiceLog
 from tidewheel.cli.session import Session
-from tidewheel.client.embedded import Embedded, Monitor, Notifier, Scheduler, Worker
-from tidewheel.client.idle import left_behind, unknown_queues, until_idle
+from tidewheel.client.embedded import (
+    Embedded,
+    Monitor,
+    Notifier,
+    Scheduler,
+    Worker,
+    left_behind,
+    unknown_queues,
+    until_idle,
+)
+from tidewheel.client.observed_runner import told
 from tidewheel.client.server_file import without_password
-from tidewheel.client.told_runner import told
 from tidewheel.config import (
     JobLimits,
     MonitorSettings,
@@ -40,7 +48,7 @@ from tidewheel.config import (
     monitor_settings,
 )
 from tidewheel.errors import BadSetting, Refused, Unavailable
-from tidewheel.runners.handlers import Handlers
+from tidewheel.runners.python.handlers import Handlers
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
 from tidewheel.wiring.workers import usable_cores
@@ -326,8 +334,7 @@ RUN_QUEUES = "run:*"
 def run_up(session: Session, settings: ServerSettings, options: UpOptions) -> int:
     """Runs all roles in one process until a signal."""
     from tidewheel.server.metrics import Metrics
-    from tidewheel.server.role import Server
-    from tidewheel.server.up import Up
+    from tidewheel.server.role import Server, Up
 
     roles = Roles.logged(session, options["wait_for_store"])
     metrics = Metrics()
@@ -368,7 +375,7 @@ def _workers(roles: Roles, options: UpOptions) -> list[Embedded]:
     there are cores. They share what this machine has."""
     if options["no_worker"]:
         return []
-    from tidewheel.client.run_here import SLOTS_DEFAULT
+    from tidewheel.client.local_run import SLOTS_DEFAULT
 
     given = {"on_stop": OnStop(options["on_stop"]), **offered(dict(options))}
     if options["grace"] is not None:
@@ -392,7 +399,7 @@ def _watchers(roles: Roles, options: UpOptions, metrics: Metrics) -> list[Embedd
 
 
 def _welcome(welcome: Welcome, session: Session) -> None:
-    from tidewheel.server.site import index_page
+    from tidewheel.server.static_page import index_page
 
     store = without_password(store_settings(session.store).url)
     token_file = None if welcome.token_file is None else str(welcome.token_file)

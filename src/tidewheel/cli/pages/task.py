@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from tidewheel.api.tasks import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    UsageView,
+)
 from tidewheel.cli import documents
 from tidewheel.cli.output import (
     Row,
@@ -41,13 +48,6 @@ from tidewheel.client.log_places import STREAMS
 from tidewheel.client.results import Task
 from tidewheel.core.queue.retry import FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.views import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    UsageView,
-)
 from tidewheel.exact_json import encode
 from tidewheel.quantities import show_duration, show_instant, show_moment, show_size
 
