@@ -1,5 +1,6 @@
-"""Runs services in the foreground: from the options of `worker`, `monitor`, `scheduler`,
-`server` and `up` to the signal that ends them.
+"""Runs services in the foreground, from their options to the signal that ends them.
+
+The commands `worker`, `monitor`, `scheduler`, `server` and `up` begin here.
 
 Each kind of service is a class of its own (`client/embedded`, `server/role`, `server/up`);
 `Roles` makes those of one process.

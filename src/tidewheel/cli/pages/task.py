@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -55,7 +55,7 @@ LABEL_WIDTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFacts:
+class TaskDetails:
     """Everything that is known about a task, read in one go."""
 
     task: Task
@@ -71,7 +71,7 @@ class TaskFacts:
     logs: Sequence[Path]  # on this host
 
 
-async def gather(client: AsyncClient, task: Task) -> TaskFacts:
+async def gather(client: AsyncClient, task: Task) -> TaskDetails:
     """Read everything about a task."""
     edges = await client.edges(task.id)
     ends = {end for edge in edges for end in (edge.parent, edge.child)}
@@ -81,7 +81,7 @@ async def gather(client: AsyncClient, task: Task) -> TaskFacts:
         for number in range(1, task.attempt + 1)
         for stream in STREAMS
     ]
-    return TaskFacts(
+    return TaskDetails(
         task=task,
         now=await client.store.now(),
         why=await client.why(task.id),
@@ -96,7 +96,7 @@ async def gather(client: AsyncClient, task: Task) -> TaskFacts:
     )
 
 
-def say_page_json(page: TaskFacts) -> None:
+def say_page_json(page: TaskDetails) -> None:
     """Prints the page for programs."""
     task_id = page.task.id
     edges = [_edge(edge, page.statuses) for edge in page.edges]
@@ -116,38 +116,7 @@ def say_page_json(page: TaskFacts) -> None:
     )
 
 
-def _edge(edge: EdgeView, statuses: Mapping[str, Status]) -> dict[str, object]:
-    """Returns a dependency with the state of the task at each end."""
-    return {
-        **document(edge),
-        "parent_status": statuses[edge.parent].value,
-        "child_status": statuses[edge.child].value,
-    }
-
-
-def used_in(usage: Sequence[UsageView]) -> dict[str, float | None]:
-    """Returns the peak and the mean of what was used."""
-    memory = [point.sample.memory_bytes for point in usage]
-    cpu = [point.sample.cpu_percent for point in usage]
-    gpu = [point.sample.gpu_percent for point in usage]
-    return {
-        "samples": len(usage),
-        "memory_bytes_peak": max(_known(memory), default=None),
-        "cpu_percent_mean": _mean(_known(cpu)),
-        "cpu_percent_peak": max(_known(cpu), default=None),
-        "gpu_percent_mean": _mean(_known(gpu)),
-    }
-
-
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), 1) if values else None
-
-
-def say_page(page: TaskFacts) -> None:
+def say_page(page: TaskDetails) -> None:
     """Prints the page for people."""
     _say_head(page)
     if page.why:
@@ -166,7 +135,7 @@ def say_page(page: TaskFacts) -> None:
             say(f"  {safe(path)}  {show_size(path.stat().st_size)}")
 
 
-def _say_head(page: TaskFacts) -> None:
+def _say_head(page: TaskDetails) -> None:
     task = page.task
     say(f"task {safe(task.id)}  {coloured(task.status)}")
     for label, text in _facts(task, page.now):
@@ -234,7 +203,7 @@ def _delays_text(policy: RetryPolicy) -> str:
     return f"{first}, growing {policy.factor:g}-fold up to {most}"
 
 
-def _say_edges(page: TaskFacts) -> None:
+def _say_edges(page: TaskDetails) -> None:
     task_id = page.task.id
     needs = [edge for edge in page.edges if edge.child == task_id]
     if needs:
