@@ -116,6 +116,37 @@ def say_page_json(page: TaskDetails) -> None:
     )
 
 
+def _edge(edge: EdgeView, statuses: Mapping[str, Status]) -> dict[str, object]:
+    """Returns a dependency with the state of the task at each end."""
+    return {
+        **document(edge),
+        "parent_status": statuses[edge.parent].value,
+        "child_status": statuses[edge.child].value,
+    }
+
+
+def used_in(usage: Sequence[UsageView]) -> dict[str, float | None]:
+    """Returns the peak and the mean of what was used."""
+    memory = [point.sample.memory_bytes for point in usage]
+    cpu = [point.sample.cpu_percent for point in usage]
+    gpu = [point.sample.gpu_percent for point in usage]
+    return {
+        "samples": len(usage),
+        "memory_bytes_peak": max(_known(memory), default=None),
+        "cpu_percent_mean": _mean(_known(cpu)),
+        "cpu_percent_peak": max(_known(cpu), default=None),
+        "gpu_percent_mean": _mean(_known(gpu)),
+    }
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 1) if values else None
+
+
 def say_page(page: TaskDetails) -> None:
     """Prints the page for people."""
     _say_head(page)
