@@ -20,9 +20,11 @@ HISTORY_PER_CALL = 1_000
 
 
 async def task_line(store: TaskStore, task: Task) -> bytes:
-    """Everything about one task, as one line of JSON."""
+    """Returns everything about one task, as one line of JSON."""
+    fields = msgspec.to_builtins(task)
+    fields["spec"] = fields.pop("spec_text")  # as files of earlier versions have it
     parts = {
-        "task": task,
+        "task": fields,
         "history": await _whole_history(store, task),
         "attempts": await store.attempts(task.id),
         "outputs": await store.outputs(task.id),
