@@ -12,7 +12,6 @@ from tidewheel.runners.containers.stage_spec import stand_in
 
 FAILING = """
 import logging, sys
-from tidewheel.cli.service_log import Journal
 from tidewheel.cli.service_log import ServiceLog
 from tidewheel.services.service import ServiceReport
 

@@ -208,9 +208,9 @@ def test_a_queue_is_paused_configured_and_shown(tidewheel):
         "fence_kill": True,
         "lease_seconds": 30.0,
         "limits": [
-            {"key": "", "concurrency_max": 4, "rate_max": None, "rate_seconds": None},
+            {"key": "", "concurrency_max": 4, "rate_max": None, "rate_seconds": 1.0},
             {"key": "*", "concurrency_max": None, "rate_max": 10, "rate_seconds": 60.0},
-            {"key": "k", "concurrency_max": 1, "rate_max": None, "rate_seconds": None},
+            {"key": "k", "concurrency_max": 1, "rate_max": None, "rate_seconds": 1.0},
         ],
         "counts": {"waiting": 0, "ready": 0, "running": 0, "cancelling": 0},
         "oldest_ready_seconds": None,

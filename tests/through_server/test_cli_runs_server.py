@@ -472,7 +472,7 @@ def test_a_run_of_stages_is_reloaded_from_here(here, scheduler):
 COMPOSE = "services: {work: {image: 'busybox:1.36'}}\n"
 
 
-def test_a_stage_that_no_worker_can_take_is_named_while_it_is_followed_and_when_it_stops(
+def test_a_stage_that_no_worker_can_take_is_named_while_it_is_followed_and_keeps_no_run(
     here, scheduler
 ):
     flow = define_stages(here)
@@ -484,9 +484,5 @@ def test_a_stage_that_no_worker_can_take_is_named_while_it_is_followed_and_when_
         said = running.read_until("1/make waits: No worker offers the label")
         assert advice in said
         stopped = here("stop", "vis")
-        assert stopped.status == 0 and "waits for: 1/make" in stopped.out
-        assert "1/make waits: No worker offers the label 'runner:containers'" in stopped.err
-        assert advice in stopped.err and "tidewheel stop vis/run1 --now" in stopped.err
-        assert here("stop", "vis", "--json").json["answer"]["waits_for"] == ["1/make"]
-        assert here("stop", "vis", "--now").status == 0
+        assert stopped.status == 0 and "waits for" not in stopped.out
         assert running.wait().status == ExitCode.STOPPED

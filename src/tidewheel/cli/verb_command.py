@@ -145,8 +145,6 @@ def give_verb(
     if made.answer.get("kept") and options.get("carries_on"):
         return _carry_on(session, made.run)
     say_given(session, made)
-    if made.answer.get("waits_for") and made.number is not None and not session.as_json:
-        _say_who_waits_in_vain(session, made.run)
     return 0
 
 
@@ -158,19 +156,6 @@ def _carry_on(session: Session, run: str) -> int:
     words = [run, *where, *(["--json"] if session.as_json else [])]
     with command.make_context("run", words, parent=click.get_current_context()) as context:
         return cast("int", command.invoke(context))
-
-
-def _say_who_waits_in_vain(session: Session, run: str) -> None:
-    """A run that stops awaits its active tasks, also those that nobody will ever take."""
-    from tidewheel.cli.output import note, safe
-    from tidewheel.cli.runs.access import with_runs
-    from tidewheel.cli.runs.pending_tasks import waits_in_vain
-
-    lines = with_runs(session, lambda runs: waits_in_vain(runs.door, run))
-    for line in lines:
-        note(safe(line))
-    if lines:
-        note(f"without them: tidewheel stop {safe(run)} --now, or --kill")
 
 
 def try_verb(

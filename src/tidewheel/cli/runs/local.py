@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from tidewheel.cli.definitions import Definition
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.pages.run_progress import RunPage, page_for
 from tidewheel.cli.pages.workflows import tell_refusal
-from tidewheel.cli.runs.pending_tasks import UntakenWaits, waits_in_vain
+from tidewheel.cli.runs.pending_tasks import UntakenWaits
 from tidewheel.cli.runs.request import (
     Chosen,
     TellOfStages,
@@ -166,12 +166,11 @@ async def _run(
         )
         left = asyncio.create_task(_deliver_left(where, store, run, on_report=page.on_report))
         watching = asyncio.create_task(untaken.watch(page.line))
-        signals = _Signals(here, page, lambda: _tell_who_waits(store, run, page))
+        signals = _Signals(here, page)
         with page:
             end = await here.to_the_end()
             watching.cancel()
             await signals.awaits(left, DRAIN_SECONDS)
-            signals.over()
         if not chosen.is_new:
             with suppress(Refused, Unavailable):  # of one that cannot be read
                 page.remembers(await run_door(store, home).look("show", {"run": run.name}))
@@ -182,12 +181,9 @@ async def _run(
 class _Signals:
     """Ctrl-C stops the run, and again leaves it; SIGTERM leaves it at once."""
 
-    def __init__(
-        self, here: RunHere, page: RunPage, tell: Callable[[], Coroutine[Any, Any, None]]
-    ) -> None:
+    def __init__(self, here: RunHere, page: RunPage) -> None:
         self.last: signal.Signals | None = None
-        self._here, self._page, self._tell = here, page, tell
-        self._telling: asyncio.Task[None] | None = None
+        self._here, self._page = here, page
         self._terminated = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in SIGNALLED:
@@ -202,8 +198,6 @@ class _Signals:
             return
         self._page.stopping()
         self._here.ask_stop()
-        if self._telling is None:
-            self._telling = asyncio.get_running_loop().create_task(self._tell())
 
     async def awaits(self, task: asyncio.Task[None], seconds_max: float) -> None:
         """Wait for what is done beside the run, no longer than this, nor after SIGTERM."""
@@ -214,11 +208,6 @@ class _Signals:
         terminated.cancel()
         task.cancel()
         await asyncio.wait((task,))
-
-    def over(self) -> None:
-        """Nobody waits for anybody any more."""
-        if self._telling is not None:
-            self._telling.cancel()
 
 
 async def _deliver_left(
@@ -245,13 +234,6 @@ async def _deliver_left(
         if one.workflow == run.workflow and is_left:
             with suppress(Unavailable, Refused):  # it hides none of the others
                 await deliver_left(where, store, one, home, on_report)
-
-
-async def _tell_who_waits(store: Store, run: RunView, page: RunPage) -> None:
-    """A run that stops awaits its active tasks, also those that nobody will ever take."""
-    with suppress(Unavailable, Refused):
-        for line in await waits_in_vain(run_door(store, home_directory()), run.name):
-            page.line(line)
 
 
 async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:

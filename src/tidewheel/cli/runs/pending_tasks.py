@@ -26,14 +26,11 @@ SHARE_MAX = 0.05  # of the time, for looking at a run that is driven here
 Causes = dict[str, list[str]]  # what would help, and the tasks that wait for it
 
 
-async def waits_in_vain(door: RunDoor, run: str) -> list[str]:
-    """Returns a line for each cause for which no worker takes tasks, with what helps."""
-    return _lines(await _causes(door, run))
-
-
 class UntakenWaits:
-    """The same, each cause once; for a run whose scheduler is here only what workers lack, as
-    the rest is told by the page."""
+    """Tells each cause for which no worker takes tasks once, with what helps.
+
+    Of a run whose scheduler is here only what workers lack: the page tells the rest.
+    """
 
     def __init__(self, door: RunDoor, run: str, *, is_here: bool) -> None:
         self._door, self._run, self._is_here = door, run, is_here
