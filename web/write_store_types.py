@@ -103,4 +103,5 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(), "utf-8")
+    if FILE.read_text("utf-8") != text():  # or the page would be built anew
+        FILE.write_text(text(), "utf-8")

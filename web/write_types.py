@@ -102,7 +102,8 @@ def main() -> None:
     for file in FILES:
         path = HERE / FOLDER / file
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text(file))
+        if not path.exists() or path.read_text("utf-8") != text(file):  # or all is built anew
+            path.write_text(text(file), "utf-8")
 
 
 if __name__ == "__main__":
