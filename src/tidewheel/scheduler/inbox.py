@@ -1,4 +1,4 @@
-"""Applies what has happened to a run to its engine, in order; apart from the loop of passes.
+"""Applies what has happened to a run to its engine, in order; alone, the loop of passes aside.
 
 The order is: commands, reports, what somebody outside has posted or found, timers that are due.
 Commands come first: the operator who gave one saw the run without what was reported since.
