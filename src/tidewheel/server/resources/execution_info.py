@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import msgspec
 
@@ -19,10 +19,49 @@ from tidewheel.server.wire.validation import In
 from tidewheel.server.wire.workers import Bytes, Percent, StatusOut
 from tidewheel.vocabulary import execution_info
 
-FIELDS = (
-    *("worker", "exit_status", "time_started", "time_terminated"),
-    *("memory_usage", "cpu_utilization", "gpu_usage"),
-)
+
+class BytesAt(TypedDict):
+    """How much memory an attempt used at a time."""
+
+    time: str
+    bytes: int
+
+
+class PercentAt(TypedDict):
+    """How busy an attempt kept its cores at a time."""
+
+    time: str
+    percent: float
+
+
+class GpuAt(TypedDict):
+    """How busy an attempt kept its GPUs at a time, and with how much memory."""
+
+    time: str
+    percent: float | None
+    bytes: int | None
+
+
+class ExecutionInfo(TypedDict, total=False):
+    """An attempt in seed 003's words; a field that is asked for comes alone."""
+
+    worker: str | None
+    exit_status: int | None
+    time_started: str | None
+    time_terminated: str | None
+    memory_usage: list[BytesAt]
+    cpu_utilization: list[PercentAt]
+    gpu_usage: list[GpuAt]
+
+
+FIELDS = tuple(ExecutionInfo.__annotations__)
+
+
+class CurrentHistory(TypedDict):
+    """The attempts of a task in seed 003's words, the current one last."""
+
+    _id: str
+    history: list[ExecutionInfo]
 
 
 class ReportIn(In):
@@ -134,7 +173,7 @@ ROUTES = (
         guard=_READS,
         handler=current_history,
         says="Every attempt in Banyan's words.",
-        answers=dict[str, Any],
+        answers=CurrentHistory,
     ),
     Route(
         method="GET",
@@ -142,7 +181,7 @@ ROUTES = (
         guard=_READS,
         handler=whole,
         says="The current attempt in Banyan's words.",
-        answers=dict[str, Any],
+        answers=ExecutionInfo,
     ),
     Route(
         method="GET",
@@ -150,7 +189,7 @@ ROUTES = (
         guard=_READS,
         handler=part,
         says="One field of the current attempt: " + ", ".join(FIELDS) + ".",
-        answers=dict[str, Any],
+        answers=ExecutionInfo,
     ),
     *(
         Route(
