@@ -1,10 +1,13 @@
 """Broadcasts: which settings hold for a task, and what they make of its node."""
 
+from contextlib import suppress
+
 import pytest
 
 from tidewheel.core.graph.node import Events, NodeDef, Retries, RunMode, Scripts
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.errors import Refused
+from tidewheel.formats.flow_cylc.items import NAMESPACE, SectionSpec
 from tidewheel.scheduler.broadcasts import (
     matching_items,
     read_item,
@@ -97,6 +100,7 @@ def test_an_empty_value_means_what_it_means_in_a_definition():
         ("script", "no value"),
         ("inherit=X", "when the definition is read"),
         ("[outputs]x=y", "reload"),
+        ("[environment filter]include=A", "reload"),
         ("[environment]=x", "name an item"),
         ("[environment]A-B=x", "no name of a variable"),
         ("[environment]A;touch oops=x", "no name of a variable"),
@@ -107,6 +111,20 @@ def test_what_is_no_setting_is_refused_with_what_would_be(setting, said):
     with pytest.raises(Refused) as refused:
         read_setting(setting)
     assert said in str(refused.value)
+
+
+def items_of(section, above=""):
+    for name, one in section.entries.items():
+        if isinstance(one, SectionSpec):
+            yield from items_of(one, f"{above}[{name}]")
+        else:
+            yield f"{above}{name}"
+
+
+@pytest.mark.parametrize("item", [*items_of(NAMESPACE)])
+def test_an_item_that_would_change_nothing_is_refused_unless_it_never_does(item):
+    with suppress(Refused):
+        assert read_item(item)
 
 
 def test_an_item_has_one_way_of_writing():

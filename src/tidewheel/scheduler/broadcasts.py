@@ -89,6 +89,10 @@ _PAIRS = ("environment", "directives", "meta", "outputs")
 _UNCHANGEABLE = {
     "inherit": "whom a task inherits from is decided when the definition is read",
     "[outputs]": "the outputs of a task are part of the graph; change them with reload",
+    "[environment filter]": (
+        "which variables a task keeps is decided when the definition is read; "
+        "change it with reload"
+    ),
     "completion": "when a task is complete is part of the graph; change it with reload",
 }
 
@@ -209,6 +213,7 @@ def _applied(item: str) -> ReadSetting:
     if item in _FIELDS:
         return ReadSetting(read, _field_putter(*_FIELDS[item], spec.default))
     # Accepted for existing scripts, without an effect here, as in a definition.
+    assert spec.idle_because, f"{item} has an effect in a definition, and none in a broadcast"
     return ReadSetting(read, lambda node, _: node)
 
 
