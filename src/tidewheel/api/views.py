@@ -62,7 +62,10 @@ class ViewQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RunsQuery(ViewQuery):
-    """Which runs; of summaries that are not known yet, 50 come with each request."""
+    """The parameters that select runs.
+
+    Of summaries that the server has yet to work out, 50 come with each request.
+    """
 
     workflow: str | None = None
     limit: Count = 100
@@ -71,7 +74,7 @@ class RunsQuery(ViewQuery):
 
 
 class TasksQuery(ViewQuery):
-    """Which tasks of the run, separated by commas: 2/model, globs, families."""
+    """The parameter that selects tasks, separated by commas: 2/model, globs, families."""
 
     ids: str = ""
 
@@ -96,7 +99,7 @@ class SelectQuery(TasksQuery):
 
 
 class RunHistoryQuery(ViewQuery):
-    """How many commands."""
+    """The parameter that limits how many commands are listed."""
 
     limit: Count = 100
 

@@ -83,8 +83,10 @@ async def until_idle(
 async def left_behind(
     store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
 ) -> Counter[str]:
-    """Why tasks of its queues that need nothing more are left by a worker that goes, with how
-    many each; of those that anybody could take now nothing is said."""
+    """Counts, by reason, the ready tasks of its queues that a worker leaves when it stops.
+
+    Tasks that any worker could take now are not counted.
+    """
     found: Counter[str] = Counter()
     for view in await _served(store, settings):
         if view.settings.paused:
@@ -142,7 +144,7 @@ async def _ready(store: TaskStore, view: QueueView) -> list[Task]:
 
 
 def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> str:
-    """What this worker lacks to run a task; empty if nothing."""
+    """Returns what this worker lacks to run a task; empty if nothing."""
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
     if fits(task.resources, settings.capacity):
@@ -176,7 +178,7 @@ RULES_LOOK_SECONDS = 5.0
 
 
 class WorkerFields(TypedDict, total=False):
-    """What can be set for a worker; see ``tidewheel.config.WorkerSettings``."""
+    """The settings of a worker; see ``tidewheel.config.WorkerSettings``."""
 
     name: str
     queues: Sequence[str]
@@ -212,7 +214,7 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
 
 
 class Attended(Protocol):
-    """What runs until it is asked to stop."""
+    """A service that runs until it is asked to stop."""
 
     async def run(self) -> None: ...
     def ask_stop(self) -> None: ...

@@ -30,7 +30,10 @@ ErrorGiven = TaskError | Mapping[str, object] | str
 
 
 class LeaseApi(Connection):
-    """What workers do. A report for a lease that was lost raises LeaseLost or WrongStatus."""
+    """The methods with which a client leases tasks and reports on them, as a worker does.
+
+    A report for a lease that was lost raises LeaseLost or WrongStatus.
+    """
 
     _worker: WorkerId | None = None
 
@@ -93,7 +96,7 @@ class LeaseApi(Connection):
             raise _refusal(task, await self.store.get(task.id), "heartbeat")
 
     async def cancel_requested(self, task: LeasedTask) -> bool:
-        """Whether somebody wants it to end; LeaseLost if it is not this worker's any more."""
+        """Says whether the task is to end; LeaseLost if this worker holds it no longer."""
         view = await self.store.get(task.id)
         if view.status not in LEASED or not _is_holder(task, view):
             raise _refusal(task, view, "a report")
@@ -114,7 +117,7 @@ class LeaseApi(Connection):
             task.said.count += 1
 
     async def report_usage(self, task: LeasedTask, *samples: UsageSample) -> None:
-        """What the work uses now; ``usage`` shows the series."""
+        """Stores what the work uses now; ``usage`` shows the series."""
         await self._report(Report(holder=task.holder, usage=samples))
 
     async def complete(
@@ -164,7 +167,7 @@ def _is_holder(task: LeasedTask, view: Task) -> bool:
 
 
 def _refusal(task: LeasedTask, view: Task, operation: str) -> Refused:
-    """Why the store did not take a sign of life."""
+    """Returns the error for a report that the store did not take."""
     if _is_holder(task, view):
         return WrongStatus(task.id, operation, view.status, [Status.RUNNING.value])
     holder = view.owner if view.status in LEASED else None

@@ -30,7 +30,7 @@ class ToldJob:
     on_job: OnJob
 
     async def wait(self) -> End:
-        """How it ended."""
+        """Waits until the job has ended, tells the end and returns it."""
         end = await self.job.wait()
         self.on_job(self.task, end)
         return end

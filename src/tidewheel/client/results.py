@@ -1,4 +1,4 @@
-"""What a client hands back: stored things with their JSON decoded."""
+"""Holds the results that a client returns: stored things with their JSON decoded."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What became of many submitted tasks; it never fails as a whole (002)."""
+    """The outcome of submitting many tasks, which never fails as a whole (002)."""
 
     inserted: tuple[TaskId, ...] = ()
     present: tuple[TaskId, ...] = ()  # the same task was there already

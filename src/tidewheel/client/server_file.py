@@ -52,7 +52,7 @@ def write_server_file(home: Path, url: str, store: str) -> None:
 
 
 def _is_taken(home: Path, process: HostProcess) -> bool:
-    """Whether another on this host lives; of one elsewhere nobody here can tell."""
+    """Says whether another server on this host is alive; False for one on another host."""
     found = found_server(home)
     if found is None or found.process.boot_id != process.boot_id:
         return False

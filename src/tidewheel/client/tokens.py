@@ -58,8 +58,10 @@ class _More(TypedDict, total=False):
 
 
 async def first_token(store: AccessStore, home: Path) -> Path | None:
-    """Where there is no token at all, nobody could make one: an admin's, in a file of this
-    user alone. None if there was one."""
+    """Makes an admin's token if the store has none, in a file that only this user can read.
+
+    Returns the file; None if there was a token already.
+    """
     if await store.tokens():
         return None
     text, _ = await make_token(store, "first start", ADMIN)

@@ -38,7 +38,7 @@ class Workflows:
 
     @property
     def door(self) -> RegistryDoor:
-        """What stands before the store, or before the server."""
+        """Returns the service of the registry: on the store, or the requests to a server."""
         if self._door is None:
             self._door = registry_door(self._connection.store, home_directory())
         return self._door
@@ -71,13 +71,13 @@ class Workflows:
     async def check(
         self, workflow: str, parameters: Mapping[str, object] | None = None
     ) -> Document:
-        """Whether it can run; with parameters, whether it can with these."""
+        """Says whether a workflow can run; with parameters, whether it can run with these."""
         return await self.door.check(*split_reference(workflow), parameters)
 
     async def render(
         self, workflow: str, parameters: Mapping[str, object] | None = None
     ) -> Document:
-        """What a run with these parameters would execute."""
+        """Returns what a run with these parameters would execute."""
         return await self.door.render(*split_reference(workflow), parameters)
 
     async def remove(self, workflow: str) -> Document:
@@ -133,7 +133,7 @@ class Blocks:
 
     @property
     def door(self) -> BlockDoor:
-        """What stands before the store, or before the server."""
+        """Returns the service of blocks: on the store, or the requests to a server."""
         if self._door is None:
             self._door = block_door(self._connection.store, home_directory())
         return self._door
@@ -165,7 +165,7 @@ class Blocks:
         return await self.door.blocks(sbi=sbi, count=count)
 
     async def show(self, block_id: str) -> Document:
-        """What it waits for, and each stage with its events."""
+        """Returns a block: what it waits for, and each stage with its events."""
         return await self.door.block(block_id)
 
     async def abort(self, block_id: str, reason: str = "") -> Document:
@@ -180,7 +180,7 @@ class Blocks:
         return await self.door.post_objects(posted, who=getpass.getuser())
 
     async def objects(self, *, after: str = "", count: int = 1_000) -> Document:
-        """Those that are there, by name."""
+        """Returns the objects that are present, by name."""
         return await self.door.objects(after=after, count=count)
 
     async def remove_object(self, name: str) -> Document:

@@ -302,7 +302,7 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
 
 
 class _Missing:
-    """Why nothing is heard of a run, if somebody has to do something about it; each once."""
+    """Tells, once each, the causes why nothing is heard of a run if somebody has to act."""
 
     def __init__(self, runs: Runs, run: RunView) -> None:
         self._runs, self._run = runs, run

@@ -169,8 +169,11 @@ async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str 
 
 
 def is_still_asked(run: RunView, digest: str) -> bool:
-    """Whether a result that is owed is one of this definition; of another only how the run
-    ended is told, since the work that is asked for now was never done."""
+    """Says whether the result of a run is the one that this definition asks for.
+
+    If the run had another definition, only the way in which it ended is told, since the work
+    that is asked for now was never done.
+    """
     if is_same_content(run.definition, digest):
         return True
     how = run.status if run.reason in ("", run.status) else f"{run.status} ({run.reason})"

@@ -89,7 +89,7 @@ def _tell(
 def _evaluate_the_pruned(
     context: StepContext, link: IndexedLink, node: IndexedNode, flow: int
 ) -> None:
-    """What was dead has come true after all: the verdicts that followed from it may go."""
+    """Evaluates pruned tasks again, since the atom that they needed has come true after all."""
     memory = context.pool.memory
     for point in sorted(live_points(context.pool, link)):
         known = memory.get(point, {}).get(node.name)

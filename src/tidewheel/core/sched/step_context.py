@@ -32,7 +32,7 @@ class Touched:
         self.run = False
 
     def add(self, other: Touched) -> None:
-        """What a whole batch touched is what its steps touched."""
+        """Adds what another step touched: a batch has touched what its steps have."""
         self.tasks |= other.tasks
         for key in other.forgotten:
             # Remembered anew it would be empty, and take the place of what is kept of it.
