@@ -51,7 +51,7 @@ class LeasedTask:
 
 
 class Said:
-    """How many messages of an attempt the store has, and whose turn it is to speak."""
+    """The number of an attempt's messages that the store has, and a lock for sending more."""
 
     __slots__ = ("count", "turn")
 

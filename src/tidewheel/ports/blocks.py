@@ -1,4 +1,4 @@
-"""What is asked about scheduling block instances, processing blocks and objects, as Protocols.
+"""Holds the Protocols of scheduling block instances, processing blocks and objects.
 
 ``BlockStore`` is a part of a store. ``BlockDoor`` is what people and programs speak to, near
 (``services.blocks.service``) or far (``store.remote``).

@@ -1,4 +1,4 @@
-"""What is needed of the registry, as Protocols: its rows in a store, and a door near or far."""
+"""Holds the Protocols of the registry: its rows in a store, and its service near or far."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RegistryDoor(Protocol):
     async def render(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        """What a run with these parameters would execute."""
+        """Returns what a run with these parameters would execute."""
         ...
 
     async def remove(self, name: str, version: str = "") -> Document:

@@ -1,4 +1,4 @@
-"""What schedulers need of the store of runs, and people, programs and jobs of runs themselves.
+"""Holds the Protocols of runs: of the store that has them, and of the services that show them.
 
 ``RunDoor`` stands before a store (``services.run_service``) or before a server that is asked
 over HTTP (``store.remote``). Clients, the command line, jobs and the server know nothing else.
@@ -175,7 +175,7 @@ class RunStore(Protocol):
 
 
 class Answer(NamedTuple):
-    """What became of a command that was obeyed."""
+    """The answer to a command that was obeyed."""
 
     run: str
     number: int  # of the command, as in history
@@ -184,7 +184,7 @@ class Answer(NamedTuple):
 
 
 class LogPlace(NamedTuple):
-    """Which file of a run; id, submit and attempt are None for the log of the run itself."""
+    """The place of a file of a run; for the run's own log, id, submit and attempt are None."""
 
     id: str | None
     submit: int | None
@@ -252,7 +252,7 @@ class RunDoor(Protocol):
         ...
 
     async def definition(self, run: str) -> StoredDefinition:
-        """What the run runs now."""
+        """Returns the definition that the run has now."""
         ...
 
     async def save_definition(self, run: str, definition: StoredDefinition) -> str:
@@ -290,13 +290,13 @@ class BringsLogs(Protocol):
     async def task_log(
         self, task_id: TaskId, stream: str, attempt: int, offset: int
     ) -> bytes | None:
-        """What an attempt wrote from an offset on, at most a part of it; None without a log."""
+        """Returns a part of what an attempt wrote, from an offset on; None without a log."""
         ...
 
 
 @runtime_checkable
 class BringsNotifications(Protocol):
-    """Who is told of what in a store: rules, messages, and tests of them."""
+    """A store whose server knows the rules and messages of notifications, and can try them."""
 
     async def notifications(self) -> Document: ...
     async def try_notifications(self, rule: str | None = None) -> Document: ...

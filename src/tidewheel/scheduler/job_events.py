@@ -121,14 +121,14 @@ def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
 
 
 def _retries(engine: RunEngine, key: Key, how: JobEnd) -> Retries | None:
-    """What was broadcast counts also for what follows from a failure."""
+    """Returns the retries of a task that did not succeed, as they were broadcast, too."""
     if how is JobEnd.SUCCEEDED or key[1] not in engine.graph.nodes:
         return None
     return engine.settings.node(key).retries
 
 
 def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
-    """How a job's word that is no output was probably meant to be one."""
+    """Returns a warning if a job's message was probably meant to make an output; else empty."""
     if name is not None:
         if name in STANDARD:
             return ""

@@ -198,7 +198,7 @@ class RunDriver(Service):
             self.ask_stop()
 
     async def _reason(self, engine: RunEngine) -> str:
-        """Why the run has its status; of one that completes, with what was not done."""
+        """Returns why the run has its status; if it completes, with what was not done."""
         reason = engine.reason()
         if not engine.is_over or engine.status != RunStatus.COMPLETED:
             return reason
@@ -305,7 +305,7 @@ class RunDriver(Service):
 
 
 def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
-    """What was not done of a run, counted over all that it remembers or once forgot."""
+    """Counts what was not done of a run, over all that it remembers or once forgot."""
     known = dict(forgotten)
     for point, there in pool.memory.items():
         known |= {(point, name): memory.verdicts for name, memory in there.items()}

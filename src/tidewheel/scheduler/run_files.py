@@ -126,5 +126,5 @@ class RunFiles:
 
 
 def _shown(text: str) -> str:
-    """What a job said may have several lines: none of them may look like one of ours."""
+    """Returns what a job said, further lines indented: none may look like one of ours."""
     return text if text.isprintable() else "\n    ".join(map(printable, text.splitlines()))

@@ -132,7 +132,7 @@ def _news(
 def _unheard(
     event: JobEnded | OutputMade, before: JobPhase | None, implied: tuple[str, ...]
 ) -> Iterator[News]:
-    """Those of the implied outputs that a task of this stage had not made."""
+    """Yields those of the implied outputs that a task of this stage had not made."""
     for output, stages in _BEFORE:
         if output in implied and before in stages:
             yield News(output, event.task, event.submit)

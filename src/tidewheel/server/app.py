@@ -87,7 +87,7 @@ FILES_BESIDE = 500  # databases, logs, jobs
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Says whether only this machine can reach a host."""
     if host == "localhost":
         return True
     try:
@@ -184,7 +184,7 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        """Where it can be reached from this machine."""
+        """Returns the address at which this machine reaches the server."""
         host, port = self._socket.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         scheme = "https" if self._settings.certificate else "http"

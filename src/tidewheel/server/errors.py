@@ -1,4 +1,4 @@
-"""What only a server refuses; the tree is in ``tidewheel.errors``."""
+"""Holds the errors that only a server raises; the tree is in ``tidewheel.errors``."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class EventBroadcaster:
     async def follow(
         self, which: EventFilter, token: TokenView, since: EventCursor | None
     ) -> AsyncIterator[bytes]:
-        """What to send to one reader, until it is over."""
+        """Yields the texts to send to one reader, until the stream is over."""
         follower = Subscriber(which, token, since or await self._now())
         try:
             yield greeting(follower.cursor)
@@ -132,7 +132,10 @@ class EventBroadcaster:
             follower.cursor, is_at_end, is_checked = page.next, page.is_last, True
 
     def _joins(self, follower: Subscriber, *, is_at_end: bool) -> bool:
-        """Whether it has read as far as the hub; without a pause, so nothing comes between."""
+        """Adds a reader that has read as far as the hub; False if it has not, or the hub stops.
+
+        There is no pause in between, so no event is missed.
+        """
         if self._stopping.is_set():
             return False
         if self._cursor is None:
@@ -320,7 +323,7 @@ class Subscriber:
         self._news = asyncio.Event()
 
     def wants(self, event: Event) -> bool:
-        """Whether it asked for this, and may see it."""
+        """Says whether the reader asked for this event, and may see it."""
         return self.which.wants(event) and (self._sees_all or may_see(self.token.grant, event))
 
     def is_behind(self, place: EventPlace) -> bool:

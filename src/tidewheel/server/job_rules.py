@@ -1,4 +1,4 @@
-"""What a job may do with its own token: look at its task and its run, and operate its run.
+"""Says what a job may do with its own token: see its task and its run, and operate its run.
 
 To operate its run, the run's definition must let jobs do so (`job commands`), as for a job that
 asks through its worker.

@@ -1,4 +1,4 @@
-"""Who is let in when there is too much to do: decided before any work is done.
+"""Decides, before any work is done, which requests are let in when there is too much to do.
 
 Theory of operation
 -------------------
@@ -33,7 +33,7 @@ STREAM_MEDIA_TYPE = "text/event-stream"
 
 
 class Urgency(IntEnum):
-    """How much a request matters under load, the most first."""
+    """The urgency of a request under load, the most urgent first."""
 
     REPORT = 0  # heartbeats, messages and ends of attempts
     CANCEL = 1  # and whatever else operators do
@@ -199,7 +199,11 @@ class ConnectionLimit:
         return len(self._addresses)
 
     def came(self, one: OpenConnection, address: str) -> bool:
-        """Whether there is room for it; if not, it is not counted."""
+        """Counts a connection; False, and not counted, if its address has too many.
+
+        If all addresses together have too many, the stranger that has been there longest is
+        cut.
+        """
         is_proxy = _is_among(address, self._settings.proxies)
         mates = self._strangers_from.get(address, {})
         is_full = self._counts[address] >= self._settings.connections_per_address_max
@@ -233,7 +237,7 @@ class ConnectionLimit:
                 del self._counts[address]
 
     def _drop_first(self, strangers: dict[OpenConnection, None]) -> bool:
-        """Whether there was one."""
+        """Cuts the first of these connections; False if there is none."""
         for one in strangers:
             self.left(one)
             one.cut()
@@ -304,7 +308,7 @@ CONNECTIONS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedConnections:
-    """Where callers are looked up, and where workers report.
+    """The stores through which callers are looked up, and through which workers report.
 
     A database server takes reports on connections that nobody else uses. A file has one writer,
     which takes all changes in the order in which they come; only its readers can be others.

@@ -291,7 +291,7 @@ class Pipeline:
 
 
 def _nothing() -> None:
-    """Where requests come without a connection of ours."""
+    """Does nothing; it stands in where requests come without a connection of ours."""
 
 
 def _parsed(route: Route, call: Call) -> object:

@@ -91,7 +91,7 @@ def _findings(error: TidewheelError) -> tuple[str | FindingOut, ...]:
 
 
 def _details(error: TidewheelError) -> dict[str, Any]:
-    """What a refusal carries, so that a client can raise the same one."""
+    """Returns what a refusal carries, so that a client can raise the same one."""
     if not isinstance(error, Refused) or isinstance(error, InvalidDefinition):
         return {}
     details = msgspec.to_builtins(vars(error), enc_hook=str)

@@ -28,7 +28,7 @@ from tidewheel.wiring.stores import require_database, store_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """What whoever started a server wants to know once it answers."""
+    """The address of a server and the way to log in, for the program that started it."""
 
     url: str
     token_file: Path | None  # of a token that was made, or that is good here

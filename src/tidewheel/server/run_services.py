@@ -46,7 +46,7 @@ class RunServices:
 
     @property
     def graphs(self) -> ToldGraphs:
-        """Those that pages were told; used apart only, so by one thread."""
+        """Returns the graphs that pages were told; only the thread of views uses them."""
         if self._graphs is None:
             from tidewheel.views.graph import ToldGraphs
 
@@ -78,7 +78,7 @@ class BackgroundLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """What comes of it; whoever is cancelled here ends it there, too."""
+        """Runs work in the loop of the thread; a cancelled caller cancels the work, too."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             body = (self._loop,)
@@ -114,7 +114,7 @@ _OVER = ("completed", "stopped")
 
 
 class SummaryCache:
-    """Those of the runs that were listed last."""
+    """Keeps the summaries of the runs that were listed last."""
 
     def __init__(self, known_max: int = KNOWN_MAX) -> None:
         self._known_max = known_max

@@ -1,4 +1,4 @@
-"""Why a task does not run, in plain words, from the same facts that decide it.
+"""Explains in plain words why a task does not run, from the same facts that decide it.
 
 Each reason is one sentence that ends with what would change it, where somebody can.
 """
@@ -34,7 +34,7 @@ SILENT_SECONDS = 30.0
 
 
 async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
-    """What holds a task back; nothing if it runs, has ended, or is about to be claimed."""
+    """Returns why a task waits; nothing if it runs, has ended, or is about to be claimed."""
     task = await store.get(task_id)
     if task.status is Status.WAITING:
         return await _waiting_reasons(store, task)
@@ -154,7 +154,7 @@ def _serving(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[Wo
 
 
 def _suitable(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
-    """Those that would run it if they ran nothing else."""
+    """Returns the workers that would run the task if they ran nothing else."""
     return [
         worker
         for worker in _serving(task, workers, now)
@@ -193,7 +193,7 @@ def room_reasons(
     leased: Iterable[Task],
     mates: Mapping[WorkerId, frozenset[WorkerId]],
 ) -> list[str]:
-    """Those who could run it have something running that leaves too little."""
+    """Returns why no worker that could run the task has room for it; empty if one has."""
     leased = list(leased)
     held = {
         worker.id: [one for one in leased if one.owner in mates[worker.id]]
@@ -222,7 +222,7 @@ def _can_execute(task: Task, abilities: Abilities) -> bool:
 
 
 def _unknown(task: Task) -> str:
-    """What every worker of the queue that lives lacks to execute it."""
+    """Returns what every living worker of the queue lacks to execute the task."""
     of = f"of queue {task.queue!r} that is alive"
     if task.handler is not None:
         return f"No worker {of} knows handler {task.handler!r}; {_start_one(task)}"

@@ -52,13 +52,13 @@ def remove_task_files(home: Path, store_id: str, seqs: Sequence[int]) -> int:
 
 
 class FolderMark(NamedTuple):
-    """What a folder of a run says about itself; "" is nothing."""
+    """The mark in a run's folder that says whose it is and of which store; "" is nothing."""
 
     owner: str
     store: str
 
     def is_of(self, mine: FolderMark) -> bool:
-        """Whether it says so, and nothing else."""
+        """Says whether the mark says something, and nothing that differs from mine."""
         said = [(there, my) for there, my in zip(self, mine, strict=True) if there]
         return bool(said) and all(there == my for there, my in said)
 
@@ -91,7 +91,7 @@ def remove_folder(root: Path, parts: Sequence[str], mark: FolderMark | None = No
 
 
 def bytes_below(root: Path, parts: Sequence[str]) -> int:
-    """How much room the files of a folder take; links count as what they are."""
+    """Returns the bytes that the files of a folder take; links count as what they are."""
     total = 0
     for where, _, names, at in os.fwalk(root.joinpath(*parts)):
         del where
@@ -134,7 +134,7 @@ def _mark(opened: _Descriptors, folder: int, name: str) -> FolderMark:
 
 
 def _said(opened: _Descriptors, at: int, parts: Sequence[str]) -> str:
-    """What a small file says; nothing, if there is none."""
+    """Returns the text of a small file; "" if there is none."""
     try:
         for part in parts[:-1]:
             at = opened.open(part, at)
@@ -209,13 +209,13 @@ def _orphan(home: Path, kind: str, parts: tuple[str, ...], mark: FolderMark | No
 
 
 def remove_orphan(home: Path, orphan: Orphan) -> bool:
-    """Whether it was there and is gone; one in which a job runs stays."""
+    """Removes a folder and says whether it was there; one in which a job runs stays."""
     root = home / orphan.kind
     return not has_live_job(root, orphan.parts) and remove_folder(root, orphan.parts)
 
 
 def has_live_job(root: Path, parts: Sequence[str]) -> bool:
-    """Whether a process of this host is, or may be, the job of an attempt in this folder.
+    """Says whether a process of this host is, or may be, the job of an attempt in this folder.
 
     Adoption knows a job by the same file. In another pid namespace nothing can be seen of it.
     """

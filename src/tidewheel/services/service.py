@@ -50,7 +50,7 @@ def tell_nobody(_report: ServiceReport) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """How long to wait before the same call is tried again."""
+    """The time to wait before the same call is tried again."""
 
     first_seconds: float = 0.1
     seconds_max: float = 5.0
@@ -67,7 +67,7 @@ BACKOFF_DEFAULT = Backoff()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What every service is given: time, chance, an ear, patience, and where to die."""
+    """The surroundings of a service: clock, chance, reports, back-off and failpoint."""
 
     clock: Clock
     chance: random.Random = field(default_factory=random.Random)
@@ -99,7 +99,7 @@ class Service(ABC):
 
     @abstractmethod
     def rest_seconds(self) -> float | None:
-        """How long to rest after a pass unless woken; None: until woken."""
+        """Returns the seconds to rest after a pass unless woken; None: until woken."""
 
     async def start(self) -> None:
         """Run in the background; a failure is raised by ``stop``."""

@@ -1,4 +1,4 @@
-"""Whether tasks of another run have come so far: asked by xtriggers and on the command line.
+"""Finds out whether tasks of another run have come so far, for xtriggers and the command line.
 
 A question is written as in Cylc, `WORKFLOW//POINT/TASK:SELECTOR`; the answer comes from the
 store, whether a scheduler drives that run or not.
@@ -49,7 +49,7 @@ _LASTING = {"running": STARTED, "submitted": SUBMITTED, "started": STARTED}
 
 
 class SelectedBy(StrEnum):
-    """What a selector is compared with."""
+    """The facts that a selector can be compared with."""
 
     STATUS = "status"
     TRIGGER = "trigger"  # the names of outputs that were made
@@ -58,7 +58,7 @@ class SelectedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateQuestion:
-    """Which tasks of which run; a selector of "" is any state."""
+    """The question about tasks of a run; a selector of "" is any state."""
 
     workflow: str
     point: str = EVERY  # as people write it, or with *
@@ -287,7 +287,7 @@ def _results(question: StateQuestion, point: str, run: str) -> dict[str, str]:
 
 
 class _Look:
-    """What of a run's rows fits a question."""
+    """Finds those of a run's rows that fit a question."""
 
     def __init__(
         self, question: StateQuestion, point: str, definition: RestoredDefinition
@@ -357,7 +357,7 @@ def _made_in(memory: PutMemory | None, flows: Flows) -> tuple[str, ...]:
 
 
 def _status_in(memory: PutMemory, flows: Flows) -> str:
-    """How it ended in these flows; empty if it did not run in them."""
+    """Returns how a task ended in these flows; empty if it did not end in them."""
     finished = [
         verdict.ended or SUCCEEDED
         for flow, verdict in memory.verdicts
@@ -376,7 +376,7 @@ Document = dict[str, object]
 
 
 def definitions_of(store: RunStore, home: Path) -> DefinitionOf:
-    """How the definition of a run is read."""
+    """Returns the function that reads the definition of a run."""
 
     async def definition_of(run: RunView) -> RestoredDefinition:
         definition = await store.definition(run.definition)

@@ -181,7 +181,7 @@ class TaskViewRow(NamedTuple):
 
 
 def task_state(r: TaskStateRow) -> TaskState:
-    """What is decided on."""
+    """Returns the state of a task on which decisions are made."""
     status = Status(r.status)
     lease = None
     if status in LEASED:
@@ -264,7 +264,7 @@ def _asked(r: ClaimedRow | TaskViewRow) -> Resources:
 
 
 def task_view(r: TaskViewRow) -> Task:
-    """What people see."""
+    """Returns a task as people see it."""
     fields = r._asdict()
     for name in RESOURCE_COLUMNS:
         del fields[name]
@@ -344,7 +344,7 @@ class WorkerRow(NamedTuple):
 
 
 def worker_view(r: WorkerRow) -> WorkerView:
-    """What people see."""
+    """Returns a worker as people see it."""
     return WorkerView(
         id=WorkerId(r.id),
         name=r.name,
@@ -433,7 +433,7 @@ class AttemptRow(NamedTuple):
 
 
 def attempt_view(r: AttemptRow) -> AttemptView:
-    """What people see."""
+    """Returns an attempt as people see it."""
     return AttemptView(
         attempt=r.attempt,
         worker=WorkerId(r.worker),
@@ -477,7 +477,7 @@ def storable(text: str) -> str: ...
 @overload
 def storable(text: None) -> None: ...
 def storable(text: str | None) -> str | None:
-    """What a job said, as every database can hold it: without NUL and half characters."""
+    """Returns a text as every database can hold it: without NUL and half characters."""
     if text is None or (text.isascii() and "\0" not in text):
         return text
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()

@@ -37,7 +37,7 @@ RECENT = 8  # batches whose numbers are known
 
 
 class Forgotten:
-    """What the pool of that time had let go; what came later is not known to it."""
+    """The rows that the pool of an earlier moment had let go; nothing of what came later."""
 
     def __init__(self, before: Forgotten | None = None) -> None:
         self._before = before
@@ -74,7 +74,7 @@ class Forgotten:
 
 
 class Before(NamedTuple):
-    """What the last batch changed, and the rows of the same tasks before it."""
+    """The changes of the last batch, and the rows of the same tasks before it."""
 
     changes: Sequence[Change] = ()
     rows: Mapping[object, Change] = MappingProxyType({})
@@ -114,7 +114,7 @@ class Replay:
         self._played = 0  # changes since the last checkpoint
 
     def play(self, batches: list[ChangesView]) -> list[Checkpoint]:
-        """Those that were passed."""
+        """Applies batches, and returns the checkpoints that were passed."""
         passed: list[Checkpoint] = []
         for one in batches:
             changes = read_changes(one.changes)
@@ -154,7 +154,7 @@ class Replay:
 
 
 class Checkpoints:
-    """Those of the runs that were looked at last."""
+    """Keeps the checkpoints of the runs that were looked at last."""
 
     def __init__(self, rows_max: int = ROWS_HELD_MAX) -> None:
         self._rows_max = rows_max
@@ -162,7 +162,7 @@ class Checkpoints:
 
     @property
     def rows_held(self) -> int:
-        """How many rows all of them are."""
+        """Returns the number of rows that all checkpoints together hold."""
         return sum(_rows_held(kept) for kept in self._runs.values())
 
     def nearest(self, run: int, batch: int | None, at: Instant | None) -> Checkpoint | None:

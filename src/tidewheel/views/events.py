@@ -78,7 +78,7 @@ class EventDocuments:
         return {**batch_document(event), "changed": len(changed), "tasks": tasks}
 
     async def style(self, event: RunEvent) -> PointStyle | None:
-        """How this run writes its points; None if nobody can know that any more."""
+        """Returns how this run writes its points; None if nobody can know that any more."""
         if event.number not in self._styles:
             while len(self._styles) >= STYLES_MAX:
                 del self._styles[next(iter(self._styles))]

@@ -361,7 +361,7 @@ def _atom(
 
 
 def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flows) -> AtomValue:
-    """Where an atom stands; a family that is no longer counted is counted again."""
+    """Returns the value of an atom; a family that is no longer counted is counted again."""
     pool = snapshot.pool
     value = leaf_value(pool, leaf, point, flows)
     if leaf.group is None or value is not AtomValue.OPEN:

@@ -152,7 +152,7 @@ def _read_parts(
 
 
 class LogWish(NamedTuple):
-    """Which log; None is the latest."""
+    """The log that is asked for; None is the latest."""
 
     file: str = "out"
     submit: int | None = None
@@ -254,7 +254,7 @@ Arguments = Mapping[str, object]
 
 
 class LogSpan(NamedTuple):
-    """Which bytes, and how long to wait for the first of them."""
+    """The bytes that are asked for, and how long to wait for the first of them."""
 
     offset: int | None
     bytes_max: int

@@ -1,4 +1,4 @@
-"""What is said of a run as a whole: who drives it, since when, with which options."""
+"""Describes a run as a whole: who drives it, since when, with which options."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def undone_facts(reason: str) -> UndoneCounts:
 
 
 def option_facts(view: RunView) -> Document:
-    """What was said when the run was made; what was not said is left out."""
+    """Returns the options that were given when the run was made; others are left out."""
     said = asdict(view.options)
     del said["now"]
     return {name: value for name, value in said.items() if value not in ("", (), None)}
@@ -91,7 +91,7 @@ async def runs_document(
 
 
 async def kept_commands(store: Store, view: RunView, now: Instant) -> int:
-    """How many commands are done when a run that has ended goes on, for whose sake it does."""
+    """Counts the commands for whose sake an ended run goes on, and that are done then."""
     if view.given is None or not view.can_be_reopened(now):
         return 0
     return sum(one.answered_at is None for one in await store.commands(view.number))

@@ -49,7 +49,7 @@ class RunSnapshot(NamedTuple):
 
     @property
     def started(self) -> bool:
-        """Whether a scheduler ever began with it."""
+        """Says whether a scheduler ever began with the run."""
         return any(isinstance(row, PutRun) for row in self.stored.changes)
 
     def id_of(self, key: Key) -> str:
@@ -102,7 +102,7 @@ def due_times(snapshot: RunSnapshot) -> DueAt:
 
 
 def recall_all(pool: TaskPool, rows: Iterable[PutMemory]) -> None:
-    """What the pool has forgotten is remembered again, for people to see."""
+    """Gives back to the pool what it has forgotten, for people to see."""
     for row in rows:
         point, name = row.key
         if name not in pool.plan.nodes or name in pool.memory.get(point, {}):
@@ -158,7 +158,7 @@ async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
 
 
 async def _with_abort(store: Store, chain: Chain) -> Chain:
-    """Whether the root was aborted: nobody could carry it on then."""
+    """Adds to a chain whether its root was aborted: nobody could carry it on then."""
     *before, root = chain
     if root.status != "stopped":
         return chain

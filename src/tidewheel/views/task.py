@@ -112,7 +112,7 @@ def _facts(snapshot: RunSnapshot, key: Key, node: IndexedNode) -> TaskFacts:
 
 
 def _children(snapshot: RunSnapshot, key: Key, node: IndexedNode) -> list[str]:
-    """Who hears of one of its outputs."""
+    """Returns the ids of the tasks that hear of one of its outputs."""
     plan = snapshot.pool.plan
     links = [link for found in node.links.values() for link in found]
     groups = {group.index: group for found in node.groups.values() for group in found}
@@ -451,7 +451,10 @@ def _did_without(
     commands: Sequence[CommandView],
     submitted_at: Instant | None,
 ) -> bool:
-    """Whether somebody let it go before the xtrigger did; a later trigger changes nothing."""
+    """Says whether somebody let the task go before the xtrigger did.
+
+    A trigger after the submission changes nothing.
+    """
     at = let_go_at(snapshot, key, label, commands)
     if at is None or (submitted_at is not None and submitted_at < at):
         return False

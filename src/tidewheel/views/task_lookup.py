@@ -1,4 +1,4 @@
-"""Which tasks are meant by somebody who only looks; those that ended are found, too."""
+"""Finds the tasks that somebody means who only looks; those that ended are found, too."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ ROOT = "root"
 
 
 class JobsOfRun(NamedTuple):
-    """What is known of the jobs of a run: attempts only at submissions that had several."""
+    """The submissions of a run, and the attempts at those that had several."""
 
     submissions: Submissions
     attempts: Mapping[TaskId, Sequence[AttemptInTree]]

@@ -79,7 +79,7 @@ async def submit(call: Call) -> object:
 
 
 async def list_sbis(call: Call) -> object:
-    """Those of which the caller may see every block."""
+    """Returns the scheduling block instances of which the caller may see every block."""
     told = await block_door(call).sbis(call.query_as(SbisQuery).limit)
     if call.covers_everything:
         return told
@@ -111,7 +111,7 @@ async def _of_sbi(call: Call) -> Iterable[str]:
 
 
 async def list_blocks(call: Call) -> object:
-    """Those that the caller may see."""
+    """Returns the blocks that the caller may see."""
     query = call.query_as(BlocksQuery)
     told = await block_door(call).blocks(sbi=query.sbi, count=query.limit)
     found: Any = told["blocks"]

@@ -26,7 +26,10 @@ FIELDS = (
 
 
 class ReportIn(In):
-    """Who speaks of which attempt; by default the owner, if it is the caller's, of the last."""
+    """The worker and the attempt that are spoken of.
+
+    By default they are the owner, if it is the caller's, and the last attempt.
+    """
 
     worker: str | None = None
     attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None

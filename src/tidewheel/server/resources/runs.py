@@ -34,7 +34,7 @@ READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_run, 
 
 
 class RunLogQuery(PartQuery):
-    """Which log: of the run, or of a job (the latest submission and attempt).
+    """The log that is asked for: of the run, or of a job (the latest submission and attempt).
 
     With an offset behind which there is nothing yet, wait_s is how long to wait for more.
     """
@@ -181,7 +181,7 @@ async def _workflow_unless_served(call: Call) -> Iterable[str]:
 
 
 async def definition(call: Call) -> object:
-    """What the run runs, for whoever runs its jobs."""
+    """Answers with the definition of a run, or one of its files, for the worker of its jobs."""
     path = call.query_as(DefinitionQuery).path
     found = await run_door(call).definition((await call.found_run()).name)
     if not path:

@@ -39,7 +39,7 @@ REFERENCES_MAX = 1_000  # of a caller whose token is not for every queue
 
 
 class SubmitQuery(In):
-    """How many tasks are stored together, and in whose words they are described."""
+    """The parameters of a submission: what is stored together, and in whose words."""
 
     atomic: Literal["all", "each"] = "all"
     vocabulary: Vocabulary = Vocabulary.TIDEWHEEL

@@ -57,7 +57,7 @@ class SbiIn(In):
 
 
 class SbiQuery(In):
-    """What the text is called in findings; with .yaml or .yml it is read as YAML."""
+    """The file name of the text in findings; with .yaml or .yml it is read as YAML."""
 
     file: Annotated[str, msgspec.Meta(max_length=200)] = "request.json"
 
@@ -74,7 +74,7 @@ class BlocksQuery(In):
 
 
 class AbortIn(In):
-    """Why, for people."""
+    """The reason of an abort, for people."""
 
     reason: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
 

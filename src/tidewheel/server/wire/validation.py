@@ -168,7 +168,7 @@ def _name_findings(
 
 
 def _said(error: msgspec.ValidationError, kind: object) -> str:
-    """What the decoder says, with what it would have accepted where that is a short list."""
+    """Returns the decoder's message, with the values it accepts where that is a short list."""
     text = str(error)
     if text.startswith("Invalid enum value") and (choices := list(_choices(kind))):
         return f"{text}; accepted is one of {', '.join(choices)}"

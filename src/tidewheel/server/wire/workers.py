@@ -30,7 +30,7 @@ ExitStatus = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class ResourcesIn(In):
-    """What a worker has free, or offers."""
+    """The resources that a worker has free, or offers."""
 
     cpu: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
     memory_bytes: Bytes = 0
@@ -130,7 +130,7 @@ class MessageIn(In):
 
 
 class MessagesIn(HolderIn):
-    """What a job said."""
+    """The messages of a job."""
 
     messages: Annotated[list[MessageIn], msgspec.Meta(min_length=1, max_length=1_000)]
 
@@ -140,7 +140,7 @@ class MessagesIn(HolderIn):
 
 
 class SampleIn(In):
-    """What a job used at one moment."""
+    """The resources that a job used at one moment."""
 
     memory_bytes: Bytes | None = None
     cpu_percent: Percent | None = None
@@ -149,7 +149,7 @@ class SampleIn(In):
 
 
 class SamplesIn(HolderIn):
-    """What a job used."""
+    """The resources that a job used, at several moments."""
 
     samples: Annotated[list[SampleIn], msgspec.Meta(min_length=1, max_length=1_000)]
 
@@ -159,7 +159,7 @@ class SamplesIn(HolderIn):
 
 
 class ErrorIn(In):
-    """Why it failed."""
+    """The reason of a failure."""
 
     code: str = "error"
     description: str = ""
@@ -167,7 +167,7 @@ class ErrorIn(In):
 
 
 class FinishIn(HolderIn):
-    """How an attempt ended; failed and aborted need an error."""
+    """The end of an attempt; failed and aborted need an error."""
 
     ending: Literal["succeeded", "failed", "aborted"]
     error: ErrorIn | None = None
@@ -183,7 +183,7 @@ class FinishIn(HolderIn):
 
 
 class EndIn(In):
-    """How an attempt ended; ``yielded`` gives the task to another worker at once."""
+    """The end of an attempt; ``yielded`` gives the task to another worker at once."""
 
     ending: Literal["succeeded", "failed", "aborted", "yielded"]
     error: ErrorIn | None = None
@@ -222,7 +222,7 @@ class EndIn(In):
 
 
 class OneReport(In):
-    """What happened in an attempt since the last report; ``end`` makes it the last one."""
+    """A report of what happened in an attempt since the last one; ``end`` makes it the last."""
 
     id: str
     attempt: LostAttempt
@@ -247,7 +247,7 @@ class OneReport(In):
 
 
 class ReportsIn(In):
-    """What happened in attempts of one worker."""
+    """The reports on attempts of one worker."""
 
     worker: str
     reports: Annotated[list[OneReport], msgspec.Meta(max_length=10_000)]
@@ -330,7 +330,7 @@ class LimitIn(In):
 
 
 class QueueIn(In):
-    """What shall change; null leaves it as it is."""
+    """The changes to a queue; null leaves a setting as it is."""
 
     paused: bool | None = None
     aging: bool | None = None
@@ -362,6 +362,6 @@ class WorkerIdOut(Out):
 
 
 class TroubleIn(In):
-    """Why a worker takes no tasks just now; null: it does again."""
+    """The reason why a worker takes no tasks just now; null: it takes them again."""
 
     trouble: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None

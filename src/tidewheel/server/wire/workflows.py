@@ -61,13 +61,13 @@ class WorkflowsQuery(In):
 
 
 class ParametersIn(In):
-    """What a request would give; null: no request."""
+    """The parameters that a request would give; null: no request."""
 
     parameters: Parameters | None = None
 
 
 class GraphIn(ParametersIn):
-    """Which points, as `tidewheel graph` takes them, and what a request would give."""
+    """The points, as `tidewheel graph` takes them, and the parameters of a request."""
 
     start: Point = ""
     stop: Point = ""

@@ -223,7 +223,10 @@ class NotifierService(Service):
                 return
 
     async def _put_all(self, found: Sequence[Noticed], now: float) -> None:
-        """What cannot be told is reported and left out: whoever drives runs here goes on."""
+        """Puts all that was noticed; what cannot be told is reported and left out.
+
+        So the process goes on with the runs that it drives.
+        """
         for one in found:
             try:
                 await self._put(one, now)

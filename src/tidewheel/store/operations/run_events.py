@@ -60,7 +60,7 @@ def success(run: int, holder: Holder) -> EventRow:
 def spoken(
     task: TaskState, report: Report, fresh: Sequence[JobMessage], change: Change | None
 ) -> list[EventRow]:
-    """What a report says before the end of its attempt, if it says that."""
+    """Returns the events that a report makes before that of the attempt's end, if it ends."""
     assert task.run is not None and task.lease is not None
     events = []
     succeeds = change is not None and change.to_status is Status.SUCCEEDED

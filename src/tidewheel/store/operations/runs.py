@@ -53,7 +53,7 @@ def save_definition(tx: Transaction, definition: StoredDefinition) -> None:
 
 
 def definition(tx: Transaction, digest: str) -> StoredDefinition:
-    """What was saved under a digest."""
+    """Returns the definition that was saved under a digest."""
     found = tx.records("get_definition", DefinitionRow, digest=digest)
     if not found:
         raise NotFound("definition", digest)
@@ -246,7 +246,7 @@ def renew_run(tx: Transaction, lease: RunLease) -> None:
 
 
 def lost(tx: Transaction, lease: RunLease) -> RunLost:
-    """Why a scheduler may not write any more."""
+    """Returns the error of a scheduler that may not write any more."""
     run = get_run(tx, lease.run)
     return RunLost(run.name, lease.epoch, run.epoch)
 
@@ -277,7 +277,7 @@ def _reopen(tx: Transaction, command: NewCommand) -> None:
 
 
 def reopen_run(tx: Transaction, number: int) -> bool:
-    """Whether it has ended so that any scheduler may go on with it, and now is to."""
+    """Lets any scheduler go on with a run that has ended; False if it has not, or is driven."""
     nothing_anew = options_text(RunOptions(mode=""))
     return bool(tx.rows("reopen_run", run=number, given=nothing_anew))
 
@@ -328,7 +328,7 @@ def _leased(tx: Transaction, seqs: Sequence[int]) -> list[int]:
 
 
 def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int) -> int:
-    """How many that nobody names were removed."""
+    """Deletes definitions that nothing names, and returns how many."""
     count = page_count(count_max)
     return len(tx.rows("delete_definitions", retention_seconds=retention_seconds, count=count))
 

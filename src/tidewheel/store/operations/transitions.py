@@ -36,7 +36,7 @@ from tidewheel.store.transaction import (
 
 @dataclass(slots=True)
 class Effects:
-    """What others must be told once the transaction is committed."""
+    """The queues, workers and runs that are to be woken once the transaction is committed."""
 
     queues: set[str] = field(default_factory=set)
     workers: set[WorkerId] = field(default_factory=set)
@@ -177,7 +177,7 @@ def _settle_edges(
 def _decide_children(
     tx: Transaction, children: Mapping[int, set[EdgeState]]
 ) -> list[tuple[TaskState, Change]]:
-    """What the children do: a dead edge cancels, the last met one makes ready."""
+    """Decides what the children do: a dead edge cancels, the last met one makes ready."""
     if not children:
         return []
     seqs = sorted(children)

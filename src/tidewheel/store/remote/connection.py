@@ -50,7 +50,7 @@ class Address:
         self.url = f"{split.scheme}://{split.netloc}{self._before}"
 
     def target(self, path: str, query: Query | None) -> str:
-        """What a request asks for; parameters that are None are left out."""
+        """Returns the target of a request; parameters that are None are left out."""
         given = {
             name: _text(value) for name, value in (query or {}).items() if value is not None
         }
@@ -86,7 +86,7 @@ BUFFERED_BYTES_MAX = 256 * 1024  # of a stream; then the server has to wait for 
 
 
 class BadAnswer(Exception):
-    """What came is no HTTP, or more than we take."""
+    """The answer is no HTTP, or has more bytes than we take."""
 
 
 class ConnectionEnded(Exception):

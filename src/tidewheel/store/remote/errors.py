@@ -70,7 +70,7 @@ def _built(
 
 
 def _is_passing(status: int) -> bool:
-    """Whether the same request may succeed later; so it may when a bug there is mended."""
+    """Says whether the same request may succeed later, be it because a bug there is mended."""
     return status in TRY_LATER or status >= SERVERS_FAULT
 
 

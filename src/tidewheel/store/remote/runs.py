@@ -48,7 +48,7 @@ class SentFile(msgspec.Struct):
 
 
 class SentDefinition(msgspec.Struct):
-    """What a run runs."""
+    """The definition of a run, on the wire."""
 
     digest: str
     workflow: str
@@ -105,7 +105,7 @@ def run_view(facts: Mapping[str, Any]) -> RunView:
 
 
 def options_body(options: RunOptions) -> Document:
-    """What differs from nothing said."""
+    """Returns the options that differ from those of a run of which nothing is said."""
     said = asdict(options)
     said["stall_timeout"] = said.pop("stall_timeout_seconds")
     unsaid = asdict(RunOptions(mode="")) | {"stall_timeout": None}
@@ -335,7 +335,10 @@ class RemoteRunDoor:
 
 
 def told_to_pages(name: str) -> tuple[str, ...]:
-    """What a server adds to a view for pages, which ask for differences to what they have."""
+    """Returns the fields that a server adds to a view for pages.
+
+    Pages ask for the differences to what they have.
+    """
     return ("version", "since", "gone") if name == "graph" else ()
 
 
@@ -350,7 +353,7 @@ def bounded(body: Document) -> bytes:
 async def explained(
     workflow: str, kind: type[InvalidDefinition] = InvalidDefinition
 ) -> AsyncIterator[None]:
-    """What the server finds wrong with a definition, as it would be found here."""
+    """Raises what the server finds wrong with a definition as it would be raised here."""
     try:
         yield
     except Refused as refused:

@@ -202,7 +202,7 @@ class RemoteStore(
         await self.transport.close()
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
-        """What the ports promise and only the store itself can do."""
+        """Refuses what the ports promise and only the store itself can do."""
         if not any(name in vars(port) for port in Store.__mro__):
             raise AttributeError(name)
 

@@ -144,7 +144,7 @@ class RemoteReads(ServerPart):
     async def task_log(
         self, task_id: TaskId, stream: str, attempt: int, offset: int
     ) -> bytes | None:
-        """What an attempt wrote from an offset on, as far as one answer goes."""
+        """Returns what an attempt wrote from an offset on, as far as one answer goes."""
         query: Query = {"attempt": attempt, "offset": offset}
         path = task_path(task_id, "logs", stream)
         try:
@@ -195,7 +195,7 @@ def _query(which: TaskFilter) -> dict[str, str | int | float | bool | None]:
 
 
 class Answered(msgspec.Struct):
-    """What became of one task, on the wire."""
+    """The outcome of one task's submission, on the wire."""
 
     id: str
     created: bool

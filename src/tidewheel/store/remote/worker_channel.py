@@ -23,7 +23,7 @@ VOICES_MAX = 10_000
 async def channel(
     transport: Transport, worker: WorkerId
 ) -> AsyncIterator[tuple[TaskId, int] | None]:
-    """What to cancel; None: there may be work."""
+    """Yields the attempts to cancel; None: there may be work."""
     async for event in transport.events(path_of("workers", worker, "channel")):
         if event.event == "wake":
             yield None
@@ -73,7 +73,7 @@ class JobVoices:
         self._tokens: dict[TaskId, str] = {}
 
     def environment(self, task: Claimed) -> dict[str, str]:
-        """What a job is told, so that it can reach the server from wherever it runs."""
+        """Returns the variables with which a job reaches the server from wherever it runs."""
         if self._parent is None:
             return {}
         number, secret = self._parent

@@ -1,4 +1,4 @@
-"""What workers ask of a remote store: to be known, tasks, and an ear for what they report."""
+"""Holds the part of a remote store for workers: registration, claims, heartbeats, reports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TROUBLE_LENGTH_MAX = 1_000
 
 
 class BeatAnswer(msgspec.Struct):
-    """What a worker is told about one lease."""
+    """The answer to a heartbeat for one lease."""
 
     answer: LeaseAnswer
 
