@@ -35,7 +35,7 @@ async def attempt_folder(
 
 
 async def is_submission(store: Store, task_id: TaskId) -> bool:
-    """Whether it belongs to a run; its id may look so by chance, so the run is asked."""
+    """Says whether a task belongs to a run; the store is asked, since any id may look so."""
     if (run := run_named_by(task_id)) is None:
         return False
     try:

@@ -166,7 +166,7 @@ _READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
 
 @cache
 def _json_parameters(query_text: str) -> frozenset[str]:
-    """Which lists a query wants as rows of JSON; the others are arrays of plain values."""
+    """Returns the lists that a query wants as rows of JSON; others are plain arrays."""
     return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
 
 

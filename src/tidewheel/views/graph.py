@@ -377,7 +377,7 @@ def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flow
 def _members(
     snapshot: RunSnapshot, leaf: IndexedAtom, point: Point, flows: Flows
 ) -> Iterator[FamilyMember]:
-    """Those that have not made it first: they are what is waited for."""
+    """Yields the members of a family; first those that have not made the output yet."""
     assert leaf.group is not None
     found: list[FamilyMember] = []
     for member in leaf.group.members:

@@ -255,7 +255,7 @@ Edge = tuple[str, str, str, EdgeState]
 def _first_statuses(
     tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
 ) -> tuple[list[Edge], dict[TaskId, Status]]:
-    """How each new edge stands, and where each new task begins."""
+    """Returns the new edges with their states, and the first status of each new task."""
     needed = sorted({task.seq for task in neighbours.values()})
     made: dict[int, set[str]] = {}
     for seq, output in rows_in_chunks(tx, "list_outputs_made", "seqs", needed):

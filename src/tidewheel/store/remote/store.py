@@ -65,7 +65,7 @@ class RemoteAccess(ServerPart):
         return _token(await self.post_fields(path, again=True))
 
     async def login_link(self) -> str:
-        """Where a browser logs in, once, with what the token of this store allows."""
+        """Returns a link with which a browser logs in, once, with this token's rights."""
         response = await self.transport.call("POST", "/login-links")
         return self.transport.url + response.part("path", str)
 

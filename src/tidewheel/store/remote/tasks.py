@@ -206,7 +206,7 @@ class RemoteWrites(ServerPart):
     """The part of a TaskStore that clients use."""
 
     async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
-        """What breaks the rules is refused here, with the words of every store."""
+        """Submits tasks; those that break a rule are refused here, as by every store."""
         if len(tasks) > self._limits.tasks_per_call_max:
             accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
             raise BadSetting("tasks", len(tasks), accepted)

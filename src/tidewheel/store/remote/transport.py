@@ -67,7 +67,7 @@ class EventReader:
         self._data: list[str] = []
 
     def feed(self, data: bytes) -> Iterator[ServerEvent]:
-        """What these bytes complete; a stream of ours ends its lines with a line feed."""
+        """Yields the events that these bytes complete; each line ends with a line feed."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         size = len(self._rest) + sum(map(len, self._data))
         if size > EVENT_BYTES_MAX:

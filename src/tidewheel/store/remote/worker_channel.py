@@ -42,7 +42,7 @@ class LogSender:
     async def send(
         self, holder: Holder, stream: str, offset: int, content: bytes
     ) -> tuple[int, bool]:
-        """Where the server's copy ends, and whether it takes no more."""
+        """Sends a part of a log; returns the size of the server's copy, and if it is full."""
         if await self._shares_folder():
             return TAKES_NO_MORE
         response = await self._transport.call(

@@ -120,7 +120,7 @@ class RemoteWorkers(ServerPart):
         ]
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
-        """What is too large is refused here; the rest goes in few requests for each worker."""
+        """Sends reports in few requests for each worker; too large ones are refused here."""
         refused = {
             position: Reported(task_id=one.holder.task_id, refused=why)
             for position, one in enumerate(reports)
