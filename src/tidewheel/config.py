@@ -380,7 +380,7 @@ def adopt_interval_seconds(environ: Mapping[str, str] = os.environ) -> float:
 
 
 def scheduler_settings(environ: Mapping[str, str] = os.environ) -> SchedulerSettings:
-    """Of `tidewheel run` and `tidewheel scheduler` alike."""
+    """Returns the settings of `tidewheel run` and `tidewheel scheduler` alike."""
     return SchedulerSettings(
         lease_seconds=_number(
             environ, "TIDEWHEEL_SCHEDULER_LEASE_SECONDS", RUN_LEASE_SECONDS_DEFAULT

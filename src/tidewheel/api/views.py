@@ -93,7 +93,7 @@ class GraphQuery(TreeQuery):
 
 
 class SelectQuery(TasksQuery):
-    """With all_at_point a glob takes tasks that are not in the pool, too."""
+    """The parameter with which a glob takes tasks that are not in the pool, too."""
 
     all_at_point: bool = False
 
@@ -115,7 +115,7 @@ class StateQuery(ViewQuery):
 
 
 class SubmissionsQuery(ViewQuery):
-    """Of all tasks, of a point, of a name."""
+    """The parameters that select submissions: of all tasks, of a point, of a name."""
 
     point: str = ""
     name: str = ""
@@ -123,13 +123,13 @@ class SubmissionsQuery(ViewQuery):
 
 
 class AttemptsQuery(ViewQuery):
-    """At how many of the newest submissions."""
+    """The parameter that limits how many of the newest submissions are looked at."""
 
     limit: LongCount = 1_000
 
 
 class PathQuery(ViewQuery):
-    """To which task; without one, to what ended last."""
+    """The parameter that names the end of the path; without one, it is what ended last."""
 
     id: str = ""
 

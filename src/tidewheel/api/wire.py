@@ -130,7 +130,7 @@ def _written(value: Any, kind: Hashable) -> Document:  # noqa: ANN401 - an insta
 
 
 def _plain_keys(told: Document) -> Document:
-    """Without the texts beside JSON values, which have no letters any more."""
+    """Returns a document by the plain names, without the texts beside JSON values."""
     return {
         NAMES.get(name, name): _plain(one) for name, one in told.items() if name not in BESIDE
     }

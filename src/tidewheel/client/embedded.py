@@ -75,7 +75,7 @@ TASKS_LOOKED_AT_MAX = 1_000
 async def until_idle(
     store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
 ) -> None:
-    """Until no open queue of this worker has a task that runs, or that it could run."""
+    """Waits until no open queue of this worker has a task that runs, or that it could run."""
     while await _has_work(store, settings, handlers):
         await asyncio.sleep(LOOK_SECONDS)
 
@@ -153,7 +153,7 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
 
 
 def _delay(task: Task) -> str:
-    """Until when it waits; empty if it does not."""
+    """Returns the time until which a task is delayed, in words; empty if it is not."""
     return "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
 
 
@@ -265,7 +265,7 @@ class Embedded(ABC):
         await self.serve(store)
 
     async def until_started(self) -> None:
-        """Until the store has answered and the service is there; where ``run`` runs."""
+        """Waits until the store has answered and the service is there, in ``run``'s loop."""
         self._arrived = self._arrived or asyncio.Event()
         if self._service is None:
             await self._arrived.wait()
@@ -447,7 +447,10 @@ class Notifier(Embedded):
         self._home = home or home_directory()
 
     async def run(self) -> None:
-        """Without rules no store is opened: most have none, and connections are few."""
+        """Runs the notifier once there are rules; without rules no store is opened.
+
+        Most have none, and connections are few.
+        """
         while not (self._home / RULES_FILE).exists() and not self._stop_asked:
             self._started.set()
             self._on_started()

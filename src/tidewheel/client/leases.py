@@ -57,7 +57,7 @@ class LeaseApi(Connection):
         return self._worker
 
     async def sign_off(self) -> None:
-        """This client is no worker any more; leases it still holds run out by themselves."""
+        """Signs this client off as a worker; leases it still holds run out by themselves."""
         worker, self._worker = self._worker, None
         if worker is not None:
             await self.store.stop_worker(worker)
@@ -78,7 +78,7 @@ class LeaseApi(Connection):
     async def lease_by_id(
         self, task_id: str, lease_seconds: float | None = None, *, worker: str | None = None
     ) -> LeasedTask:
-        """This task; WrongStatus unless it is ready."""
+        """Leases this task; WrongStatus unless it is ready."""
         owner = await self._own_id(worker)
         claimed = await self.store.claim_by_id(TaskId(task_id), owner, lease_seconds)
         return LeasedTask.of(claimed, owner)
@@ -127,7 +127,7 @@ class LeaseApi(Connection):
         *,
         values: Mapping[str, object] | None = None,
     ) -> Status:
-        """It succeeded. The answer is the status now: cancelled, if somebody was faster.
+        """Reports a success; returns the status now: cancelled, if somebody was faster.
 
         ``values`` are handed to those after it, up to 64 KiB of JSON; BadValues if more.
         """
@@ -139,11 +139,11 @@ class LeaseApi(Connection):
         return await self._end(task, end)
 
     async def fail(self, task: LeasedTask, error: ErrorGiven) -> Status:
-        """It failed; it is tried again while retries are left."""
+        """Reports a failure; the task is tried again while retries are left."""
         return await self._end(task, End(ending=Ending.FAILED, error=_error(error)))
 
     async def abort(self, task: LeasedTask, error: ErrorGiven) -> Status:
-        """It failed and must not be tried again."""
+        """Reports a failure after which the task must not be tried again."""
         return await self._end(task, End(ending=Ending.ABORTED, error=_error(error)))
 
     async def yield_(self, task: LeasedTask) -> Status:

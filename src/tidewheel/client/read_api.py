@@ -76,7 +76,7 @@ def _ended(seen: Mapping[TaskId, Task], task_id: TaskId) -> bool:
 
 
 async def _look(store: TaskStore, task_ids: Sequence[TaskId]) -> list[Task]:
-    """In as few calls as may be: somebody may wait for a hundred thousand tasks."""
+    """Returns the tasks, in as few calls as may be: there may be a hundred thousand."""
     wanted = list(dict.fromkeys(task_ids))
     return [
         view
@@ -162,7 +162,9 @@ class ReadApi(Connection):
         timeout: float | None = None,
         on_progress: Callable[[Task], None] | None = None,
     ) -> list[Task]:
-        """Until all have ended, in the order asked for; TimeoutError if that takes longer.
+        """Waits until all have ended, and returns them in the order asked for.
+
+        TimeoutError if that takes longer than ``timeout``.
 
         ``on_progress`` hears of each task at first and whenever its status, attempt or
         progress changed.

@@ -37,7 +37,7 @@ class LeasedTask:
 
     @classmethod
     def of(cls, claimed: Claimed, worker: WorkerId) -> LeasedTask:
-        """From the store's answer to a claim."""
+        """Makes a leased task of the store's answer to a claim."""
         shared = ("id", "attempt", "queue", "name", "command", "handler", "priority", "limited")
         return cls(
             **{name: getattr(claimed, name) for name in shared},

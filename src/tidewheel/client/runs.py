@@ -72,7 +72,7 @@ class Runs:
         return self._door
 
     async def find(self, text: str = "") -> RunView:
-        """By name, number or unique prefix; without a text, the only run there is."""
+        """Returns a run by name, number or unique prefix; without a text, the only one."""
         return await self.door.find(text)
 
     async def list(self, *, workflow: str | None = None, count: int = 100) -> Document:

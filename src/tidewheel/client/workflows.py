@@ -57,11 +57,11 @@ class Workflows:
     async def register_bundles(
         self, bundles: Sequence[Bundle], *, strict: bool = False
     ) -> Document:
-        """The same for files that lie nowhere."""
+        """Registers bundles: files that need not lie in a folder."""
         return await self.door.register(bundles, who=getpass.getuser(), strict=strict)
 
     async def list(self, name: str = "") -> Document:
-        """By name, the highest version first."""
+        """Returns the workflows by name, the highest version first."""
         return await self.door.list(name)
 
     async def show(self, workflow: str) -> Document:
@@ -149,7 +149,7 @@ class Blocks:
         return await self.submit_text(path.name, await asyncio.to_thread(path.read_bytes))
 
     async def submit_text(self, file: str, content: bytes) -> Document:
-        """The same as a text; the name says whether it is JSON or YAML."""
+        """Submits an instance as a text; the file's name says whether it is JSON or YAML."""
         return await self.door.submit_sbi(file, content, who=getpass.getuser())
 
     async def sbis(self, count: int = 100) -> Document:
@@ -157,7 +157,7 @@ class Blocks:
         return await self.door.sbis(count)
 
     async def sbi(self, sbi_id: str) -> Document:
-        """As it was asked for, and its blocks."""
+        """Returns an instance as it was asked for, and its blocks."""
         return await self.door.sbi(sbi_id)
 
     async def list(self, *, sbi: str | None = None, count: int = 100) -> Document:
@@ -175,7 +175,7 @@ class Blocks:
     async def post_objects(
         self, *names: str, facts: Mapping[str, object] | None = None
     ) -> Document:
-        """Buffer objects that are there from now on; whoever waits for one goes on."""
+        """Stores that buffer objects are there from now on; stages that wait for one go on."""
         posted = {name: facts or {} for name in names}
         return await self.door.post_objects(posted, who=getpass.getuser())
 
@@ -184,7 +184,7 @@ class Blocks:
         return await self.door.objects(after=after, count=count)
 
     async def remove_object(self, name: str) -> Document:
-        """It is there no more; whoever has seen it goes on."""
+        """Stores that a buffer object is there no more; stages that have seen it go on."""
         return await self.door.remove_object(name)
 
 

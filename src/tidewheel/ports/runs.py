@@ -211,7 +211,7 @@ class RunDoor(Protocol):
     """A run is named as people do: by name, by number, or by the beginning of its name."""
 
     async def find(self, text: str = "") -> RunView:
-        """Without a text, the only run there is."""
+        """Returns a run; without a text, the only run there is."""
         ...
 
     async def look(self, name: str, arguments: Arguments) -> Document:
@@ -227,7 +227,9 @@ class RunDoor(Protocol):
         bytes_max: int = LOG_BYTES_MAX,
         wait_seconds: float = 0.0,
     ) -> LogPart:
-        """From an offset on, else the end. `wish` has `id`, `file`, `submit`, `attempt`.
+        """Returns a part of a log, from an offset on, else its end.
+
+        `wish` has `id`, `file`, `submit`, `attempt`.
 
         If there is nothing behind the offset yet, it is waited for so long, unless it is over.
         """
@@ -240,7 +242,7 @@ class RunDoor(Protocol):
         ...
 
     async def post(self, run: str, command: Command, *, who: str) -> int:
-        """The same without waiting; the number of the command."""
+        """Gives a command without waiting for the answer; returns the command's number."""
         ...
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
@@ -304,6 +306,6 @@ class BringsNotifications(Protocol):
 
 @runtime_checkable
 class BringsRunDoor(Protocol):
-    """A store that is not here but behind a server, and so is the door to its runs."""
+    """A store behind a server, which brings the service for its runs."""
 
     def run_door(self) -> RunDoor: ...

@@ -82,7 +82,7 @@ class FailedLogins:
             raise TooManyFailures(times[0] + FAILURES_SECONDS - self._clock())
 
     def note(self, client: str) -> None:
-        """One more."""
+        """Counts one more wrong token of an address."""
         times = self._recent(client)
         times.append(self._clock())
         # Taken out and put in again: the one that failed longest ago is forgotten first.

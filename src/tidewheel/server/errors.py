@@ -50,7 +50,7 @@ class TooSlow(Refused):
 
 
 class NotAuthenticated(Refused):
-    """Nobody is known by what was shown."""
+    """The credentials of a request are missing or not valid."""
 
     code = "unauthenticated"
 

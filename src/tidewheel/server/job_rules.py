@@ -36,7 +36,7 @@ async def own_run(call: Call) -> None:
 
 
 async def operating_own_run(call: Call) -> None:
-    """The same, and jobs of that run may do more than speak."""
+    """Requires that the path names the job's own run, and that jobs of it may give commands."""
     await own_run(call)
     run = await call.found_run()
     home = call.settings.state_directory

@@ -46,7 +46,7 @@ class Urgency(IntEnum):
 def urgency_of(
     method: str, path: str, media_type: str, scopes: Sequence[Scope] = ()
 ) -> Urgency:
-    """Of a route that does not say it itself."""
+    """Returns the urgency of a route that does not say it itself."""
     if method == "GET":
         return Urgency.STREAM if media_type == STREAM_MEDIA_TYPE else Urgency.READ
     if path.endswith("/cancel") or tuple(scopes) == (Scope.OPERATE,):
@@ -59,7 +59,7 @@ def urgency_of(
 
 
 class RequestSlot:
-    """One request, from the door on: a place is taken when there is something to do for it."""
+    """The slot of one request; a place is taken only when there is something to do for it."""
 
     __slots__ = ("_admission", "_client", "_is_taken", "_urgency")
 
@@ -69,13 +69,13 @@ class RequestSlot:
         self._is_taken = False
 
     def is_known(self) -> None:
-        """Whoever sends it has shown a valid token, and is no stranger any more."""
+        """Notes that the sender has shown a valid token, and is no stranger any more."""
         if self._client is not None:
             self._admission.leave_door(self._client)
             self._client = None
 
     def take(self) -> None:
-        """From here on it counts; Overloaded if there is no place for its kind any more."""
+        """Takes a place; Overloaded if there is none for its kind any more."""
         self._admission.check(self._urgency, is_known=self._client is None)
         self._count(+1)
 
@@ -85,7 +85,7 @@ class RequestSlot:
             self._count(-1)
 
     def close(self) -> None:
-        """It is over."""
+        """Gives back the place: the request is over."""
         self.leave()
         if self._client is not None:
             self._admission.leave_door(self._client)
@@ -228,7 +228,7 @@ class ConnectionLimit:
                 del self._strangers_from[self._addresses[one]]
 
     def left(self, one: OpenConnection) -> None:
-        """It is closed, or about to be."""
+        """Forgets a connection that is closed, or about to be."""
         if one in self._addresses:
             self.is_known(one)
             address = self._addresses.pop(one)
@@ -246,7 +246,10 @@ class ConnectionLimit:
 
 
 def _is_among(address: str, proxies: Sequence[str]) -> bool:
-    """As uvicorn judges whose X-Forwarded-For counts: addresses, networks, or * for all."""
+    """Says whether an address is one of the proxies: addresses, networks, or * for all.
+
+    That is how uvicorn judges whose X-Forwarded-For counts.
+    """
     if "*" in proxies or address in proxies:
         return True
     try:

@@ -1,4 +1,4 @@
-"""From errors to answers: which status, which words, and nothing about our insides."""
+"""Makes answers of errors: which status, which words, and nothing about our insides."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Server(Embedded):
 
 
 def run_in_fast_loop(work: Coroutine[object, object, None]) -> None:
-    """Until it ends, in an event loop that spends half as much on each request."""
+    """Runs work to its end, in an event loop that spends half as much on each request."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work)
 

@@ -94,7 +94,7 @@ class Route:
 
     @property
     def verb(self) -> str:
-        """For logs, metrics and the audit."""
+        """Returns the name of the route in logs, metrics and the audit."""
         return f"{self.method} {self.path}"
 
     @property

@@ -1,4 +1,4 @@
-"""The doors to runs of this process, which remember definitions from one request to the next.
+"""Holds the services for runs in this process, which remember definitions between requests.
 
 To read a definition may take seconds, and every view of a run needs it: it is read once. That,
 and what is worked out from it, is done apart, so that heartbeats are answered meanwhile.
@@ -54,7 +54,7 @@ class RunServices:
         return self._graphs
 
     async def apart(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Whatever reads a definition or a whole pool, where it keeps nobody waiting."""
+        """Runs work that reads a definition or a whole pool where it keeps nobody waiting."""
         return await self._apart.run(work)
 
     def close(self) -> None:

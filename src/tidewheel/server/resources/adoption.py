@@ -26,7 +26,7 @@ from tidewheel.server.wire.workers import LostAttempt
 
 
 class OrphansQuery(In):
-    """Of which host, since which boot."""
+    """The host and the boot of which leases are asked for."""
 
     host: Annotated[str, msgspec.Meta(max_length=256)]
     boot_id: Annotated[str, msgspec.Meta(max_length=256)]

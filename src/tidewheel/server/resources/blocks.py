@@ -50,7 +50,7 @@ OBJECTS = f"{API}/objects"
 
 
 def block_door(call: Call) -> BlockService:
-    """For this caller; no code of a definition runs here."""
+    """Returns the service for blocks with this caller's rights; no definition's code runs."""
     from tidewheel.services.blocks.service import BlockService, Rights
 
     def permit(request: SbiRequest) -> None:

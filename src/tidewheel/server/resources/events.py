@@ -65,7 +65,7 @@ async def follow(call: Call) -> object:
 
 
 async def snapshot(call: Call) -> object:
-    """Of a run or of a queue."""
+    """Answers with the state of a run or of a queue."""
     query = call.query_as(WhereQuery)
     if (query.run is None) == (query.queue is None):
         raise BadRequest(["name either a run or a queue"])

@@ -46,7 +46,7 @@ class MemoryIn(ReportIn, kw_only=True):
 
 
 class CpuIn(ReportIn, kw_only=True):
-    """Of one core: two busy cores are 200."""
+    """The CPU that a job uses, in percent of one core: two busy cores are 200."""
 
     percent: Percent
 

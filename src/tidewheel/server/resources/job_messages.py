@@ -35,7 +35,7 @@ class WordsIn(In):
 
 
 class HeardOut(Out):
-    """It is stored."""
+    """The attempt whose message is stored."""
 
     id: str
     attempt: int

@@ -95,7 +95,7 @@ def _write(
 
 
 async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
-    """Its owner's, while it has its lease and for a while after; nobody else's, ever (D4)."""
+    """Requires that the attempt is the worker's, and has its lease or had it recently (D4)."""
     asked = (WorkerId(query.worker), query.attempt)
     if task.status in LEASED and (task.owner, task.attempt) == asked:
         return

@@ -128,7 +128,7 @@ def _reported(call: Call, answer: Reported) -> ReportedOut:
 
 
 async def queues_of_own_leases(call: Call) -> Iterable[str]:
-    """None to judge: a beat counts only for a lease that the caller's own worker holds."""
+    """Returns no queue to judge: a beat counts only for a lease of the caller's own worker."""
     return await no_queue(call)
 
 

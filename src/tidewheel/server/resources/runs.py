@@ -71,7 +71,7 @@ async def list_runs(call: Call) -> object:
 
 
 async def _summary(call: Call, run: str) -> Document | None:
-    """None for a run that cannot be looked into: the others are shown all the same."""
+    """Returns the summary of a run; None if it cannot be looked into, and only then."""
     try:
         looking = run_door(call).look("summary", {"run": run})
         return {**await call.doors.apart(looking), "run": run}
@@ -98,7 +98,10 @@ async def pool(call: Call) -> object:
 
 
 async def graph(call: Call) -> object:
-    """Whoever is told the whole because nobody remembers what he has loses nothing."""
+    """Answers with the graph, or with its differences to the version that the caller has.
+
+    The whole is told where that version is not remembered.
+    """
     run, query = await call.found_run(), call.query_as(GraphQuery)
     asked = in_window(query)
     window = (run.number, asked["window"], *asked["ids"])
@@ -167,7 +170,7 @@ async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogP
 
 
 def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:
-    """With the reason, unless it tells paths of this host."""
+    """Returns the error for a missing log, with the reason unless it tells local paths."""
     missing = NotFound("log", what)
     if isinstance(error, Refused) and str(home) not in str(error):
         missing.args = error.args
@@ -175,7 +178,7 @@ def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:
 
 
 async def _workflow_unless_served(call: Call) -> Iterable[str]:
-    """Whoever may take the jobs of a run may have its files, too."""
+    """Returns the workflow to judge by; none if the caller may take the jobs of the run."""
     run = await call.found_run()
     return () if call.allows((Scope.WORKER,)) and call.covers(run.queue) else (run.workflow,)
 

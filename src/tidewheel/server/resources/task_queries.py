@@ -224,7 +224,7 @@ async def why(call: Call) -> object:
 
 
 async def log(call: Call) -> object:
-    """Of the last attempt, unless another is asked for; where it ran on this host."""
+    """Answers with the log of the last attempt, or of another, if it ran on this host."""
     query, task = call.query_as(LogQuery), await call.found_task()
     stream = call.path["stream"]
     if stream not in STREAMS:

@@ -123,7 +123,7 @@ _READERS: dict[Vocabulary, Callable[[bytes], dict[str, Any]]] = {
 
 
 async def queues_concerned(call: Call) -> Iterable[str]:
-    """Of every task, and of every stored task that one is tied to."""
+    """Returns the queues of every task, and of every stored task that one is tied to."""
     tasks = [item.task for item in call.body_as(Submission).items if item.task]
     queues = {task.queue for task in tasks}
     if not call.covers_everything:

@@ -23,7 +23,7 @@ class WorkflowIn(In):
 
 
 class DependencyIn(In):
-    """Another block, and what must have become of it."""
+    """The dependency on another block, and what must have become of it."""
 
     type: Literal["processing_block"]
     value: Named
@@ -67,7 +67,7 @@ class SbisQuery(In):
 
 
 class BlocksQuery(In):
-    """Of one instance, or all."""
+    """The parameters that select blocks: of one instance, or all."""
 
     sbi: str | None = None
     limit: Count = 100
@@ -91,7 +91,7 @@ class ObjectsIn(In):
 
 
 class ObjectsQuery(In):
-    """By name, those behind a name."""
+    """The parameters that select objects: in the order of names, those behind a name."""
 
     after: str = ""
     limit: Count = 1_000

@@ -108,7 +108,7 @@ class DefinitionOut(Out):
 
 
 def run_options(given: OptionsIn, stall_timeout_seconds: float | None) -> RunOptions:
-    """As runs have them."""
+    """Returns the options as runs have them."""
     said = msgspec.structs.asdict(given)
     del said["stall_timeout"]
     if given.job_commands is None:
@@ -117,7 +117,7 @@ def run_options(given: OptionsIn, stall_timeout_seconds: float | None) -> RunOpt
 
 
 def definition_out(found: StoredDefinition) -> DefinitionOut:
-    """With all of its files."""
+    """Returns a definition with all of its files."""
     return DefinitionOut(
         digest=found.digest,
         workflow=found.workflow,

@@ -215,7 +215,7 @@ class BanyanTaskIn(In):
 
 
 def scylla_fields(raw: bytes) -> dict[str, Any]:
-    """In our words."""
+    """Returns the fields of a task of Scylla in our words."""
     form = read(raw, ScyllaTaskIn)
     given = {"id": form.rn, "queue": form.queue, "priority": form.priority}
     if bytes(form.spec):
@@ -224,7 +224,7 @@ def scylla_fields(raw: bytes) -> dict[str, Any]:
 
 
 def banyan_fields(raw: bytes) -> dict[str, Any]:
-    """In our words."""
+    """Returns the fields of a task of Banyan in our words."""
     form = read(raw, BanyanTaskIn)
     given = {
         "id": form.id,
@@ -242,7 +242,7 @@ def banyan_fields(raw: bytes) -> dict[str, Any]:
 
 
 def resource_fields(asked: RequestedResources | None) -> dict[str, Any]:
-    """In our words; nothing asked says nothing."""
+    """Returns requested resources in our words; nothing if none are requested."""
     if asked is None:
         return {}
     return {"memory": asked.memory, "cpu": asked.cores, "gpu": asked.gpus}

@@ -74,7 +74,7 @@ class GraphIn(ParametersIn):
 
 
 def bundles_of(form: RegisterIn) -> list[Bundle]:
-    """As they are registered."""
+    """Returns the bundles to register."""
     if bool(form.files) == bool(form.bundles):
         raise BadRequest(["give either files, by their paths, or bundles of such files"])
     return [_bundle(one) for one in (form.bundles or (form,))]
