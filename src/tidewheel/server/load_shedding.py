@@ -280,7 +280,7 @@ class RateLimit:
         self._levels: dict[str, tuple[float, float]] = {}  # when, and how much there was
 
     def take(self, counts: Mapping[str, int]) -> None:
-        """So many tasks for each queue; QuotaSpent if one has to wait, and nothing is taken."""
+        """Takes tasks from the quotas of queues; QuotaSpent, all unchanged, if one is empty."""
         if self._rate is None:
             return
         now, rate = self._clock(), self._rate

@@ -47,7 +47,7 @@ class RegisterIn(BundleIn):
 
 
 class RegisterQuery(In):
-    """For an archive, what JSON says itself; `strict` makes warnings errors."""
+    """The name and version of an archive, which JSON says itself; `strict` rejects warnings."""
 
     name: Named = ""
     version: Named = ""
