@@ -146,7 +146,7 @@ def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
 
 
 def _signal_name(exit_status: int | None) -> str:
-    """With what a job ended that failed: a signal, or ERR for any other failure."""
+    """Returns the signal that ended a job which failed, or ERR for any other failure."""
     if exit_status is None or exit_status >= 0:
         return "ERR"
     try:

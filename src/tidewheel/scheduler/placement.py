@@ -102,7 +102,7 @@ def check_places_of(
 
 
 def _toml_key(name: str) -> str:
-    """As it is written in a TOML file: most names as they are, others in quotes."""
+    """Returns a name as it is written in a TOML file: most as they are, others in quotes."""
     return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 

@@ -283,7 +283,10 @@ class RunEngine:
     def _tell_step(
         self, event: Event, outcome: Outcome, before: TaskStage | None, failure: str
     ) -> None:
-        """Before its effects are done: those may step again."""
+        """Tells timers, log and news of a step.
+
+        That comes before its effects are done: those may step again.
+        """
         self.task_timers.after_step(self, event, outcome)
         log, news = self.task_events.told(event, outcome, before, failure)
         self.batch.log += log

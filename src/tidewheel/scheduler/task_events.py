@@ -101,7 +101,7 @@ class TaskEvents:
 
 
 def _retry_begins(pool: TaskPool, key: Key, at: Instant) -> RunLogLine:
-    """In the shape that existing jobs look for."""
+    """Returns the line for a retry that begins, in the shape that existing jobs look for."""
     call = f"wall_clock(trigger_time={int(at)})"
     name = f"{pool.plan.text(key[0])}/{key[1]}"
     return RunLogLine(INFO, f"xtrigger succeeded: _tidewheel_retry_{name} = {call}")

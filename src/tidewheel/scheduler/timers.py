@@ -294,7 +294,10 @@ class TaskTimers:
 
 
 def _is_told(task: PooledTask, timer: str) -> bool:
-    """An incomplete task has ended: whoever wants to hear of that hears of its failure."""
+    """Says whether a timer of a task is told.
+
+    An incomplete task has ended, and its failure was told instead.
+    """
     return task.stage is not JobPhase.INCOMPLETE if timer == LATE else task.is_active
 
 

@@ -5,7 +5,7 @@ one. Whether a token is unknown, wrong, expired or revoked looks the same from o
 takes the same steps.
 
 Many who are honest may share an address with one who tries tokens: a host of workers, a proxy,
-this machine. Whoever showed a good token here before is let in all the same, else anybody there
+this machine. A caller who showed a good token here before is let in all the same, else anybody there
 could keep workers from their heartbeats, and their tasks would be done again.
 """
 

@@ -65,7 +65,7 @@ async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
 
 
 async def _withdrawn_reasons(store: TaskStore, task: Task) -> list[str]:
-    """Of a run that nobody drives nothing is claimed."""
+    """Returns why nothing is claimed of a run that nobody drives; empty for other tasks."""
     name = run_named_by(task.id)
     if name is None or not isinstance(store, FindsRuns):
         return []
@@ -163,7 +163,7 @@ def _suitable(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[W
 
 
 def worker_reasons(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[str]:
-    """Nobody there, nobody who can, nobody big enough, or everybody busy."""
+    """Returns why no worker takes a task: none there, able, big enough, or free."""
     serving = _serving(task, workers, now)
     if not serving:
         return [f"No worker serves queue {task.queue!r}; {_start_one(task)}"]
@@ -181,8 +181,10 @@ def worker_reasons(task: Task, workers: Iterable[WorkerView], now: Instant) -> l
 
 
 def _mates(worker: WorkerView, workers: Iterable[WorkerView]) -> frozenset[WorkerId]:
-    """It and those beside it in its process that offer the same: as those of ``tidewheel up``
-    do, which share one machine."""
+    """Returns the worker and those of its process that offer the same.
+
+    Those of ``tidewheel up`` do, which share one machine.
+    """
     offer = (worker.process, worker.capacity)
     return frozenset(one.id for one in workers if (one.process, one.capacity) == offer)
 
@@ -266,7 +268,7 @@ def _amount(name: str, number: float) -> str:
 
 
 def exact_amount(name: str, number: float) -> str:
-    """As the option of a worker takes it."""
+    """Returns an amount as the option of a worker takes it."""
     return exact_size(int(number)) if name.endswith("_bytes") else f"{number:g}"
 
 

@@ -170,12 +170,15 @@ class Orphan(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Below the home."""
+        """Returns the path below the home."""
         return "/".join((self.kind, *self.parts))
 
     @property
     def is_unmarked(self) -> bool:
-        """It may be another store's: workers and schedulers of earlier versions noted none."""
+        """Says whether a folder of a run names no store.
+
+        It may be another store's: workers and schedulers of earlier versions noted none.
+        """
         is_left = self.parts[-1].startswith(GOING)  # somebody has decided it already
         return self.mark is not None and not self.mark.store and not is_left
 

@@ -1,4 +1,4 @@
-"""The door to runs on a store: views, commands, logs, beginning and deleting them.
+"""Holds the service for runs on a store: views, commands, logs, beginning and deleting.
 
 Everybody comes through here: applications, the command line, jobs through their worker, and the
 server for those who come over HTTP.

@@ -45,7 +45,7 @@ OnReport = Callable[[ServiceReport], None]
 
 
 def tell_nobody(_report: ServiceReport) -> None:
-    """For services whose reports nobody reads."""
+    """Does nothing with a report, for services whose reports nobody reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Backoff:
     seconds_max: float = 5.0
 
     def delay_seconds(self, failures: int, chance: random.Random) -> float:
-        """Anything up to the bound: a herd that lost the store together comes back spread."""
+        """Returns a random delay up to the bound, so that many who wait come back spread."""
         assert failures >= 1
         grown = self.first_seconds * 2.0 ** min(failures - 1, 32)
         return chance.uniform(0.0, min(grown, self.seconds_max))

@@ -110,7 +110,7 @@ def question_of_id(
     is_trigger: bool = False,
     is_message: bool = False,
 ) -> StateQuestion:
-    """From `WORKFLOW[//POINT[/TASK[:SELECTOR]]]`."""
+    """Returns the question that `WORKFLOW[//POINT[/TASK[:SELECTOR]]]` asks."""
     workflow, _, rest = text.partition("//")
     if workflow.startswith("~"):
         workflow = workflow.partition("/")[2]  # of which user is not our business
@@ -140,7 +140,7 @@ def question_of_id(
 def question_of_call(
     arguments: Sequence[object], keywords: Mapping[str, object]
 ) -> StateQuestion:
-    """From the call of an xtrigger, as it is written now or was before Cylc 8.3."""
+    """Returns the question of an xtrigger's call, as it is written now or before Cylc 8.3."""
     keywords = {
         ("workflow" if name == "suite" else name): value for name, value in keywords.items()
     }
@@ -244,7 +244,7 @@ async def answer(
 
 
 def remembering(definition_of: DefinitionOf, count_max: int = 16) -> DefinitionOf:
-    """The same, without reading a definition again each time that its run is asked about."""
+    """Returns the same function, which reads the definition of each run only once."""
     known: dict[tuple[int, str, RunOptions], RestoredDefinition] = {}
 
     async def remembered(run: RunView) -> RestoredDefinition:
@@ -260,7 +260,7 @@ def remembering(definition_of: DefinitionOf, count_max: int = 16) -> DefinitionO
 
 
 def _point_text(question: StateQuestion, definition: RestoredDefinition) -> str:
-    """In the format of the other workflow, with the offset added."""
+    """Returns the point in the format of the other workflow, with the offset added."""
     if EVERY in question.point:
         if question.offset:
             raise Refused(
@@ -300,7 +300,7 @@ class _Look:
     def rows(
         self, tasks: Sequence[PooledTaskRow], memories: Sequence[PutMemory]
     ) -> Iterator[StateRow]:
-        """Of a task that runs in one flow and has run in another there are two."""
+        """Yields the rows that fit; two if a task runs in one flow and has run in another."""
         made = {one.key: one for one in memories if self._is_asked(one.key)}
         pooled: dict[Key, PooledTaskRow] = {}
         for row in tasks:

@@ -1,4 +1,4 @@
-"""One door to every view of a run: by name, with arguments as they come from JSON.
+"""Finds every view of a run by name, with arguments as they come from JSON.
 
 The command line, jobs and REST ask here; the answer is a document for any of them.
 """

@@ -54,7 +54,7 @@ class Forgotten:
         return {point for layer in self._layers() for point, _ in layer.rows}
 
     def newest(self, count: int) -> list[PutMemory]:
-        """At least the last so many that were forgotten, and all of their points."""
+        """Returns at least the last so many forgotten rows, and all of their points."""
         rows = (row for layer in self._layers() for row in reversed(layer.rows.values()))
         points = {row.key[0] for row in islice(rows, count)}
         last: dict[Key, PutMemory] = {}
@@ -178,7 +178,10 @@ class Checkpoints:
         return kept[place - 1] if place else None
 
     def keep(self, run: int, passed: list[Checkpoint]) -> None:
-        """Of other runs none are kept, of this one fewer, before there is too much of it."""
+        """Keeps checkpoints, and drops some while they hold too many rows.
+
+        Those of other runs go first, then every second one of this run.
+        """
         if not passed:
             return
         by_batch = {one.batch: one for one in self._runs.pop(run, [])}

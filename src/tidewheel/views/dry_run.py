@@ -113,7 +113,7 @@ def _outputs(pool: TaskPool, key: Key) -> set[str]:
 
 
 async def _graph(store: Store, home: Path, snapshot: RunSnapshot, command: Reload) -> Graph:
-    """Of the definition that the run would go on with."""
+    """Returns the graph of the definition that the run would go on with."""
     view = snapshot.view
     directory = run_directory(home, view.name)
     if command.definition:

@@ -280,7 +280,7 @@ PAGE_EVENTS = 500
 async def follow_store(
     store: Store, home: Path, since: str | None, which: EventFilter, clock: Clock
 ) -> AsyncIterator[FollowedEvent]:
-    """Until the caller ends it; Unavailable only at the beginning."""
+    """Yields events until the caller ends it; Unavailable only at the beginning."""
     if which.run is not None:
         which = replace(which, run=(await store.find_run(which.run)).name)
     cursor = read_cursor(since) if since is not None else await store.events_head()

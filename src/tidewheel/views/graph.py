@@ -314,7 +314,7 @@ def _arrow(
 
 
 def expression_text(expression: Expression, texts: list[str], *, inside: bool = False) -> str:
-    """As it stands in a graph; an OR within an AND needs parentheses."""
+    """Returns an expression as it stands in a graph; an OR within an AND needs parentheses."""
     if isinstance(expression, int):
         return texts[expression]
     parts = [

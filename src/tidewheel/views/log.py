@@ -307,7 +307,10 @@ async def _place(
 async def _exact_place(
     store: Store, home: Path, view: RunView, wish: Arguments
 ) -> LogPlace | None:
-    """Whoever follows a log names all of it; then nothing of the run has to be read again."""
+    """Returns the place of a log that is named in full; else None.
+
+    A follower names all of it, so that nothing of the run has to be read again.
+    """
     task, submit, attempt = wish.get("id"), wish.get("submit"), wish.get("attempt")
     if not (isinstance(task, str) and isinstance(submit, int) and isinstance(attempt, int)):
         return None

@@ -123,7 +123,7 @@ class Pasts:
         return Then(snapshot, at, replay.recent, replay.forgotten, replay.before)
 
     async def _replayed(self, store: Store, run: int, moment: PastMoment) -> Replay:
-        """From the nearest checkpoint on."""
+        """Plays the changes from the nearest checkpoint on, up to the moment."""
         replay = Replay(self._checkpoints.nearest(run, moment.batch, moment.at))
         after = replay.batch
         while page := await store.run_changes(run, after, PAGE):
@@ -136,7 +136,7 @@ class Pasts:
         return replay
 
     def _plan(self, run: int, graph: Graph) -> DependencyIndex:
-        """Of its own, as far as a pool of the past may add nodes that are gone since."""
+        """Returns the run's index, with nodes of its own: a pool of the past may add some."""
         plan = self._plans.pop(run, None)
         if plan is None or plan.graph is not graph:
             plan = build_index(graph)

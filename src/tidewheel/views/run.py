@@ -83,7 +83,7 @@ def _causes(snapshot: RunSnapshot) -> list[PooledTask]:
 
 
 def _held(snapshot: RunSnapshot) -> list[Key]:
-    """In the pool or yet to come."""
+    """Returns the held tasks, in the pool or yet to come."""
     pool = snapshot.pool
     pooled = {key for key, task in pool.tasks.items() if task.held}
     return sorted(pooled | pool.run.held_tasks.keys())

@@ -98,7 +98,7 @@ async def kept_commands(store: Store, view: RunView, now: Instant) -> int:
 
 
 def kept_text(count: int) -> str:
-    """The same in words; nothing if there are none."""
+    """Returns the number of kept commands in words; nothing if there are none."""
     if not count:
         return ""
     are = "1 command is kept: it is" if count == 1 else f"{count} commands are kept: they are"
@@ -106,7 +106,7 @@ def kept_text(count: int) -> str:
 
 
 async def _waits(store: Store, found: Sequence[RunView]) -> dict[int, list[str]]:
-    """By their numbers, what keeps runs from beginning."""
+    """Returns what keeps runs from beginning, by their numbers."""
     unbegun = [view.number for view in found if view.batch == 0 and view.given is not None]
     waits: dict[int, list[str]] = {}
     for need in await store.needs_of(unbegun) if unbegun else ():

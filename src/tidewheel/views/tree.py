@@ -44,7 +44,7 @@ def tree_document(
     distances: Mapping[Key, int] | None = None,
     points_max: int | None = None,
 ) -> RunTree:
-    """These tasks as a tree; `distances` are their numbers of edges from the pool."""
+    """Returns these tasks as a tree; `distances` are their numbers of edges from the pool."""
     by_point: dict[Point, list[Key]] = {}
     for key in keys:
         by_point.setdefault(key[0], []).append(key)

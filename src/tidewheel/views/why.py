@@ -71,19 +71,19 @@ def reason_document(run: str, reason: Reason) -> RunReason:
 
 
 def reason_text(reason: Reason) -> str:
-    """With the time at which it passes, where that is known."""
+    """Returns a reason with the time at which it passes, where that is known."""
     if reason.until is None:
         return reason.text
     return f"{reason.text} until {whole_second(reason.until)}"
 
 
 def whole_second(instant: Instant) -> str:
-    """As people say a time to come: not before it."""
+    """Returns a time to come to the second, rounded up, as people say it."""
     return show_instant(math.ceil(instant))
 
 
 def stall_document(snapshot: RunSnapshot) -> RunStall | None:
-    """Since when the run is stalled, and when its stall timer ends it; None: it is not."""
+    """Returns since when the run is stalled, and when its timer ends it; None: it is not."""
     if snapshot.stalled_since is None:
         return None
     timers = snapshot.stored.timers
@@ -167,7 +167,7 @@ _OPTIONS = {
 
 
 def actions(command: str) -> list[RunAction]:
-    """The same commands as values of REST: a verb and its fields; `run` carries a run on."""
+    """Returns commands as values of REST: a verb and its fields; `run` carries a run on."""
     return [_action(one.split()) for one in command.split(", or ") if one]
 
 
@@ -263,7 +263,7 @@ def object_name(snapshot: RunSnapshot, key: Key) -> str | None:
 
 
 def post_commands(snapshot: RunSnapshot, key: Key, text: str) -> list[str]:
-    """For the objects at a task's point of which a reason speaks."""
+    """Returns the commands that post the objects of which a reason speaks."""
     if OBJECT_PREFIX not in text:
         return []
     others = (

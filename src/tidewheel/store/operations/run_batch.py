@@ -166,7 +166,7 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
 
 
 def _withdraw(tx: Transaction, run: int) -> None:
-    """Of a run that nobody drives, nothing can be claimed (SEMANTICS §9)."""
+    """Withdraws the ready tasks of a run that nobody drives (SEMANTICS §9)."""
     withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
 
 

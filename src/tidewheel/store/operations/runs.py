@@ -126,14 +126,14 @@ def get_run(tx: Transaction, number: int) -> RunView:
 
 
 def status_since(tx: Transaction, number: int) -> Instant:
-    """Since when the run has its status; other batches may have been written meanwhile."""
+    """Returns since when the run has its status, whatever batches were written meanwhile."""
     run = get_run(tx, number)
     found = tx.rows("find_status_since", run=number, status=run.status)
     return Instant(run.updated_at if found[0][0] is None else found[0][0])
 
 
 def find_run(tx: Transaction, text: str) -> RunView:
-    """By whole name, number, workflow (its newest run) or the beginning of one name."""
+    """Returns a run by name, number, workflow (its newest run) or the beginning of one name."""
     named = [run_view(row) for row in tx.records("find_run_named", RunRow, name=text)]
     if named and named[0].status != "deleted":
         return named[0]
@@ -192,7 +192,7 @@ def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
 def _why_not(
     tx: Transaction, run: RunView, seen_epoch: int | None
 ) -> RunWaits | RunHeld | RunLost | Conflict:
-    """It waits for others, or somebody has it, or had it since."""
+    """Returns why a run cannot be taken: it waits, or is held, or was held since."""
     needs = [] if run.batch else tx.records("list_needs", NeedRow, runs=[run.number])
     waits = [str(one) for one in map(need_view, needs) if one.state is not NeedState.MET]
     if waits:
@@ -228,7 +228,7 @@ def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> l
 
 
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
-    """Whichever scheduler looks next may take it."""
+    """Offers a run to whichever scheduler looks next."""
     if (run := get_run(tx, number)).is_aborted:
         raise Aborted(run.name, run.reason)
     if not tx.rows("offer_run", run=number, given=options_text(given)):

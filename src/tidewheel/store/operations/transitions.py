@@ -205,7 +205,7 @@ def _close_other_edges(tx: Transaction, cancelled: Sequence[int]) -> None:
 def become_what_edges_say(
     tx: Transaction, task: TaskState, states: Sequence[EdgeState], effects: Effects
 ) -> None:
-    """After edges of a waiting task changed: it may be ready, or may never run."""
+    """Changes the status of a waiting task after its edges changed: ready, or cancelled."""
     match status_from_edges(states, armed=task.armed):
         case Status.READY:
             apply(tx, [(task, become_ready(task))], effects)

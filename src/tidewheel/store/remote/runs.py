@@ -78,7 +78,7 @@ def _joined(ids: object) -> str:
 
 
 def run_view(facts: Mapping[str, Any]) -> RunView:
-    """From what a server tells of a run."""
+    """Makes a run's view of what a server tells of it."""
     options = facts.get("options") or {}
     scheduler = facts["scheduler"]
     return RunView(
@@ -177,7 +177,7 @@ SENDING_SECONDS_MAX = 120.0
 
 
 class RemoteRunDoor:
-    """``ports.runs.RunDoor`` before a server; who asks is whoever the token says."""
+    """``ports.runs.RunDoor`` over HTTP; the server knows the caller by the token."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

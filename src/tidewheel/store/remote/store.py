@@ -92,7 +92,7 @@ class RemoteEvents(ServerPart):
     async def follow_events(
         self, since: str | None, which: EventFilter
     ) -> AsyncIterator[FollowedEvent]:
-        """Until the caller ends it; Unavailable only if the server was never reached."""
+        """Yields events until the caller ends it; Unavailable only if never connected."""
         failures, last, is_begun = 0, since, False
         while True:
             try:
@@ -181,19 +181,19 @@ class RemoteStore(
             listener(wake)
 
     def run_door(self) -> RunDoor:
-        """Its runs, which are looked at and commanded through the server as well."""
+        """Returns the service for runs, which asks the server as well."""
         from tidewheel.store.remote.runs import RemoteRunDoor
 
         return RemoteRunDoor(self.transport)
 
     def registry_door(self) -> RegistryDoor:
-        """Its registry, through the server as well."""
+        """Returns the registry, which asks the server as well."""
         from tidewheel.store.remote.workflows import RemoteRegistryDoor
 
         return RemoteRegistryDoor(self.transport)
 
     def block_door(self) -> BlockDoor:
-        """Its blocks and objects, through the server as well."""
+        """Returns the service for blocks and objects, which asks the server as well."""
         from tidewheel.store.remote.workflows import RemoteBlockDoor
 
         return RemoteBlockDoor(self.transport)

@@ -81,7 +81,7 @@ class RemoteReads(ServerPart):
         return [found[task_id] for task_id in task_ids]
 
     async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[Task]:
-        """In as many requests as it takes: a server gives at most a thousand at once."""
+        """Returns tasks in as many requests as it takes: one gives at most a thousand."""
         page_count(page.count)
         if not is_findable(which):
             return []

@@ -90,7 +90,7 @@ class JobVoices:
 
     @asynccontextmanager
     async def speaking_for(self, task_id: TaskId) -> AsyncIterator[RemoteRunDoor]:
-        """The door to its run as the job itself would find it: it may do what the job may."""
+        """Gives the service for runs with the token of a job: it may do what the job may."""
         token = self._tokens.get(task_id)
         if token is None:
             raise Refused(f"nobody here speaks for task {task_id!r}")
