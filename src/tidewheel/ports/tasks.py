@@ -1,6 +1,6 @@
 """Holds the Protocol of the store of tasks.
 
-``TaskStore`` is the one door to a store; memory, SQLite and PostgreSQL stand behind it and
+``TaskStore`` is the one way to a store; memory, SQLite and PostgreSQL stand behind it and
 pass one conformance suite.
 """
 

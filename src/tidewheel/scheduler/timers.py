@@ -258,7 +258,7 @@ class TaskTimers:
             engine.timers.set(timer_key(key, timer), Instant(at + seconds))
 
     def _watch(self, engine: RunEngine, touched: Iterable[Key]) -> None:
-        """Whoever enters the pool may be late one day; whoever left it is not any more."""
+        """Sets timers for new tasks that may be late; cancels those of tasks that are gone."""
         for key in touched:
             if key not in engine.pool.tasks:
                 if key in self._watched:

@@ -5,8 +5,8 @@ one. Whether a token is unknown, wrong, expired or revoked looks the same from o
 takes the same steps.
 
 Many who are honest may share an address with one who tries tokens: a host of workers, a proxy,
-this machine. A caller who showed a good token here before is let in all the same, else anybody there
-could keep workers from their heartbeats, and their tasks would be done again.
+this machine. A caller who showed a good token here before is let in all the same, else anybody
+there could keep workers from their heartbeats, and their tasks would be done again.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class SummaryCache:
     ) -> tuple[list[Document], int]:
         """The runs, each with its `summary`, and how many are left to be looked into.
 
-        What somebody may have to mend comes first; whoever asks again is told more.
+        Runs that somebody may have to mend come first; a caller that asks again is told more.
         """
         unknown = [run for run in runs if self._at_hand(run) is None]
         unknown.sort(key=lambda run: run["status"] in _OVER)

@@ -1,7 +1,7 @@
 """Scheduling block instances, their processing blocks, and the objects that stages wait for.
 
 An instance begins runs: scope submit, for the workflow and the name of each of its blocks.
-Objects belong to nobody: whoever may submit or operate anything may post and remove them.
+Objects belong to nobody: a caller who may submit or operate anything may post and remove them.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
 
 
 def _reopen_if_asked(tx: Transaction, run: int) -> None:
-    """Reopens a run for commands that came too late for its last batch, whoever gave them."""
+    """Reopens a run for commands that came too late for its last batch."""
     unheard = [row[0] for row in tx.rows("list_unheard_commands", run=run)]
     if any(reopens(body) for body in unheard) and not get_run(tx, run).is_aborted:
         reopen_run(tx, run)
