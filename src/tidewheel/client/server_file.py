@@ -1,7 +1,7 @@
 """`server.json` in the state directory: where a server of this user answers, while it does.
 
-`tidewheel up` writes it and takes it away again. One that was killed leaves it behind: whoever
-reads it asks whether that very process still lives.
+`tidewheel up` writes it and takes it away again. A server that was killed leaves it behind:
+a reader asks whether that very process still lives.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ parameters are outputs of earlier stages is put aside when the core submits it. 
 pass, before the batch is written, the values that those stages left are read from the store and
 the files of the stage are rendered, in a thread. What comes out is a submission of that batch;
 if it cannot be done, so is the failure to submit. Nothing is decided outside of the batch:
-whoever takes the run over in the middle of it does the same again, with the same values.
+a scheduler that takes the run over in the middle does the same again, with the same values.
 
 Many slow templates would keep the run from hearing commands, so after a moment the rest is put
 off to the next pass by timers of that batch: they are in the store as everything else.

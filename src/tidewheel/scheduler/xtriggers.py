@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 Tasks wait for labels; labels stand for calls; tasks whose calls read the same wait together
-for one watch. A call that was satisfied is remembered, so that whoever comes later is satisfied
+for one watch. A call that was satisfied is remembered, so that a later task is satisfied
 at once, after a restart, too: what must outlive this process comes out of `take_rows` and goes
 back in through `restore`.
 

@@ -6,8 +6,8 @@ Requests are of six kinds, from those that must never wait to those that can com
 kind is let in only while less than its share of requests is under way, those of all kinds
 together. So streams are turned away first, then reads, submissions, claims and cancellations.
 What workers report is never turned away: were it, leases would run out, tasks would be done
-again, and there would be even more to do. Whoever only waits for news does no work and does
-not count; neither does a request that is still on its way, or whose sender is not known yet.
+again, and there would be even more to do. A caller that only waits for news does no work and
+does not count; neither does a request that is still on its way, or whose sender is not known.
 So nobody can take a place by sending slowly, and strangers take none of those that known
 clients need: what anybody may ask for has places of its own.
 """

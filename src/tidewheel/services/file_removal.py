@@ -3,7 +3,7 @@
 Theory of operation. A folder is named by its parts below a root, each a plain name. It is
 reached by descriptors of directories, from the root on, and no link is followed on the way or
 within: what a job made of its folder leads nowhere else. It is renamed before it is emptied, so
-that whoever makes a folder of the same name meanwhile loses nothing, and what is left of it is
+that a folder of the same name that is made meanwhile loses nothing, and what is left of it is
 found again.
 
 Several stores may use one home, and have runs of the same name. A folder of a run says which

@@ -12,7 +12,7 @@ early. Three kinds of failure, three treatments:
   the service, which is started again from what the store knows.
 * Cancellation is a crash: nothing is tidied up, as after kill -9.
 
-Log lines and telemetry are made from reports by whoever gave ``on_report``, nowhere else.
+Log lines and telemetry are made from reports by the giver of ``on_report``, nowhere else.
 """
 
 from __future__ import annotations

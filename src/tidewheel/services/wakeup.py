@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Wakeup:
     """One waits, anybody rings, from any thread; a ring while nobody waits is kept.
 
-    Whoever has news stores it first and rings then; the waiter is woken first and looks
+    A process with news stores it first and rings then; the waiter is woken first and looks
     then. So no news is overlooked, and a thousand rings in a row cost one waking.
     """
 

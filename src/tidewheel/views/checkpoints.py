@@ -3,8 +3,8 @@
 Theory of operation. The store logs what each batch changed, and nothing leads back from a later
 batch to an earlier one: a pool of the past is made by playing the log from its beginning. While
 it is played, what there is every few thousand changes is kept as a checkpoint; the next replay
-begins with the nearest. The log is append-only, so a checkpoint is true for ever, and whoever
-plays the same part at the same time keeps the same. Rows are frozen and shared between
+begins with the nearest. The log is append-only, so a checkpoint is true for ever, and two
+who play the same part at the same time keep the same. Rows are frozen and shared between
 checkpoints; what the pool has forgotten is a chain of layers, each on top of the one before.
 What is kept costs at most as many rows as the log has changes, and never more than `rows_max`.
 """

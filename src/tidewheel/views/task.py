@@ -329,7 +329,7 @@ def outputs_set(
 ) -> list[SetByHand]:
     """The outputs of a task that were set by commands that were obeyed, the newest first.
 
-    Whoever removes a task removes with it what was set before.
+    The removal of a task removes with it what was set before.
     """
     found = []
     for view, command in _obeyed(snapshot, key, commands):

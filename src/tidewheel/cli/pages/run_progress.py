@@ -284,7 +284,10 @@ class RunPage:
 
 
 def print_line(text: str) -> None:
-    """At once. A reader that is gone, or a full disk under it, is no reason to stop a run."""
+    """Prints a line at once.
+
+    A reader that is gone, or a full disk under it, is no reason to stop a run.
+    """
     try:
         say(text)
         sys.stdout.flush()

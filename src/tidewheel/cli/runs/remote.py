@@ -343,7 +343,7 @@ class FarPage(RunPage):
             print_line(self._reached(line))
 
     def stalls(self, shown: dict[str, object]) -> None:
-        """It does not go on by itself: why, and what would help."""
+        """Tells why the run does not go on by itself, and what would help."""
         self.telling.has_stalled = False
         self._stall_option = "" if self.telling.stall_waits else " --stall-timeout 1h"
         self._causes = list(cause_lines(shown))

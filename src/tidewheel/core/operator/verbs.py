@@ -142,7 +142,7 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """In the name of a job that cannot speak for itself."""
+    """Sends messages in the name of a job that cannot speak for itself."""
 
     verb: ClassVar[str] = "message"
     id: str  # POINT/NAME or POINT/NAME/SUBMIT
@@ -352,7 +352,7 @@ def _plain(value: object) -> object:
 
 
 def read_command(text: str) -> Command:
-    """Whatever is not a command is refused with what would be one."""
+    """Reads a command; any other text is refused with what would be one."""
     try:
         said = json.loads(text)
         verb = said.pop("verb")

@@ -172,7 +172,7 @@ def evaluate_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
 def seek_blocked(context: StepContext) -> None:
     """Evaluate the next point at which a lost atom may block a child, unless one shows it.
 
-    Whoever is pruned before it shows nothing, and what is dead there has to be known first.
+    A task that is pruned before it shows nothing, and what is dead there has to be known first.
     """
     node, flow, evaluated, left = context.to_seek_blocked.pop()
     point = node.next_after(evaluated)

@@ -197,7 +197,7 @@ def group_count(
 ) -> GroupCount:
     """The counts of a family at a point in a flow, begun if there are none.
 
-    Whoever ended there has been counted, unless the pool has forgotten the point meanwhile:
+    Members that ended there were counted, unless the pool has forgotten the point meanwhile:
     then all are counted by what is known of them, one that is `changing` as it was before.
     """
     by_flow = pool.groups.setdefault((group.index, point), {})

@@ -330,7 +330,7 @@ def _may_be_born_dead(leaf: IndexedAtom) -> bool:
 
 
 def _reaches(offset: Relative | Truncated) -> list[int]:
-    """At most how far it leads, each interval counted for itself and all together."""
+    """Returns how far an offset leads at most."""
     total = 0
     for interval in offset.intervals:
         total += _units(interval)

@@ -81,7 +81,7 @@ def run_continued(context: StepContext, event: RunContinued) -> None:
 
 
 def flow_stopped(context: StepContext, event: FlowStopped) -> None:
-    """Its waiting tasks go, its active ones finish without spawning."""
+    """Stops a flow: its waiting tasks go, its active ones finish without spawning."""
     pool = context.pool
     state = pool.flows.get(event.flow)
     if state is None:

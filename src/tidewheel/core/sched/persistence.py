@@ -121,7 +121,7 @@ class PutMemory(NamedTuple):
 
 
 class ForgetMemory(NamedTuple):
-    """It left the pool's memory; the store keeps its last row as history."""
+    """A task left the pool's memory; the store keeps its last row as history."""
 
     row: PutMemory
 

@@ -100,7 +100,7 @@ class StepContext:
         self.freed: dict[int, None] = {}
 
     def begin(self, now: Instant) -> None:
-        """Another step: what was to be looked at has been, so only the results are new."""
+        """Begins another step: what was to be looked at has been; only the results are new."""
         self.plan = self.pool.plan
         self.now = now
         self.touched = Touched()

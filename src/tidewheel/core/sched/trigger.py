@@ -132,7 +132,7 @@ def _let_go(context: StepContext, task: PooledTask) -> None:
 
 
 def drop_waits(context: StepContext, task: PooledTask) -> None:
-    """It no longer waits for timers or xtriggers."""
+    """Lets a task wait no longer for timers or xtriggers."""
     if task.admitted:
         for name in task.waits:
             context.effects.append(

@@ -1,6 +1,6 @@
 """Begins runs from definitions that are sent, carries them on, and deletes them.
 
-Whoever may begin a run may have commands executed by its scheduler and its workers, as any
+A caller who may begin a run may have commands executed by its scheduler and its workers, as any
 workflow can say: scope submit, for its workflow and for the queue of its jobs.
 """
 

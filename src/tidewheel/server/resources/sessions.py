@@ -1,7 +1,7 @@
 """Browsers: a link that is good once becomes a session, in a cookie that no script can read.
 
-The link leads to a page with one button, since a GET changes nothing and whoever only previews
-a link must not use it up. The session allows what its maker's token allowed (S8).
+The link leads to a page with one button, since a GET changes nothing and a program that only
+previews a link must not use it up. The session allows what its maker's token allowed (S8).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ a child whose last open edge was met becomes ready, a child with a dead edge is 
 Those are changes too, so it repeats, level by level, until nothing follows. A level costs
 five statements however many tasks it holds, so a fan of 10,000 is not 10,000 round trips.
 
-Whoever calls it holds the lock of each task graph concerned (``lock_graphs``), which is what
+The caller holds the lock of each task graph concerned (``lock_graphs``), which is what
 keeps two ends in one graph from waiting for each other.
 """
 
