@@ -142,7 +142,7 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """Sends messages in the name of a job that cannot speak for itself."""
+    """In the name of a job that cannot speak for itself."""
 
     verb: ClassVar[str] = "message"
     id: str  # POINT/NAME or POINT/NAME/SUBMIT
