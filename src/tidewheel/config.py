@@ -283,7 +283,8 @@ def token_file_of(store: str) -> str:
 def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credentials:
     """Returns the token for a server: TIDEWHEEL_TOKEN, else the one in the state directory.
 
-    The latter is an admin's of this user's own server, so it is sent to no other machine.
+    The latter is an admin's of this user's own server, so it is sent only to that server, or to
+    servers on this machine.
     """
     ca = environ.get("TIDEWHEEL_CA") or None
     if token := environ.get("TIDEWHEEL_TOKEN", "").strip():

@@ -143,7 +143,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 async def _last_look(
     store_url: str | None, worker: Worker, handlers: Handlers | None
 ) -> tuple[Counter[str], list[str]]:
-    """Returns why tasks are left, with their numbers, and the queues that do not exist.
+    """Returns why tasks are left, with their numbers, and queues that the store does not know.
 
     Both are empty if the store does not answer.
     """
