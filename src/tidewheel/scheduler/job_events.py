@@ -121,7 +121,7 @@ def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
 
 
 def _retries(engine: RunEngine, key: Key, how: JobEnd) -> Retries | None:
-    """Returns the retries of a task that did not succeed, as they were broadcast, too."""
+    """Returns the retries of a task whose job did not succeed, with what was broadcast."""
     if how is JobEnd.SUCCEEDED or key[1] not in engine.graph.nodes:
         return None
     return engine.settings.node(key).retries

@@ -203,7 +203,7 @@ class Reporter(Service):
         )
 
     def _fail(self, attempt: Attempt, report: Report, refused: Refused) -> None:
-        """Lets an attempt fail, however its job ends, since a message of it cannot be stored.
+        """Lets an attempt fail, however its job ends, since what it said cannot be stored.
 
         The numbers of the refused messages are free again, since one batch is in the air
         at a time and numbers are given when it is made.
