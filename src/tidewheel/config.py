@@ -43,7 +43,7 @@ RUNNERS = (*COMMAND_RUNNERS, *CONTAINER_RUNNERS)  # that a worker may have besid
 
 
 class OnStop(StrEnum):
-    """What a worker does with its jobs when it is asked to stop."""
+    """The ways in which a worker can treat its jobs when it is asked to stop."""
 
     YIELD = "yield"  # end them and give the tasks to other workers at once (seed 002)
     DRAIN = "drain"  # let them finish, take no new ones
@@ -52,7 +52,7 @@ class OnStop(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What is shown to a server, and whom we believe to be one."""
+    """The token that is shown to a server, and the certificates that servers are checked by."""
 
     token: str | None = field(default=None, repr=False)
     origin: str = ""  # where the token comes from, for messages
@@ -61,7 +61,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """Where the tasks are, and how long to wait for the database."""
+    """The address of a store, and how long to wait for the database."""
 
     url: str  # of a database, or of a server
     credentials: Credentials = field(default_factory=Credentials)
@@ -79,7 +79,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorSettings:
-    """How a monitor watches leases and retention."""
+    """The settings of a monitor, which watches leases and deletes what was kept long enough."""
 
     interval_seconds: float = 1.0
     lapsed_per_pass_max: int = 500
@@ -103,7 +103,7 @@ SMTP_DEFAULT = "localhost:25"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerSettings:
-    """How runs are driven, and how a scheduler looks for those whose own one died."""
+    """The settings of a scheduler, which drives runs and takes over those of dead ones."""
 
     lease_seconds: float = RUN_LEASE_SECONDS_DEFAULT  # of a run: how soon another takes over
     interval_seconds: float = 1.0
@@ -122,7 +122,7 @@ class SchedulerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Where a server listens, and how much it takes from strangers."""
+    """The address at which a server listens, and the limits on what it accepts."""
 
     host: str = "127.0.0.1"
     port: int = 8450
@@ -169,13 +169,16 @@ class ServerSettings:
 
     @property
     def state_directory(self) -> Path:
-        """Where the files of runs are."""
+        """Returns the state directory, in which the files of runs are."""
         return self.home or home_directory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLimits:
-    """What the kernel lets each process of a job have; None: as the worker itself (S25)."""
+    """The limits that the kernel sets to each process of a job (S25).
+
+    None: as the worker itself.
+    """
 
     cpu_seconds: float | None = None
     memory_bytes: int | None = None  # of address space
@@ -190,7 +193,7 @@ class JobLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """What a worker offers and how it treats its jobs."""
+    """The settings of a worker: what it offers, and how it treats its jobs."""
 
     name: str
     queues: tuple[str, ...] = ("default",)
@@ -242,7 +245,7 @@ class WorkerSettings:
 
 
 def runner_labels(runners: Iterable[str]) -> frozenset[str]:
-    """What a worker offers that has these."""
+    """Returns the labels that a worker with these runners offers."""
     names = set(runners)
     if not names.isdisjoint(CONTAINER_RUNNERS):
         names.add(CONTAINERS)
@@ -250,7 +253,7 @@ def runner_labels(runners: Iterable[str]) -> frozenset[str]:
 
 
 def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where this user's store and job logs are."""
+    """Returns the state directory of this user, with the store and the logs of jobs."""
     if explicit := environ.get("TIDEWHEEL_HOME"):
         return Path(explicit).absolute()
     state = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
@@ -278,8 +281,10 @@ def token_file_of(store: str) -> str:
 
 
 def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credentials:
-    """What a server is shown: TIDEWHEEL_TOKEN, else the token in the state directory; that one
-    is an admin's of this user's own server, so it does not leave this machine.
+    """Returns the token for a server: TIDEWHEEL_TOKEN, else the one in the state directory.
+
+    The latter is an admin's of this user's own server, so it is sent only to that server, or to
+    servers on this machine.
     """
     ca = environ.get("TIDEWHEEL_CA") or None
     if token := environ.get("TIDEWHEEL_TOKEN", "").strip():
@@ -303,7 +308,7 @@ def credentials(server: str, environ: Mapping[str, str] = os.environ) -> Credent
 
 
 def _is_here(server: str) -> bool:
-    """Whether it can be nobody but a server on this machine."""
+    """Says whether an address can only be that of a server on this machine."""
     try:
         host = urlsplit(server.strip()).hostname or ""
         return host == "localhost" or ip_address(host).is_loopback
@@ -321,7 +326,7 @@ class FoundServer:
 
 
 def found_server(home: Path) -> FoundServer | None:
-    """What the file of a server in the state directory says; it may be dead by now."""
+    """Returns the server that the file in the state directory names; it may be dead by now."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         document = json.loads((home / SERVER_FILE).read_text(encoding="utf-8"))
         return FoundServer(
@@ -338,12 +343,12 @@ def found_server(home: Path) -> FoundServer | None:
 
 
 def failpoint(environ: Mapping[str, str] = os.environ) -> Failpoint:
-    """Where this process is to die, for tests."""
+    """Returns the point at which this process is to die, for tests."""
     return failpoint_named(environ.get("TIDEWHEEL_FAILPOINT"))
 
 
 def submit_limits(environ: Mapping[str, str] = os.environ) -> SubmitLimits:
-    """How large things may be that clients and jobs store."""
+    """Returns the limits on the size of what clients and jobs store."""
     name = "TIDEWHEEL_MESSAGE_BYTES_MAX"
     text = environ.get(name)
     if text is None:
@@ -370,13 +375,13 @@ def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings
 
 
 def adopt_interval_seconds(environ: Mapping[str, str] = os.environ) -> float:
-    """How often a worker looks whether one beside it has died."""
+    """Returns the seconds between two looks of a worker for dead ones beside it."""
     name = "TIDEWHEEL_ADOPT_INTERVAL_SECONDS"
     return _number(environ, name, ADOPT_INTERVAL_SECONDS_DEFAULT)
 
 
 def scheduler_settings(environ: Mapping[str, str] = os.environ) -> SchedulerSettings:
-    """Of `tidewheel run` and `tidewheel scheduler` alike."""
+    """Returns the settings of `tidewheel run` and `tidewheel scheduler` alike."""
     return SchedulerSettings(
         lease_seconds=_number(
             environ, "TIDEWHEEL_SCHEDULER_LEASE_SECONDS", RUN_LEASE_SECONDS_DEFAULT

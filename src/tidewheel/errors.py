@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree of errors.
+"""Holds the errors that users and programs can act on, as one tree.
 
 TidewheelError
   Refused             asked for something not allowed     -> exit 2, 4xx; never logged as error
@@ -208,7 +208,7 @@ class BadSetting(Refused):
 
 
 class BadValues(Refused):
-    """What an attempt hands to those after it is no JSON object, or too large."""
+    """The values that an attempt hands on are no JSON object, or too large."""
 
     code = "bad_values"
 

@@ -1,10 +1,10 @@
 """JSON between Python values and text, exactly: integers of up to 4,300 digits, and no NaN.
 
 A text that is not JSON and a value that JSON cannot hold raise ValueError with the reason in
-words; whoever calls knows what it belongs to.
+words; the caller knows what it belongs to.
 
 To read or write an integer takes time quadratic in its digits, and nobody else gets a turn
-meanwhile: whoever could send one of a million digits could stop a server. So the length is
+meanwhile: a caller who could send one of a million digits could stop a server. So the length is
 looked at before anything is read.
 """
 
@@ -48,7 +48,7 @@ def decode(text: str) -> object:
 
 
 def decode_stored(text: str) -> object:
-    """The same of a text that was accepted once: earlier versions took numbers of any length.
+    """Decodes a text that was accepted once: earlier versions took numbers of any length.
 
     Those that are too long come as texts.
     """

@@ -95,7 +95,7 @@ class DeathAt:
 
 
 def failpoint_named(text: str | None) -> Failpoint:
-    """What a setting asks for: ``NAME`` or ``NAME:NTH``."""
+    """Returns the failpoint of a setting: ``NAME`` or ``NAME:NTH``."""
     if not text:
         return go_on
     name, _, nth = text.partition(":")

@@ -1,4 +1,4 @@
-"""What `platform = NAME` of a definition means here, as a file of the state directory says."""
+"""Reads the platforms that a definition can name, from a file of the state directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLATFORM_RUNNERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """What `platform = NAME` in a definition means here."""
+    """The meaning of `platform = NAME` in a definition on this host."""
 
     name: str
     runner: str = SHELL

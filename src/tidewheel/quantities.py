@@ -77,7 +77,7 @@ def parse_size(text: str | int, what: str = "size") -> int:
 
 
 def show_duration(seconds: float) -> str:
-    """In the one or two units that a person would say: 350ms, 4.2s, 3m 20s, 2h 5m, 3d 4h."""
+    """Returns a duration as a person would say it: 350ms, 4.2s, 3m 20s, 2h 5m, 3d 4h."""
     if seconds < _SHOWN_AS_MS_BELOW:
         return f"{max(0.0, seconds) * 1000:.0f}ms"
     if seconds < _SHOWN_WITH_TENTHS_BELOW:
@@ -95,7 +95,7 @@ def show_duration(seconds: float) -> str:
 
 
 def show_iso_duration(seconds: float) -> str:
-    """As flow.cylc writes it: PT1M30S, P1DT6H."""
+    """Returns a duration as flow.cylc writes it: PT1M30S, P1DT6H."""
     rest, parts = seconds, {}
     for unit, length in (("D", 86_400), ("H", 3_600), ("M", 60)):
         count, rest = divmod(rest, length)
@@ -107,7 +107,7 @@ def show_iso_duration(seconds: float) -> str:
 
 
 def show_size(count: float) -> str:
-    """In the largest binary unit that leaves at least one: 512 B, 1.5 GiB."""
+    """Returns a size in the largest binary unit that leaves at least one: 512 B, 1.5 GiB."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if count >= 1024**power:
             return f"{count / 1024**power:.1f}".removesuffix(".0") + f" {unit}"
@@ -134,6 +134,6 @@ def show_instant(instant: float) -> str:
 
 
 def show_moment(instant: float) -> str:
-    """The same to the millisecond, for things that follow each other quickly."""
+    """Returns a time to the millisecond, for things that follow each other quickly."""
     text = datetime.fromtimestamp(instant, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")

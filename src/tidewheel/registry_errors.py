@@ -1,4 +1,4 @@
-"""What the registry refuses; the tree is in ``tidewheel.errors``."""
+"""Holds the errors of the registry; the tree is in ``tidewheel.errors``."""
 
 from __future__ import annotations
 

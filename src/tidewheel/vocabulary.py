@@ -27,7 +27,7 @@ from tidewheel.quantities import show_instant
 
 
 class Vocabulary(StrEnum):
-    """Whose words to use."""
+    """The vocabularies in which tasks can be described."""
 
     TIDEWHEEL = "tidewheel"
     SCYLLA = "scylla"
@@ -226,7 +226,7 @@ def _ended_by_itself(attempt: AttemptView) -> bool:
 
 
 def execution_info(attempt: AttemptView, usage: Iterable[UsageView] = ()) -> Document:
-    """What is known about one attempt."""
+    """Returns what is known about one attempt."""
     series: Mapping[str, list[Document]] = {
         "memory_usage": [],
         "cpu_utilization": [],

@@ -62,7 +62,10 @@ class ViewQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RunsQuery(ViewQuery):
-    """Which runs; of summaries that are not known yet, 50 come with each request."""
+    """The parameters that select runs.
+
+    Of summaries that the server has yet to work out, 50 come with each request.
+    """
 
     workflow: str | None = None
     limit: Count = 100
@@ -71,7 +74,7 @@ class RunsQuery(ViewQuery):
 
 
 class TasksQuery(ViewQuery):
-    """Which tasks of the run, separated by commas: 2/model, globs, families."""
+    """The parameter that selects tasks, separated by commas: 2/model, globs, families."""
 
     ids: str = ""
 
@@ -90,13 +93,13 @@ class GraphQuery(TreeQuery):
 
 
 class SelectQuery(TasksQuery):
-    """With all_at_point a glob takes tasks that are not in the pool, too."""
+    """The parameter with which a glob takes tasks that are not in the pool, too."""
 
     all_at_point: bool = False
 
 
 class RunHistoryQuery(ViewQuery):
-    """How many commands."""
+    """The parameter that limits how many commands are listed."""
 
     limit: Count = 100
 
@@ -112,7 +115,7 @@ class StateQuery(ViewQuery):
 
 
 class SubmissionsQuery(ViewQuery):
-    """Of all tasks, of a point, of a name."""
+    """The parameters that select submissions: of all tasks, of a point, of a name."""
 
     point: str = ""
     name: str = ""
@@ -120,13 +123,13 @@ class SubmissionsQuery(ViewQuery):
 
 
 class AttemptsQuery(ViewQuery):
-    """At how many of the newest submissions."""
+    """The parameter that limits how many of the newest submissions are looked at."""
 
     limit: LongCount = 1_000
 
 
 class PathQuery(ViewQuery):
-    """To which task; without one, to what ended last."""
+    """The parameter that names the end of the path; without one, it is what ended last."""
 
     id: str = ""
 

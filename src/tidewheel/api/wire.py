@@ -130,7 +130,7 @@ def _written(value: Any, kind: Hashable) -> Document:  # noqa: ANN401 - an insta
 
 
 def _plain_keys(told: Document) -> Document:
-    """Without the texts beside JSON values, which have no letters any more."""
+    """Returns a document by the plain names, without the texts beside JSON values."""
     return {
         NAMES.get(name, name): _plain(one) for name, one in told.items() if name not in BESIDE
     }
@@ -282,7 +282,7 @@ def _converter(  # noqa: PLR0911 - a line for each type
     name: str,
     hint: Any,  # noqa: ANN401 - any type
 ) -> Callable[[Any], Any] | None:
-    """What makes of a value that of its key; None: it is that already."""
+    """Returns the function that writes a value of this key; None: the value stays as it is."""
     if name == "counts":
         return lambda counts: {one.value: counts.get(one, 0) for one in _COUNTED}
     if hint == RetryPolicy:

@@ -98,7 +98,7 @@ class Definition(NamedTuple):
         return self.path.name.removesuffix(".j2").endswith((".yaml", ".yml", ".json"))
 
     def refuse_python(self, command: str) -> None:
-        """For commands that show the text of a flow.cylc."""
+        """Refuses a definition in Python, for commands that show the text of a flow.cylc."""
         if self.is_python:
             raise Refused(
                 f"{command} shows a flow.cylc, and {self.path} is Python; "
@@ -121,7 +121,7 @@ class Definition(NamedTuple):
         return self._load_text(how, findings)
 
     def load_judged(self, findings: Findings) -> tuple[LoadedWorkflow, Verdicts | None]:
-        """The same; of a SIP definition also whether it can be registered and run."""
+        """Loads the definition; judges also whether one of SIP can be registered and run."""
         if not self.is_sip:
             return self.load(findings), None
         from tidewheel.services.definitions.sip import load_sip_file
@@ -132,7 +132,7 @@ class Definition(NamedTuple):
     def load_for_run(
         self, options: RunOptions, findings: Findings, workflow: str = ""
     ) -> ForRun:
-        """The same with the options of a run, and what is kept of it unless it has errors.
+        """Loads the definition with the options of a run, and captures it unless it has errors.
 
         ``workflow`` is what it is called whatever its folder or file says.
         """

@@ -143,7 +143,10 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 async def _last_look(
     store_url: str | None, worker: Worker, handlers: Handlers | None
 ) -> tuple[Counter[str], list[str]]:
-    """Why tasks are left, and queues that nobody knows; a store that is away says nothing."""
+    """Returns why tasks are left, with their numbers, and queues that the store does not know.
+
+    Both are empty if the store does not answer.
+    """
     with suppress(Refused, Unavailable, TimeoutError):
         async with asyncio.timeout(LAST_LOOK_SECONDS_MAX), opened_store(store_url) as store:
             left = await left_behind(store, worker.settings, _names(handlers))

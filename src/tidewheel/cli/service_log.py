@@ -110,7 +110,7 @@ class ServiceLog:
         )
 
     def hear_logs(self) -> None:
-        """Whatever this program's libraries log as an error becomes one line as well (S12)."""
+        """Lets each error that libraries of this program log become one line as well (S12)."""
         logging.basicConfig(level=logging.ERROR, handlers=[_LogHandler(self._error)])
 
     def _error(self, name: str, text: str) -> None:

@@ -47,14 +47,19 @@ class Session(NamedTuple):
         return ask_client(self.store, question)
 
     def ask_to_write(self, question: Question[Result]) -> Result:
-        """The same, for a command that changes what is there: this user's own store is made if
-        there is none, and one that was named and is not there is refused."""
+        """Asks a question of a command that changes what is there.
+
+        This user's own store is made if there is none; one that was named and is not there is
+        refused.
+        """
         self.require_if_named()
         return ask_client(self.store, question)
 
     def ask_or_make(self, question: Question[Result]) -> Result:
-        """The same, for a command that may be the first one: the store is made if there is
-        none."""
+        """Asks a question of a command that may be the first one.
+
+        The store is made if there is none.
+        """
         new = self.new_store()
         try:
             return ask_client(self.store, question)
@@ -76,13 +81,13 @@ class NewStore:
     """Says once that a store was made where one was named: the name may be a mistake."""
 
     def __init__(self, where: str | None, *, as_json: bool) -> None:
-        """Before the store is opened."""
+        """Looks, before the store is opened, whether it will be made."""
         from tidewheel.wiring.stores import named_store_to_make
 
         self._path = None if as_json else named_store_to_make(where)
 
     def tell(self) -> None:
-        """If it is there by now."""
+        """Tells that the store was made, if it is there by now."""
         if self._path is not None and os.path.exists(self._path):
             from tidewheel.cli.output import note, safe
 

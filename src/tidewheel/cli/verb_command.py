@@ -149,7 +149,7 @@ def give_verb(
 
 
 def _carry_on(session: Session, run: str) -> int:
-    """As `tidewheel run NAME` does."""
+    """Carries a run on, as `tidewheel run NAME` does."""
     from tidewheel.cli.commands.run import command
 
     where = ["--store", session.store] if session.store else []

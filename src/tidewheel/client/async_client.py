@@ -61,7 +61,7 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
         queue: str | None = None,
         kind: str | None = None,
     ) -> AsyncGenerator[FollowedEvent, None]:
-        """What happens from now on, or after an id that an event had: `task`, `run`.
+        """Yields what happens from now on, or after the id of an event: `task`, `run`.
 
         The first is `start`, with the id from where it begins. After `resync` something was
         missed, which nobody can tell any more: look anew, then go on reading. A server or a

@@ -15,7 +15,10 @@ Where = str | StoreSettings | TaskStore | None
 
 
 class Connection:
-    """What all parts of a client share; a token is for a server, instead of the user's own."""
+    """The connection to a store that all parts of a client share.
+
+    A token is for a server; it takes the place of the user's own.
+    """
 
     def __init__(self, store: Where = None, *, token: str | None = None) -> None:
         if token is not None:

@@ -75,7 +75,7 @@ TASKS_LOOKED_AT_MAX = 1_000
 async def until_idle(
     store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
 ) -> None:
-    """Until no open queue of this worker has a task that runs, or that it could run."""
+    """Waits until no open queue of this worker has a task that runs, or that it could run."""
     while await _has_work(store, settings, handlers):
         await asyncio.sleep(LOOK_SECONDS)
 
@@ -83,8 +83,10 @@ async def until_idle(
 async def left_behind(
     store: TaskStore, settings: WorkerSettings, handlers: frozenset[str]
 ) -> Counter[str]:
-    """Why tasks of its queues that need nothing more are left by a worker that goes, with how
-    many each; of those that anybody could take now nothing is said."""
+    """Counts, by reason, the ready tasks of its queues that a worker leaves when it stops.
+
+    Tasks that any worker could take now are not counted.
+    """
     found: Counter[str] = Counter()
     for view in await _served(store, settings):
         if view.settings.paused:
@@ -142,7 +144,7 @@ async def _ready(store: TaskStore, view: QueueView) -> list[Task]:
 
 
 def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> str:
-    """What this worker lacks to run a task; empty if nothing."""
+    """Returns what this worker lacks to run a task; empty if nothing."""
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
     if fits(task.resources, settings.capacity):
@@ -151,7 +153,7 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
 
 
 def _delay(task: Task) -> str:
-    """Until when it waits; empty if it does not."""
+    """Returns the time until which a task is delayed, in words; empty if it is not."""
     return "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
 
 
@@ -176,7 +178,7 @@ RULES_LOOK_SECONDS = 5.0
 
 
 class WorkerFields(TypedDict, total=False):
-    """What can be set for a worker; see ``tidewheel.config.WorkerSettings``."""
+    """The settings of a worker; see ``tidewheel.config.WorkerSettings``."""
 
     name: str
     queues: Sequence[str]
@@ -212,7 +214,7 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
 
 
 class Attended(Protocol):
-    """What runs until it is asked to stop."""
+    """A service that runs until it is asked to stop."""
 
     async def run(self) -> None: ...
     def ask_stop(self) -> None: ...
@@ -263,7 +265,7 @@ class Embedded(ABC):
         await self.serve(store)
 
     async def until_started(self) -> None:
-        """Until the store has answered and the service is there; where ``run`` runs."""
+        """Waits until the store has answered and the service is there, in ``run``'s loop."""
         self._arrived = self._arrived or asyncio.Event()
         if self._service is None:
             await self._arrived.wait()
@@ -445,7 +447,10 @@ class Notifier(Embedded):
         self._home = home or home_directory()
 
     async def run(self) -> None:
-        """Without rules no store is opened: most have none, and connections are few."""
+        """Runs the notifier once there are rules; without rules no store is opened.
+
+        Most have none, and connections are few.
+        """
         while not (self._home / RULES_FILE).exists() and not self._stop_asked:
             self._started.set()
             self._on_started()

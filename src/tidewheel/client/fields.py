@@ -218,7 +218,10 @@ _AMENDABLE = {
 
 
 def amendment(task_id: str, fields: Mapping[str, Any]) -> Amendment:
-    """What may be changed while a task waits, checked as for a new one."""
+    """Returns the changes to a waiting task, checked as for a new one.
+
+    Fields that cannot be changed are refused.
+    """
     fixed = [name for name in fields if name in FIELD_NAMES and name not in _AMENDABLE]
     if fixed:
         known = ", ".join(_AMENDABLE)

@@ -30,7 +30,10 @@ ErrorGiven = TaskError | Mapping[str, object] | str
 
 
 class LeaseApi(Connection):
-    """What workers do. A report for a lease that was lost raises LeaseLost or WrongStatus."""
+    """The methods with which a client leases tasks and reports on them, as a worker does.
+
+    A report for a lease that was lost raises LeaseLost or WrongStatus.
+    """
 
     _worker: WorkerId | None = None
 
@@ -54,7 +57,7 @@ class LeaseApi(Connection):
         return self._worker
 
     async def sign_off(self) -> None:
-        """This client is no worker any more; leases it still holds run out by themselves."""
+        """Signs this client off as a worker; leases it still holds run out by themselves."""
         worker, self._worker = self._worker, None
         if worker is not None:
             await self.store.stop_worker(worker)
@@ -75,7 +78,7 @@ class LeaseApi(Connection):
     async def lease_by_id(
         self, task_id: str, lease_seconds: float | None = None, *, worker: str | None = None
     ) -> LeasedTask:
-        """This task; WrongStatus unless it is ready."""
+        """Leases this task; WrongStatus unless it is ready."""
         owner = await self._own_id(worker)
         claimed = await self.store.claim_by_id(TaskId(task_id), owner, lease_seconds)
         return LeasedTask.of(claimed, owner)
@@ -93,7 +96,7 @@ class LeaseApi(Connection):
             raise _refusal(task, await self.store.get(task.id), "heartbeat")
 
     async def cancel_requested(self, task: LeasedTask) -> bool:
-        """Whether somebody wants it to end; LeaseLost if it is not this worker's any more."""
+        """Says whether the task is to end; LeaseLost if this worker holds it no longer."""
         view = await self.store.get(task.id)
         if view.status not in LEASED or not _is_holder(task, view):
             raise _refusal(task, view, "a report")
@@ -114,7 +117,7 @@ class LeaseApi(Connection):
             task.said.count += 1
 
     async def report_usage(self, task: LeasedTask, *samples: UsageSample) -> None:
-        """What the work uses now; ``usage`` shows the series."""
+        """Stores what the work uses now; ``usage`` shows the series."""
         await self._report(Report(holder=task.holder, usage=samples))
 
     async def complete(
@@ -124,7 +127,7 @@ class LeaseApi(Connection):
         *,
         values: Mapping[str, object] | None = None,
     ) -> Status:
-        """It succeeded. The answer is the status now: cancelled, if somebody was faster.
+        """Reports a success; returns the status now: cancelled, if somebody was faster.
 
         ``values`` are handed to those after it, up to 64 KiB of JSON; BadValues if more.
         """
@@ -136,11 +139,11 @@ class LeaseApi(Connection):
         return await self._end(task, end)
 
     async def fail(self, task: LeasedTask, error: ErrorGiven) -> Status:
-        """It failed; it is tried again while retries are left."""
+        """Reports a failure; the task is tried again while retries are left."""
         return await self._end(task, End(ending=Ending.FAILED, error=_error(error)))
 
     async def abort(self, task: LeasedTask, error: ErrorGiven) -> Status:
-        """It failed and must not be tried again."""
+        """Reports a failure after which the task must not be tried again."""
         return await self._end(task, End(ending=Ending.ABORTED, error=_error(error)))
 
     async def yield_(self, task: LeasedTask) -> Status:
@@ -164,7 +167,7 @@ def _is_holder(task: LeasedTask, view: Task) -> bool:
 
 
 def _refusal(task: LeasedTask, view: Task, operation: str) -> Refused:
-    """Why the store did not take a sign of life."""
+    """Returns the error for a report that the store did not take."""
     if _is_holder(task, view):
         return WrongStatus(task.id, operation, view.status, [Status.RUNNING.value])
     holder = view.owner if view.status in LEASED else None

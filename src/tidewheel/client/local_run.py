@@ -85,7 +85,7 @@ LOST, LEFT = "lost", "left"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHereSettings:
-    """How a run is driven in this process."""
+    """The settings of a run that is driven in this process."""
 
     slots: int = SLOTS_DEFAULT
     tie_jobs: bool = False
@@ -99,14 +99,14 @@ class RunHereSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How the run was left: its status, and why."""
+    """The status in which a run was left, and the reason."""
 
     status: str
     reason: str
 
     @property
     def has_run_anything(self) -> bool:
-        """Whether any task of a completed run was ever ready, if it has any."""
+        """Says whether any task was ever ready; False only of a completed run that ran none."""
         return not ran_nothing(self.reason)
 
     @property
@@ -115,7 +115,7 @@ class RunEnd:
 
     @property
     def undone(self) -> Undone:
-        """What a completed run has not done."""
+        """Returns what a completed run has not done."""
         return undone_in(self.reason)
 
 

@@ -1,4 +1,4 @@
-"""Where the logs of attempts are, on the host that ran them."""
+"""Finds the logs of attempts on the host that ran them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ STREAMS = {"out": "job.out", "err": "job.err"}
 async def attempt_log(
     store: Store, home: Path, task: tuple[TaskId, int], stream: str, attempt: int
 ) -> Path:
-    """Where the log of an attempt would be, were it run on this host; a task is (id, seq)."""
+    """Returns where the log of an attempt is if this host ran it; a task is (id, seq)."""
     return await attempt_folder(store, home, task, attempt) / STREAMS[stream]
 
 
 async def attempt_folder(
     store: Store, home: Path, task: tuple[TaskId, int], attempt: int
 ) -> Path:
-    """Where the files of an attempt would be."""
+    """Returns the folder that the files of an attempt have if this host ran it."""
     task_id, seq = task
     if await is_submission(store, task_id):
         return submission_directory(home, read_job_name(task_id), attempt)
@@ -35,7 +35,7 @@ async def attempt_folder(
 
 
 async def is_submission(store: Store, task_id: TaskId) -> bool:
-    """Whether it belongs to a run; its id may look so by chance, so the run is asked."""
+    """Says whether a task belongs to a run; the store is asked, since any id may look so."""
     if (run := run_named_by(task_id)) is None:
         return False
     try:

@@ -23,20 +23,20 @@ OnJob = Callable[[Claimed, End | None], None]  # without an end: it begins
 
 @dataclass(frozen=True, slots=True)
 class ToldJob:
-    """A job whose end is told, once, by whoever waits for it first."""
+    """A job that tells ``on_job`` its end when it was waited for."""
 
     job: Job
     task: Claimed
     on_job: OnJob
 
     async def wait(self) -> End:
-        """How it ended."""
+        """Waits until the job has ended, tells the end and returns it."""
         end = await self.job.wait()
         self.on_job(self.task, end)
         return end
 
     async def stop(self, grace_seconds: float) -> None:
-        """As the job does."""
+        """Stops the job."""
         await self.job.stop(grace_seconds)
 
 
@@ -48,7 +48,7 @@ class ToldRunner:
     on_job: OnJob
 
     def accepts(self, task: Claimed) -> bool:
-        """As the runner does."""
+        """Says whether the runner accepts the task."""
         return self.runner.accepts(task)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
@@ -96,16 +96,16 @@ class TidyToldRunner(ToldRunner):
     runner: TidyRunner
 
     async def leftovers(self, store: str) -> list[Leftover]:
-        """As the runner does."""
+        """Returns the leftovers that the runner finds."""
         return await self.runner.leftovers(store)
 
     async def remove(self, leftover: Leftover) -> None:
-        """As the runner does."""
+        """Has the runner remove a leftover."""
         await self.runner.remove(leftover)
 
 
 def told(runner: Runner, on_job: OnJob) -> Runner:
-    """The same runner, as prompt as it was, with somebody who is told."""
+    """Returns the same runner, as prompt as it was, which tells ``on_job`` of its jobs."""
     if isinstance(runner, PromptRunner):
         return PromptToldRunner(runner, on_job)
     if isinstance(runner, TidyRunner):

@@ -76,7 +76,7 @@ def _ended(seen: Mapping[TaskId, Task], task_id: TaskId) -> bool:
 
 
 async def _look(store: TaskStore, task_ids: Sequence[TaskId]) -> list[Task]:
-    """In as few calls as may be: somebody may wait for a hundred thousand tasks."""
+    """Returns the tasks, in as few calls as may be: there may be a hundred thousand."""
     wanted = list(dict.fromkeys(task_ids))
     return [
         view
@@ -110,14 +110,14 @@ HISTORY_PAGE = 1_000
 
 
 class ReadApi(Connection):
-    """What anybody may ask."""
+    """The methods of a client that only read."""
 
     async def get(self, task_id: str) -> Task:
         """One task; NotFound if there is none."""
         return await self.store.get(TaskId(task_id))
 
     async def peek(self, queue: str = QUEUE_DEFAULT, count: int = 10) -> list[Task]:
-        """What would be leased next, without taking it."""
+        """Returns the tasks that would be leased next, without taking them."""
         return await self.store.peek(queue, count)
 
     async def history(self, task_id: str) -> list[HistoryEntry]:
@@ -145,15 +145,15 @@ class ReadApi(Connection):
         return None if text is None else json.loads(text)
 
     async def usage(self, task_id: str) -> list[UsageView]:
-        """What the task used over time."""
+        """Returns the samples of what the task used over time."""
         return await self.store.usage(TaskId(task_id))
 
     async def edges(self, task_id: str) -> list[EdgeView]:
-        """What the task waits for, and what waits for it."""
+        """Returns the edges of the task: what it waits for, and what waits for it."""
         return await self.store.edges(TaskId(task_id))
 
     async def why(self, task_id: str) -> list[str]:
-        """Why the task does not run, in words; empty if nothing holds it back."""
+        """Returns why the task does not run, in words; empty if nothing holds it back."""
         return await reasons(self.store, TaskId(task_id))
 
     async def wait(
@@ -162,7 +162,9 @@ class ReadApi(Connection):
         timeout: float | None = None,
         on_progress: Callable[[Task], None] | None = None,
     ) -> list[Task]:
-        """Until all have ended, in the order asked for; TimeoutError if that takes longer.
+        """Waits until all have ended, and returns them in the order asked for.
+
+        TimeoutError if that takes longer than ``timeout``.
 
         ``on_progress`` hears of each task at first and whenever its status, attempt or
         progress changed.

@@ -1,4 +1,4 @@
-"""What a client hands back: stored things with their JSON decoded."""
+"""Holds the results that a client returns: stored things with their JSON decoded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LeasedTask:
 
     @classmethod
     def of(cls, claimed: Claimed, worker: WorkerId) -> LeasedTask:
-        """From the store's answer to a claim."""
+        """Makes a leased task of the store's answer to a claim."""
         shared = ("id", "attempt", "queue", "name", "command", "handler", "priority", "limited")
         return cls(
             **{name: getattr(claimed, name) for name in shared},
@@ -51,7 +51,7 @@ class LeasedTask:
 
 
 class Said:
-    """How many messages of an attempt the store has, and whose turn it is to speak."""
+    """The number of an attempt's messages that the store has, and a lock for sending more."""
 
     __slots__ = ("count", "turn")
 
@@ -62,7 +62,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What became of many submitted tasks; it never fails as a whole (002)."""
+    """The outcome of submitting many tasks, which never fails as a whole (002)."""
 
     inserted: tuple[TaskId, ...] = ()
     present: tuple[TaskId, ...] = ()  # the same task was there already

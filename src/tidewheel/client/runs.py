@@ -64,7 +64,7 @@ class Runs:
 
     @property
     def door(self) -> RunDoor:
-        """What stands before the store, or before the server."""
+        """Returns the service of runs: on the store, or the requests to a server."""
         if self._door is None:
             # Where the files of runs are on this host.
             home = home_directory() if self._home is None else self._home
@@ -72,7 +72,7 @@ class Runs:
         return self._door
 
     async def find(self, text: str = "") -> RunView:
-        """By name, number or unique prefix; without a text, the only run there is."""
+        """Returns a run by name, number or unique prefix; without a text, the only one."""
         return await self.door.find(text)
 
     async def list(self, *, workflow: str | None = None, count: int = 100) -> Document:
@@ -88,7 +88,7 @@ class Runs:
         return await self.look("show", run=run, ids=ids)
 
     async def why(self, run: str, *ids: str) -> Document:
-        """Why these tasks do not run."""
+        """Returns the reasons why these tasks do not run."""
         return await self.look("why", run=run, ids=ids)
 
     async def tree(
@@ -98,11 +98,11 @@ class Runs:
         return await self.look("tree", run=run, ids=ids, window=window, all=everything)
 
     async def history(self, run: str, count: int = 100) -> Document:
-        """What was asked of a run, newest first."""
+        """Returns the commands that a run was given, newest first."""
         return await self.look("history", run=run, count=count)
 
     async def dry_run(self, run: str, command: Command) -> Document:
-        """What a command would do, without doing it."""
+        """Returns what a command would do, without doing it."""
         said = json.loads(command_text(command))
         return await self.look("dry-run", run=run, command=said)
 
@@ -142,7 +142,7 @@ class Runs:
         return await self.door.carry_on(run, given or RunOptions(mode=""))
 
     async def definition(self, run: str) -> StoredDefinition:
-        """What a run runs now."""
+        """Returns the definition that a run has now."""
         return await self.door.definition(run)
 
     async def save_definition(self, run: str, definition: StoredDefinition) -> str:

@@ -1,7 +1,7 @@
 """`server.json` in the state directory: where a server of this user answers, while it does.
 
-`tidewheel up` writes it and takes it away again. One that was killed leaves it behind: whoever
-reads it asks whether that very process still lives.
+`tidewheel up` writes it and takes it away again. A server that was killed leaves it behind:
+a reader asks whether that very process still lives.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def without_password(address: str) -> str:
 
 
 def write_server_file(home: Path, url: str, store: str) -> None:
-    """For this process, unless one beside it came first; the file is its user's alone."""
+    """Writes the file for this process, readable by its user alone.
+
+    Nothing is written if another server of this host is alive.
+    """
     make_private_directory(home)
     process = this_process()
     if _is_taken(home, process):
@@ -52,7 +55,7 @@ def write_server_file(home: Path, url: str, store: str) -> None:
 
 
 def _is_taken(home: Path, process: HostProcess) -> bool:
-    """Whether another on this host lives; of one elsewhere nobody here can tell."""
+    """Says whether another server on this host is alive; False for one on another host."""
     found = found_server(home)
     if found is None or found.process.boot_id != process.boot_id:
         return False
@@ -60,7 +63,7 @@ def _is_taken(home: Path, process: HostProcess) -> bool:
 
 
 def remove_server_file(home: Path) -> None:
-    """If it is ours, and not of a server that was here before."""
+    """Removes the file if it is of this process, and not of another server."""
     found = found_server(home)
     if found is not None and found.process == this_process():
         (home / SERVER_FILE).unlink(missing_ok=True)

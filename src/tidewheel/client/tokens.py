@@ -58,8 +58,10 @@ class _More(TypedDict, total=False):
 
 
 async def first_token(store: AccessStore, home: Path) -> Path | None:
-    """Where there is no token at all, nobody could make one: an admin's, in a file of this
-    user alone. None if there was one."""
+    """Makes an admin's token if the store has none, in a file that only this user can read.
+
+    Returns the file; None if there was a token already.
+    """
     if await store.tokens():
         return None
     text, _ = await make_token(store, "first start", ADMIN)
@@ -67,9 +69,11 @@ async def first_token(store: AccessStore, home: Path) -> Path | None:
 
 
 async def local_admin(store: AccessStore, home: Path, address: str) -> tuple[TokenView, Path]:
-    """An admin's token for whoever starts a server: that of the file in the state directory,
-    or a new one there. A file with something else stays as it is, since it may be good for
-    another server: then a file beside it is for the store at this address."""
+    """Returns an admin's token for the user who starts a server, and the file that has it.
+
+    The file is that in the state directory. One with something else stays as it is, since it
+    may be good for another server: then a file beside it is for the store at this address.
+    """
     usual, beside = home / TOKEN_FILE, home / token_file_of(address)
     if view := await _good_admin(store, usual):
         beside.unlink(missing_ok=True)  # of a store that was there before

@@ -38,7 +38,7 @@ class Workflows:
 
     @property
     def door(self) -> RegistryDoor:
-        """What stands before the store, or before the server."""
+        """Returns the service of the registry: on the store, or the requests to a server."""
         if self._door is None:
             self._door = registry_door(self._connection.store, home_directory())
         return self._door
@@ -57,11 +57,11 @@ class Workflows:
     async def register_bundles(
         self, bundles: Sequence[Bundle], *, strict: bool = False
     ) -> Document:
-        """The same for files that lie nowhere."""
+        """Registers bundles: files that need not lie in a folder."""
         return await self.door.register(bundles, who=getpass.getuser(), strict=strict)
 
     async def list(self, name: str = "") -> Document:
-        """By name, the highest version first."""
+        """Returns the workflows by name, the highest version first."""
         return await self.door.list(name)
 
     async def show(self, workflow: str) -> Document:
@@ -71,13 +71,13 @@ class Workflows:
     async def check(
         self, workflow: str, parameters: Mapping[str, object] | None = None
     ) -> Document:
-        """Whether it can run; with parameters, whether it can with these."""
+        """Says whether a workflow can run; with parameters, whether it can run with these."""
         return await self.door.check(*split_reference(workflow), parameters)
 
     async def render(
         self, workflow: str, parameters: Mapping[str, object] | None = None
     ) -> Document:
-        """What a run with these parameters would execute."""
+        """Returns what a run with these parameters would execute."""
         return await self.door.render(*split_reference(workflow), parameters)
 
     async def remove(self, workflow: str) -> Document:
@@ -133,7 +133,7 @@ class Blocks:
 
     @property
     def door(self) -> BlockDoor:
-        """What stands before the store, or before the server."""
+        """Returns the service of blocks: on the store, or the requests to a server."""
         if self._door is None:
             self._door = block_door(self._connection.store, home_directory())
         return self._door
@@ -149,7 +149,7 @@ class Blocks:
         return await self.submit_text(path.name, await asyncio.to_thread(path.read_bytes))
 
     async def submit_text(self, file: str, content: bytes) -> Document:
-        """The same as a text; the name says whether it is JSON or YAML."""
+        """Submits an instance as a text; the file's name says whether it is JSON or YAML."""
         return await self.door.submit_sbi(file, content, who=getpass.getuser())
 
     async def sbis(self, count: int = 100) -> Document:
@@ -157,7 +157,7 @@ class Blocks:
         return await self.door.sbis(count)
 
     async def sbi(self, sbi_id: str) -> Document:
-        """As it was asked for, and its blocks."""
+        """Returns an instance as it was asked for, and its blocks."""
         return await self.door.sbi(sbi_id)
 
     async def list(self, *, sbi: str | None = None, count: int = 100) -> Document:
@@ -165,7 +165,7 @@ class Blocks:
         return await self.door.blocks(sbi=sbi, count=count)
 
     async def show(self, block_id: str) -> Document:
-        """What it waits for, and each stage with its events."""
+        """Returns a block: what it waits for, and each stage with its events."""
         return await self.door.block(block_id)
 
     async def abort(self, block_id: str, reason: str = "") -> Document:
@@ -175,16 +175,16 @@ class Blocks:
     async def post_objects(
         self, *names: str, facts: Mapping[str, object] | None = None
     ) -> Document:
-        """Buffer objects that are there from now on; whoever waits for one goes on."""
+        """Stores that buffer objects are there from now on; stages that wait for one go on."""
         posted = {name: facts or {} for name in names}
         return await self.door.post_objects(posted, who=getpass.getuser())
 
     async def objects(self, *, after: str = "", count: int = 1_000) -> Document:
-        """Those that are there, by name."""
+        """Returns the objects that are present, by name."""
         return await self.door.objects(after=after, count=count)
 
     async def remove_object(self, name: str) -> Document:
-        """It is there no more; whoever has seen it goes on."""
+        """Stores that a buffer object is there no more; stages that have seen it go on."""
         return await self.door.remove_object(name)
 
 

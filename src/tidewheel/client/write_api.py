@@ -57,7 +57,7 @@ new_id = TimeOrderedIds()
 
 
 class QueueChanges(TypedDict, total=False):
-    """What can be set for a queue; what is not given stays as it is."""
+    """The settings of a queue that can be changed; one that is not given stays as it is."""
 
     paused: bool
     aging: bool
@@ -67,7 +67,7 @@ class QueueChanges(TypedDict, total=False):
 
 
 class WriteApi(Connection):
-    """What clients do."""
+    """The methods of a client that change tasks and queues."""
 
     async def submit(self, queue: str = QUEUE_DEFAULT, **task: Unpack[TaskFields]) -> Submitted:
         """Store one task; the answer has its id and whether it is new."""

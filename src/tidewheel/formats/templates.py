@@ -176,7 +176,7 @@ def _memory_file() -> Iterator[int]:
 def _run_child(
     asked: int, answered: int, child: RenderChild, limits: RenderLimits
 ) -> int | None:
-    """Its exit status; none if it had to be killed."""
+    """Runs the child and returns its exit status; none if it had to be killed."""
     process = subprocess.Popen(
         # -P: the current folder is the workflow's, and its files are no modules of ours.
         [sys.executable, "-P", "-m", child.module],

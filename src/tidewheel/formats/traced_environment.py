@@ -135,7 +135,7 @@ def _read_marks(marked: str) -> list[tuple[int, int]]:
 
 
 def _look_up(text: str, lines: list[str]) -> list[tuple[int, int]]:
-    """By wording: where the line stands in the template, if once; else as the one before."""
+    """Returns the origins of lines by their wording; one that is not unique has that before."""
     places: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         places[line.strip()] = 0 if line.strip() in places else number

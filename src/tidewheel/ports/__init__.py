@@ -1,1 +1,1 @@
-"""What services need from the outside world, as Protocols; they know nothing else of it."""
+"""Holds the Protocols of what services need of the outside world, and know nothing else of."""

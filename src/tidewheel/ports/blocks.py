@@ -1,4 +1,4 @@
-"""What is asked about scheduling block instances, processing blocks and objects, as Protocols.
+"""Holds the Protocols of scheduling block instances, processing blocks and objects.
 
 ``BlockStore`` is a part of a store. ``BlockDoor`` is what people and programs speak to, near
 (``services.blocks.service``) or far (``store.remote``).
@@ -66,7 +66,7 @@ class BlockStore(Protocol):
 
 
 class BlockDoor(Protocol):
-    """The same near and far; answers are documents."""
+    """The service for blocks and objects, on a store or a server; answers are documents."""
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
         """A scheduling block instance in JSON or YAML, as the file's name says; InvalidSbi
@@ -77,7 +77,7 @@ class BlockDoor(Protocol):
     async def sbi(self, sbi_id: str) -> Document: ...
     async def blocks(self, *, sbi: str | None = None, count: int = 100) -> Document: ...
     async def block(self, block_id: str) -> Document:
-        """With each stage: its state, times, end, values, and why it waits."""
+        """Returns a block with each stage: its state, times, end, values, and why it waits."""
         ...
 
     async def abort(self, block_id: str, *, who: str, reason: str = "") -> Document:
@@ -96,6 +96,6 @@ class BlockDoor(Protocol):
 
 @runtime_checkable
 class BringsBlockDoor(Protocol):
-    """A store that is not here but behind a server, and so is the door to its blocks."""
+    """A store behind a server, which brings the service for its blocks."""
 
     def block_door(self) -> BlockDoor: ...

@@ -1,4 +1,4 @@
-"""What is needed of the registry, as Protocols: its rows in a store, and a door near or far."""
+"""Holds the Protocols of the registry: its rows in a store, and its service near or far."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ class RegistryDoor(Protocol):
         ...
 
     async def list(self, name: str = "") -> Document:
-        """By name, the highest version first."""
+        """Returns the workflows by name, the highest version first."""
         ...
 
     async def show(self, name: str, version: str = "") -> Document: ...
     async def check(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        """Both verdicts; with parameters, whether a run with these could begin."""
+        """Returns whether a workflow can be registered and run; with parameters, with these."""
         ...
 
     async def render(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        """What a run with these parameters would execute."""
+        """Returns what a run with these parameters would execute."""
         ...
 
     async def remove(self, name: str, version: str = "") -> Document:
-        """Without a version, the only one there is; runs of it are not harmed."""
+        """Removes a version, by default the only one there is; runs of it are not harmed."""
         ...
 
     async def begin(self, asked: RunRequest) -> RunView:

@@ -1,4 +1,4 @@
-"""How an attempt becomes a job: what a worker needs of whoever runs it."""
+"""Holds the Protocols of runners, which make jobs of attempts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidewheel.core.queue.task import TaskId, WorkerId
 
 
 class JobReports(Protocol):
-    """What a running job may tell its worker; may be called from any thread."""
+    """The reports of a running job to its worker; they may be called from any thread."""
 
     def started(self) -> None: ...
     def progress(self, value: float) -> None: ...
@@ -40,7 +40,10 @@ class Job(Protocol):
     """A started attempt."""
 
     async def wait(self) -> End:
-        """How it ended; a job's own failure is an answer, not an exception."""
+        """Waits until the job has ended, and returns how it ended.
+
+        A job's own failure is an answer, not an exception.
+        """
         ...
 
     async def stop(self, grace_seconds: float) -> None:
@@ -49,7 +52,7 @@ class Job(Protocol):
 
 
 class Runner(Protocol):
-    """How an attempt becomes a job."""
+    """A runner makes a job of an attempt."""
 
     def accepts(self, task: Claimed) -> bool: ...
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:

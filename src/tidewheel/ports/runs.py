@@ -1,4 +1,4 @@
-"""What schedulers need of the store of runs, and people, programs and jobs of runs themselves.
+"""Holds the Protocols of runs: of the store that has them, and of the services that show them.
 
 ``RunDoor`` stands before a store (``services.run_service``) or before a server that is asked
 over HTTP (``store.remote``). Clients, the command line, jobs and the server know nothing else.
@@ -175,7 +175,7 @@ class RunStore(Protocol):
 
 
 class Answer(NamedTuple):
-    """What became of a command that was obeyed."""
+    """The answer to a command that was obeyed."""
 
     run: str
     number: int  # of the command, as in history
@@ -184,7 +184,7 @@ class Answer(NamedTuple):
 
 
 class LogPlace(NamedTuple):
-    """Which file of a run; id, submit and attempt are None for the log of the run itself."""
+    """The place of a file of a run; for the run's own log, id, submit and attempt are None."""
 
     id: str | None
     submit: int | None
@@ -211,7 +211,7 @@ class RunDoor(Protocol):
     """A run is named as people do: by name, by number, or by the beginning of its name."""
 
     async def find(self, text: str = "") -> RunView:
-        """Without a text, the only run there is."""
+        """Returns a run; without a text, the only run there is."""
         ...
 
     async def look(self, name: str, arguments: Arguments) -> Document:
@@ -227,7 +227,9 @@ class RunDoor(Protocol):
         bytes_max: int = LOG_BYTES_MAX,
         wait_seconds: float = 0.0,
     ) -> LogPart:
-        """From an offset on, else the end. `wish` has `id`, `file`, `submit`, `attempt`.
+        """Returns a part of a log, from an offset on, else its end.
+
+        `wish` has `id`, `file`, `submit`, `attempt`.
 
         If there is nothing behind the offset yet, it is waited for so long, unless it is over.
         """
@@ -240,7 +242,7 @@ class RunDoor(Protocol):
         ...
 
     async def post(self, run: str, command: Command, *, who: str) -> int:
-        """The same without waiting; the number of the command."""
+        """Gives a command without waiting for the answer; returns the command's number."""
         ...
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
@@ -252,7 +254,7 @@ class RunDoor(Protocol):
         ...
 
     async def definition(self, run: str) -> StoredDefinition:
-        """What the run runs now."""
+        """Returns the definition that the run has now."""
         ...
 
     async def save_definition(self, run: str, definition: StoredDefinition) -> str:
@@ -290,13 +292,13 @@ class BringsLogs(Protocol):
     async def task_log(
         self, task_id: TaskId, stream: str, attempt: int, offset: int
     ) -> bytes | None:
-        """What an attempt wrote from an offset on, at most a part of it; None without a log."""
+        """Returns a part of what an attempt wrote, from an offset on; None without a log."""
         ...
 
 
 @runtime_checkable
 class BringsNotifications(Protocol):
-    """Who is told of what in a store: rules, messages, and tests of them."""
+    """A store whose server knows the rules and messages of notifications, and can try them."""
 
     async def notifications(self) -> Document: ...
     async def try_notifications(self, rule: str | None = None) -> Document: ...
@@ -304,6 +306,6 @@ class BringsNotifications(Protocol):
 
 @runtime_checkable
 class BringsRunDoor(Protocol):
-    """A store that is not here but behind a server, and so is the door to its runs."""
+    """A store behind a server, which brings the service for its runs."""
 
     def run_door(self) -> RunDoor: ...

@@ -1,4 +1,4 @@
-"""What a server needs of its store beside tasks and runs, as Protocols."""
+"""Holds the Protocols of what a server needs of its store beside tasks and runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AccessStore(Protocol):
-    """Who may speak to a server, what they did, and what they were answered."""
+    """The store of tokens, of the audit, and of answers that are kept."""
 
     async def create_token(self, new: NewToken) -> TokenView: ...
     async def token(self, number: int) -> tuple[TokenView, Instant]:
@@ -69,7 +69,10 @@ class AccessStore(Protocol):
 
 
 class EventStore(Protocol):
-    """What happened, in the order in which it became final: none is missed, none told twice."""
+    """The store of events, in the order in which they became final.
+
+    A reader misses none and is told none twice.
+    """
 
     async def events_head(self) -> EventCursor: ...
     async def events_after(

@@ -1,6 +1,6 @@
-"""What services need of the store of tasks, as a Protocol.
+"""Holds the Protocol of the store of tasks.
 
-``TaskStore`` is the one door to a store; memory, SQLite and PostgreSQL stand behind it and
+``TaskStore`` is the one way to a store; memory, SQLite and PostgreSQL stand behind it and
 pass one conformance suite.
 """
 

@@ -264,7 +264,7 @@ class RunFolders:
 
 
 def run_folders(assignment: Assignment) -> RunFolders | None:
-    """None for a job that belongs to no run."""
+    """Returns the folders of a job's run; None for a job that belongs to no run."""
     run = assignment.environment.get(RUN_DIRECTORY)
     return None if run is None else RunFolders(Path(run), read_job_name(assignment.task.id))
 

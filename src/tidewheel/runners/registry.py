@@ -27,7 +27,7 @@ class LingeringRunner(Protocol):
 
 
 async def stop_runners(runners: Sequence[OtherRunner]) -> None:
-    """They let go of their jobs, which run on."""
+    """Stops runners; they let go of their jobs, which run on."""
     for runner in runners:
         runner.stop()
         if isinstance(runner, LingeringRunner):

@@ -20,7 +20,7 @@ USAGE_INTERVAL_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerParts:
-    """The same for all runners of a worker."""
+    """The parts that all runners of a worker share."""
 
     environ: Mapping[str, str]
     messages: MessageServer | None = None  # None: jobs cannot speak

@@ -244,7 +244,7 @@ def _unknown(item: str, walked: str, name: str, spec: SectionSpec) -> Refused:
 
 
 def _text(raw: str) -> object:
-    """As flow.cylc reads a text, but for `#`: in a broadcast it begins no comment."""
+    """Reads a text as flow.cylc does, but for `#`: in a broadcast it begins no comment."""
     text = raw.strip()
     if text[:1] in ("'", '"'):
         with suppress(BadValue):  # quotes that belong to the text: "a" and "b"
@@ -332,7 +332,7 @@ def _taken_back(
     points: Sequence[str],
     namespaces: Sequence[str],
 ) -> list[StoredBroadcast]:
-    """Of what was broadcast: all for these points and names, or the items that are named."""
+    """Returns the broadcasts to take back: all for these points and names, or named items."""
     if not (command.clear or command.cancel):
         return []
     everywhere = list(command.points) == [EVERY_POINT] and command.clear
@@ -352,7 +352,7 @@ def _taken_back(
 def _check_reached(
     namespace: str, settings: Iterable[Setting], graph: Graph, containers: Set[str]
 ) -> None:
-    """A setting that could change nothing is refused: whoever gives it means something else."""
+    """Refuses settings that could change nothing, since something else must be meant."""
     meant = {
         name
         for name, node in graph.nodes.items()

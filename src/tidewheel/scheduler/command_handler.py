@@ -128,8 +128,11 @@ async def _reload(
 
 
 async def _distrusted(new: StoredDefinition, store: RunStore) -> StoredDefinition:
-    """The same without the mark: files that strangers brought stay in the run's folder,
-    where a later reload would find them among its own."""
+    """Saves the definition without its mark of trust, and returns it.
+
+    Files that strangers brought stay in the run's folder, where a later reload would find them
+    among its own.
+    """
     if new.kind == PYTHON:
         raise Refused(
             "not reloaded: this run has a definition that came over the network, and one "

@@ -5,7 +5,7 @@ parameters are outputs of earlier stages is put aside when the core submits it. 
 pass, before the batch is written, the values that those stages left are read from the store and
 the files of the stage are rendered, in a thread. What comes out is a submission of that batch;
 if it cannot be done, so is the failure to submit. Nothing is decided outside of the batch:
-whoever takes the run over in the middle of it does the same again, with the same values.
+a scheduler that takes the run over in the middle does the same again, with the same values.
 
 Many slow templates would keep the run from hearing commands, so after a moment the rest is put
 off to the next pass by timers of that batch: they are in the store as everything else.
@@ -129,7 +129,7 @@ class DeferredStages:
     async def _values(
         self, engine: RunEngine, stages: Sequence[str]
     ) -> dict[str, Mapping[str, Values]]:
-        """What the stages before each of these have left, by stage."""
+        """Returns the values that the stages before each of these have left, by stage."""
         assert self._source is not None
         definition = self._source.parameters.definition
         before = {stage: tuple(definition.upstream(stage)) for stage in stages}
@@ -170,7 +170,10 @@ def _cannot(engine: RunEngine, one: Submit, why: str, now: Instant) -> None:
 
 
 def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Made:
-    """Those that know the same of earlier stages at once: a process costs more than they do."""
+    """Renders stages; those that know the same of earlier stages are rendered together.
+
+    A process costs more than they do.
+    """
     groups: list[tuple[Mapping[str, Values], list[str]]] = []
     for stage, known in values.items():
         same = next((names for other, names in groups if other == known), None)

@@ -207,7 +207,7 @@ def _task_facts(task: TaskFacts) -> dict[str, str | int]:
 
 
 def _printable(value: object) -> str:
-    """As an environment can hold it; what is too long for one is cut."""
+    """Returns a value as an environment can hold it; what is too long is cut."""
     text = str(value).encode(errors="replace").replace(b"\0", b"")
     if len(text) <= VALUE_BYTES_MAX:
         return text.decode()

@@ -46,7 +46,7 @@ async def apply_inbox(engine: RunEngine, inbox: Inbox, store: Store) -> bool:
 async def _apply_events(
     engine: RunEngine, happenings: Iterable[Happening], store: Store
 ) -> None:
-    """What the store has kept for this run; it is deleted with the batch of this pass."""
+    """Applies what the store has kept for this run, which goes with the batch of this pass."""
     for one in sorted(happenings, key=_is_report):
         engine.batch.consumed.append(one.seq)
         match one:
@@ -73,7 +73,7 @@ async def _apply_objects(engine: RunEngine, store: BlockStore) -> None:
 
 
 def _apply_xtriggers(engine: RunEngine, now: Instant) -> None:
-    """Those that were found to be satisfied."""
+    """Applies the xtriggers that were found to be satisfied."""
     for one in engine.xtriggers.take_satisfied():
         # First: a task that is submitted by this step finds the results.
         engine.broadcast(engine.xtriggers.broadcasts(one))
@@ -83,7 +83,7 @@ def _apply_xtriggers(engine: RunEngine, now: Instant) -> None:
 
 
 def _apply_timers(engine: RunEngine, now: Instant) -> bool:
-    """Those that are due; False: the batch is full, and more of them wait for the next."""
+    """Fires the timers that are due; False: the batch is full, and more wait for the next."""
     for key in engine.timers.due(now):
         if key.point is None:
             engine.run_timers.fire(engine, key, now)

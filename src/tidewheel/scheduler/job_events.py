@@ -121,14 +121,14 @@ def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
 
 
 def _retries(engine: RunEngine, key: Key, how: JobEnd) -> Retries | None:
-    """What was broadcast counts also for what follows from a failure."""
+    """Returns the retries of a task whose job did not succeed, with what was broadcast."""
     if how is JobEnd.SUCCEEDED or key[1] not in engine.graph.nodes:
         return None
     return engine.settings.node(key).retries
 
 
 def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
-    """How a job's word that is no output was probably meant to be one."""
+    """Returns a warning if a job's message was probably meant to make an output; else empty."""
     if name is not None:
         if name in STANDARD:
             return ""
@@ -146,7 +146,7 @@ def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
 
 
 def _signal_name(exit_status: int | None) -> str:
-    """With what a job ended that failed: a signal, or ERR for any other failure."""
+    """Returns the signal that ended a job which failed, or ERR for any other failure."""
     if exit_status is None or exit_status >= 0:
         return "ERR"
     try:

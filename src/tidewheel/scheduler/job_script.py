@@ -149,7 +149,7 @@ def _hierarchy(node: NodeDef) -> str:
 
 
 def _outputs(node: NodeDef) -> str:
-    """What `message --output` may name."""
+    """Returns the line of a job's script that lists what `message --output` may name."""
     return f"export {JOB_OUTPUTS}={quote(' '.join(name for name, _ in node.outputs))}"
 
 

@@ -172,7 +172,7 @@ class Mailer:
             one.done(is_over)
 
     async def _deliver(self, mail: EmailMessage) -> bool:
-        """False: there was no time for all tries, and whoever comes next may go on."""
+        """Delivers a mail; False: time was too short for all tries, and others may go on."""
         trouble, is_cut_off = "", False
         for delay in (*self._settings.retry_delays_seconds, None):
             try:

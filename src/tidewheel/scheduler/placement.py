@@ -102,7 +102,7 @@ def check_places_of(
 
 
 def _toml_key(name: str) -> str:
-    """As it is written in a TOML file: most names as they are, others in quotes."""
+    """Returns a name as it is written in a TOML file: most as they are, others in quotes."""
     return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
@@ -119,7 +119,7 @@ def _unknown(node: NodeDef, platforms: Mapping[str, Platform]) -> tuple[str, str
 
 
 def _is_here(name: str) -> bool:
-    """Whether it is this machine, by its name or by what a shell would put there for it."""
+    """Says whether a host is this machine, by its name or by a variable of the shell for it."""
     if name in ("", LOCALHOST) or _HOST_VARIABLE.fullmatch(name):
         return True
     own = socket.gethostname()
@@ -139,7 +139,10 @@ def _platform_of(node: NodeDef, platforms: Mapping[str, Platform]) -> Platform |
 
 
 def _label(item: str, name: str) -> str:
-    """What a worker would have to offer; one that nobody can offer is as good."""
+    """Returns the label that a worker would have to offer.
+
+    A name that no label can have becomes one that no worker offers.
+    """
     label = f"{item}:{name}"
     return label if label.isprintable() and len(label) <= LABEL_LENGTH_MAX else f"{item}:?"
 

@@ -112,7 +112,7 @@ class RunDriver(Service):
             self._engine = None
 
     async def _give_back(self) -> None:
-        """Leave the run as it is to whoever comes next, who need not wait for the lease."""
+        """Lets the lease of the run end, so that the next scheduler need not wait for it."""
         with suppress(Refused, Unavailable):
             await self._store.renew_run(replace(self._lease, lease_seconds=0.0))
 
@@ -198,7 +198,7 @@ class RunDriver(Service):
             self.ask_stop()
 
     async def _reason(self, engine: RunEngine) -> str:
-        """Why the run has its status; of one that completes, with what was not done."""
+        """Returns why the run has its status; if it completes, with what was not done."""
         reason = engine.reason()
         if not engine.is_over or engine.status != RunStatus.COMPLETED:
             return reason
@@ -216,7 +216,7 @@ class RunDriver(Service):
             self.tell("log.unwritten" if trouble else "log.written", error=trouble)
 
     async def _persist_batch(self, engine: RunEngine, batch: RunBatch) -> bool:
-        """Until it is written; nothing else can happen to the run meanwhile."""
+        """Writes a batch, however often it takes; nothing else happens to the run meanwhile."""
         self._surroundings.failpoint("batch_before_write")
 
         async def write() -> bool:
@@ -230,8 +230,11 @@ class RunDriver(Service):
         return bool(written)
 
     async def _render_deferred(self, engine: RunEngine, now: Instant) -> None:
-        """Templates may take longer than the lease lasts, so it is renewed meanwhile: whoever
-        took the run over would need as long."""
+        """Renders what is due, and renews the lease meanwhile.
+
+        Templates may take longer than the lease lasts, and another scheduler would need as
+        long.
+        """
         if not engine.due:
             return
         lease = engine.lease
@@ -305,7 +308,7 @@ class RunDriver(Service):
 
 
 def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
-    """What was not done of a run, counted over all that it remembers or once forgot."""
+    """Counts what was not done of a run, over all that it remembers or once forgot."""
     known = dict(forgotten)
     for point, there in pool.memory.items():
         known |= {(point, name): memory.verdicts for name, memory in there.items()}

@@ -251,7 +251,7 @@ class RunEngine:
             self.step(AllHeldAfter(point, now))
 
     def _watch_xtriggers(self, now: Instant) -> None:
-        """Those that pooled tasks wait for; timers were read from the store."""
+        """Watches the xtriggers that pooled tasks wait for; timers were read from the store."""
         for task in self.pool.tasks.values():
             if task.waits and task.admitted:
                 for name in task.waits:
@@ -283,7 +283,10 @@ class RunEngine:
     def _tell_step(
         self, event: Event, outcome: Outcome, before: TaskStage | None, failure: str
     ) -> None:
-        """Before its effects are done: those may step again."""
+        """Tells timers, log and news of a step.
+
+        That comes before its effects are done: those may step again.
+        """
         self.task_timers.after_step(self, event, outcome)
         log, news = self.task_events.told(event, outcome, before, failure)
         self.batch.log += log
@@ -465,7 +468,7 @@ class RunEngine:
         return reason if status != RunStatus.RUNNING else ""
 
     def _stop_point_text(self) -> str:
-        """Why a run has stopped that nobody told to stop at once; empty if it has not."""
+        """Returns why a run stopped at its stop point; empty if it did not."""
         run = self.pool.run
         if run.status is not RunStatus.STOPPED or run.stopping or run.stop is None:
             return ""

@@ -114,7 +114,10 @@ class RunFiles:
 
     @staticmethod
     def _begin_anew(path: Path) -> None:
-        """Whoever reads the log goes on reading: a part says in its name where it begins."""
+        """Renames a full log, so that a new one begins, and deletes the oldest ones.
+
+        A part says in its name where it begins, so readers go on reading.
+        """
         before = log_generations(path)
         start = before[-1][0] + before[-1][1].stat().st_size if before else 0
         os.replace(path, log_generation(path, start))
@@ -126,5 +129,5 @@ class RunFiles:
 
 
 def _shown(text: str) -> str:
-    """What a job said may have several lines: none of them may look like one of ours."""
+    """Returns what a job said, further lines indented: none may look like one of ours."""
     return text if text.isprintable() else "\n    ".join(map(printable, text.splitlines()))

@@ -101,7 +101,7 @@ class TaskEvents:
 
 
 def _retry_begins(pool: TaskPool, key: Key, at: Instant) -> RunLogLine:
-    """In the shape that existing jobs look for."""
+    """Returns the line for a retry that begins, in the shape that existing jobs look for."""
     call = f"wall_clock(trigger_time={int(at)})"
     name = f"{pool.plan.text(key[0])}/{key[1]}"
     return RunLogLine(INFO, f"xtrigger succeeded: _tidewheel_retry_{name} = {call}")
@@ -132,7 +132,7 @@ def _news(
 def _unheard(
     event: JobEnded | OutputMade, before: JobPhase | None, implied: tuple[str, ...]
 ) -> Iterator[News]:
-    """Those of the implied outputs that a task of this stage had not made."""
+    """Yields those of the implied outputs that a task of this stage had not made."""
     for output, stages in _BEFORE:
         if output in implied and before in stages:
             yield News(output, event.task, event.submit)

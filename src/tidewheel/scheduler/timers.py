@@ -258,7 +258,7 @@ class TaskTimers:
             engine.timers.set(timer_key(key, timer), Instant(at + seconds))
 
     def _watch(self, engine: RunEngine, touched: Iterable[Key]) -> None:
-        """Whoever enters the pool may be late one day; whoever left it is not any more."""
+        """Sets timers for new tasks that may be late; cancels those of tasks that are gone."""
         for key in touched:
             if key not in engine.pool.tasks:
                 if key in self._watched:
@@ -294,7 +294,10 @@ class TaskTimers:
 
 
 def _is_told(task: PooledTask, timer: str) -> bool:
-    """An incomplete task has ended: whoever wants to hear of that hears of its failure."""
+    """Says whether a timer of a task is told.
+
+    An incomplete task has ended, and its failure was told instead.
+    """
     return task.stage is not JobPhase.INCOMPLETE if timer == LATE else task.is_active
 
 

@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 Tasks wait for labels; labels stand for calls; tasks whose calls read the same wait together
-for one watch. A call that was satisfied is remembered, so that whoever comes later is satisfied
+for one watch. A call that was satisfied is remembered, so that a later task is satisfied
 at once, after a restart, too: what must outlive this process comes out of `take_rows` and goes
 back in through `restore`.
 
@@ -36,7 +36,7 @@ IN_LINE = ""  # in the place of a signature: its turn has not come yet
 
 
 class Satisfied(NamedTuple):
-    """These tasks need not wait for this label any more."""
+    """The tasks that need not wait for a label any more, with the results of its call."""
 
     label: str
     keys: tuple[Key, ...]
@@ -146,9 +146,11 @@ class Xtriggers:
         return tuple(found)
 
     def broadcasts(self, one: Satisfied) -> list[StoredBroadcast]:
-        """As in Cylc, every task of the point finds the id of a message that was pushed. The
-        results of functions go to jobs as they are, see `results_for`: a shell that expands
-        broadcasts must not meet what somebody outside has written."""
+        """Returns the broadcasts by which tasks of the point find the id of a pushed message.
+
+        That is as in Cylc. The results of functions go to jobs as they are, see `results_for`:
+        a shell that expands broadcasts must not meet what somebody outside has written.
+        """
         if not one.label.startswith(MESSAGE):
             return []
         text = self._graph.cycling.style.text
@@ -194,7 +196,7 @@ class Xtriggers:
             self._let_go([wait], wait.label, _named(trigger_id))
 
     def _wait_for_clock(self, wait: _Wait, due_at: Instant, now: Instant) -> None:
-        """For whoever has no timers of his own."""
+        """Lets a wait for the clock go at once if it is due, else when its time has come."""
         signature = f"{WALL_CLOCK}(trigger_time={due_at:.0f})"
         if due_at <= now:
             self._let_go([wait], signature, {})
@@ -223,7 +225,10 @@ class Xtriggers:
         return len(waiting) == 1
 
     def _is_sequential(self, wait: _Wait) -> bool:
-        """Whether it is called for one point after the other: of tasks without parents."""
+        """Says whether an xtrigger is called for one point after the other.
+
+        That is so only for tasks without parents.
+        """
         xtrigger = self._graph.xtriggers.get(wait.label)
         point, name = wait.key
         if xtrigger is None or not xtrigger.sequential or name not in self._graph.nodes:
@@ -275,7 +280,7 @@ def _named(trigger_id: str) -> dict[str, str]:
 
 
 def _literal(value: str) -> str:
-    """For a text between double quotes in a shell."""
+    """Returns a text with escapes for double quotes in a shell."""
     return "".join(f"\\{letter}" if letter in '"$`\\' else letter for letter in value)
 
 

@@ -71,7 +71,7 @@ async def _not_routed(settings: ServerSettings, request: Request, error: Excepti
 
 
 def _is_for_eyes(request: Request) -> bool:
-    """Somebody has written an address into a browser; programs want a problem in JSON."""
+    """Says whether a person sees the answer in a browser; programs want a problem in JSON."""
     accepted = request.headers.get("accept", "")
     is_page = not request.url.path.startswith(API) and "text/html" in accepted
     return request.method == "GET" and is_page
@@ -87,7 +87,7 @@ FILES_BESIDE = 500  # databases, logs, jobs
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Says whether only this machine can reach a host."""
     if host == "localhost":
         return True
     try:
@@ -125,7 +125,9 @@ async def require_safe(store: Store, settings: ServerSettings) -> None:
 
 
 def make_room(settings: ServerSettings) -> None:
-    """So many connections need as many open files, of which a login shell allows fewer.
+    """Raises the limit of open files to what so many connections need.
+
+    A login shell allows fewer.
 
     Else nobody could be let in any more long before those are turned away that can wait.
     """
@@ -184,7 +186,7 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        """Where it can be reached from this machine."""
+        """Returns the address at which this machine reaches the server."""
         host, port = self._socket.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         scheme = "https" if self._settings.certificate else "http"

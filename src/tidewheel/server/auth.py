@@ -1,12 +1,12 @@
-"""Who is calling: tokens, and addresses from which too many wrong ones came.
+"""Finds out who calls, by token, and slows down addresses that send too many wrong ones.
 
 A token that was found valid is believed for half a second, so that a revocation counts within
 one. Whether a token is unknown, wrong, expired or revoked looks the same from outside, and
 takes the same steps.
 
 Many who are honest may share an address with one who tries tokens: a host of workers, a proxy,
-this machine. Whoever showed a good token here before is let in all the same, else anybody there
-could keep workers from their heartbeats, and their tasks would be done again.
+this machine. A caller who showed a good token here before is let in all the same, else anybody
+there could keep workers from their heartbeats, and their tasks would be done again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NOBODYS = "0" * 64
 
 
 class ShownCredentials(NamedTuple):
-    """What a caller shows, and as what; no text if there is nothing."""
+    """The credentials that a caller shows, and their kind; the text is None without any."""
 
     kind: TokenKind
     text: str | None
@@ -64,12 +64,12 @@ def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> ShownCre
 
 
 def csrf_token(session: TokenView) -> str:
-    """What a page of ours sends with every change, and no other site can know."""
+    """Returns the text that our page sends with every change and no other site can know."""
     return hashlib.sha256(f"csrf/{session.number}/{session.digest}".encode()).hexdigest()
 
 
 class FailedLogins:
-    """How many wrong tokens came from where, within the last minute."""
+    """Counts the wrong tokens of each address within the last minute."""
 
     def __init__(self, count_max: int, clock: Callable[[], float]) -> None:
         self._count_max, self._clock = count_max, clock
@@ -82,7 +82,7 @@ class FailedLogins:
             raise TooManyFailures(times[0] + FAILURES_SECONDS - self._clock())
 
     def note(self, client: str) -> None:
-        """One more."""
+        """Counts one more wrong token of an address."""
         times = self._recent(client)
         times.append(self._clock())
         # Taken out and put in again: the one that failed longest ago is forgotten first.
@@ -139,7 +139,7 @@ class Authenticator:
             raise
 
     async def is_valid(self, token: TokenView) -> bool:
-        """Whether a token that somebody showed a while ago is still good."""
+        """Says whether a token that somebody showed a while ago is still good."""
         until, _ = self._believed.get(token.digest, (0.0, None))
         if self._clock() < until:
             return True
@@ -216,7 +216,7 @@ class JobIdentity:
 
     @property
     def caller(self) -> TokenView:
-        """Who calls, for the audit and for answers that are kept; it allows nothing."""
+        """Returns the caller for the audit and for answers that are kept; it allows nothing."""
         return replace(self.token, name=f"job {self.task.id}"[:256], grant=NOTHING)
 
     def key(self, given: str) -> str:

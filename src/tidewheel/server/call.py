@@ -38,7 +38,7 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a handler answers if a status, headers or other media than JSON matter."""
+    """The answer of a handler that needs a status, headers or other media than JSON."""
 
     body: object
     status: int = 200
@@ -82,13 +82,13 @@ class Call:
 
     @property
     def grant(self) -> Grant:
-        """What the caller may do."""
+        """Returns what the caller may do."""
         assert self.token is not None, "an open route asks for a grant"
         return self.token.grant
 
     @property
     def who(self) -> str:
-        """How the caller is called in what is kept."""
+        """Returns the caller's name, as it is kept."""
         assert self.token is not None, "an open route asks who calls"
         return self.token.name
 
@@ -116,15 +116,15 @@ class Call:
 
     @property
     def covers_everything(self) -> bool:
-        """Whether no queue needs to be looked at to know that the caller may."""
+        """Says whether the caller may see everything, so that no queue has to be looked at."""
         return self.grant.queues == self.grant.workflows == EVERYTHING
 
     def covers(self, queue: str) -> bool:
-        """Whether the caller may see this queue."""
+        """Says whether the caller may see this queue."""
         return covers_queue(self.grant, queue)
 
     def sees(self, worker: WorkerView) -> bool:
-        """Whether a worker serves anything that is this caller's."""
+        """Says whether a worker serves a queue that the caller may see."""
         return any(
             covers_pattern(self.grant, queue) if is_pattern(queue) else self.covers(queue)
             for queue in worker.queues
@@ -175,11 +175,11 @@ class Call:
         return any(one.id == worker for one in known)
 
     async def speaks_for(self, worker: str | None) -> bool:
-        """Whether a worker, if any, is one of this caller's."""
+        """Says whether a worker, if any, was registered with this caller's token."""
         if worker is None or self.token is None:
             return False
         return await self.asking.worker_token(WorkerId(worker)) == self.token.number
 
     def allows(self, scopes: Iterable[str]) -> bool:
-        """Whether the caller has one of these scopes."""
+        """Says whether the caller has one of these scopes."""
         return not allowed_scopes(self.grant).isdisjoint(scopes)

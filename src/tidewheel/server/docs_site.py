@@ -48,7 +48,7 @@ NO_SUCH_PAGE = """<!doctype html>
 
 
 def is_built(folder: Path | None) -> bool:
-    """Whether there is anything to show."""
+    """Says whether the documentation was built, so that there is anything to show."""
     return ((folder or BUILT) / INDEX).is_file()
 
 

@@ -1,4 +1,4 @@
-"""What only a server refuses; the tree is in ``tidewheel.errors``."""
+"""Holds the errors that only a server raises; the tree is in ``tidewheel.errors``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TooSlow(Refused):
 
 
 class NotAuthenticated(Refused):
-    """Nobody is known by what was shown."""
+    """The credentials of a request are missing or not valid."""
 
     code = "unauthenticated"
 

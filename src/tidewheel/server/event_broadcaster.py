@@ -94,7 +94,7 @@ class EventBroadcaster:
     async def follow(
         self, which: EventFilter, token: TokenView, since: EventCursor | None
     ) -> AsyncIterator[bytes]:
-        """What to send to one reader, until it is over."""
+        """Yields the texts to send to one reader, until the stream is over."""
         follower = Subscriber(which, token, since or await self._now())
         try:
             yield greeting(follower.cursor)
@@ -132,7 +132,10 @@ class EventBroadcaster:
             follower.cursor, is_at_end, is_checked = page.next, page.is_last, True
 
     def _joins(self, follower: Subscriber, *, is_at_end: bool) -> bool:
-        """Whether it has read as far as the hub; without a pause, so nothing comes between."""
+        """Adds a reader that has read as far as the hub; False if it has not, or the hub stops.
+
+        There is no pause in between, so no event is missed.
+        """
         if self._stopping.is_set():
             return False
         if self._cursor is None:
@@ -201,7 +204,10 @@ class EventBroadcaster:
         return page.is_last
 
     def _hand_out(self, told: Sequence[Told], store: str) -> None:
-        """Without a pause, and the cursor moves along: whoever joins next misses nothing."""
+        """Puts events before all readers and moves the cursor along.
+
+        There is no pause in between, so that the next reader that joins misses nothing.
+        """
         for event, text in told:
             self._cursor = EventCursor(store, event.place)
             for follower in self._followers:
@@ -215,7 +221,7 @@ class EventBroadcaster:
             del self._followers[follower]
 
     async def _give_way(self, spent: float) -> None:
-        """Others get as much time as this took; whoever has little room, a moment to read."""
+        """Gives others as much time as was spent, and crowded readers a moment to read."""
         await asyncio.sleep(spent)
         if any(follower.is_crowded for follower in self._followers):
             await asyncio.sleep(PATIENCE_SECONDS)
@@ -231,7 +237,10 @@ class EventBroadcaster:
         return told
 
     async def _check_tokens(self) -> None:
-        """Nobody is told anything whose token was not good half a second ago."""
+        """Ends the streams of readers whose token is no longer valid.
+
+        It looks again after half a second at the earliest.
+        """
         now = time.monotonic()
         if now - self._tokens_at < TOKEN_SECONDS:
             return
@@ -286,7 +295,7 @@ def resync(cursor: EventCursor) -> bytes:
 
 
 def greeting(cursor: EventCursor) -> bytes:
-    """Before anything happens a reader already knows from where it reads."""
+    """Returns the first event of a stream, which tells the reader from where it reads."""
     return b"retry: %d\n%s" % (random.randint(*RETRY_MS), block("start", cursor, b"{}"))
 
 
@@ -296,14 +305,14 @@ def sign_of_life(cursor: EventCursor) -> bytes:
 
 
 def may_see(grant: Grant, event: Event) -> bool:
-    """As for every other look at tasks and runs."""
+    """Says whether a token may see an event, as for every other look at tasks and runs."""
     if isinstance(event, TaskEvent):
         return covers_queue(grant, event.queue)
     return covers_workflow(grant, event.workflow)
 
 
 class Subscriber:
-    """Somebody at the other end of a stream."""
+    """The reader at the other end of a stream."""
 
     __slots__ = (
         *("_bytes", "_news", "_parts", "_sees_all"),
@@ -320,7 +329,7 @@ class Subscriber:
         self._news = asyncio.Event()
 
     def wants(self, event: Event) -> bool:
-        """Whether it asked for this, and may see it."""
+        """Says whether the reader asked for this event, and may see it."""
         return self.which.wants(event) and (self._sees_all or may_see(self.token.grant, event))
 
     def is_behind(self, place: EventPlace) -> bool:
@@ -336,7 +345,7 @@ class Subscriber:
         return not self._parts
 
     def put(self, text: bytes, cursor: EventCursor) -> None:
-        """One more; where there is no room, all that is left to say is that there was none."""
+        """Adds an event; where there is no room, ends the stream with `resync` alone."""
         if self.is_over:
             return
         self.cursor = cursor

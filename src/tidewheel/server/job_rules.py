@@ -1,4 +1,4 @@
-"""What a job may do with its own token: look at its task and its run, and operate its run.
+"""Says what a job may do with its own token: see its task and its run, and operate its run.
 
 To operate its run, the run's definition must let jobs do so (`job commands`), as for a job that
 asks through its worker.
@@ -36,7 +36,7 @@ async def own_run(call: Call) -> None:
 
 
 async def operating_own_run(call: Call) -> None:
-    """The same, and jobs of that run may do more than speak."""
+    """Requires that the path names the job's own run, and that jobs of it may give commands."""
     await own_run(call)
     run = await call.found_run()
     home = call.settings.state_directory

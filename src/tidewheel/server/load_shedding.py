@@ -1,4 +1,4 @@
-"""Who is let in when there is too much to do: decided before any work is done.
+"""Decides, before any work is done, which requests are let in when there is too much to do.
 
 Theory of operation
 -------------------
@@ -6,8 +6,8 @@ Requests are of six kinds, from those that must never wait to those that can com
 kind is let in only while less than its share of requests is under way, those of all kinds
 together. So streams are turned away first, then reads, submissions, claims and cancellations.
 What workers report is never turned away: were it, leases would run out, tasks would be done
-again, and there would be even more to do. Whoever only waits for news does no work and does
-not count; neither does a request that is still on its way, or whose sender is not known yet.
+again, and there would be even more to do. A caller that only waits for news does no work and
+does not count; neither does a request that is still on its way, or whose sender is not known.
 So nobody can take a place by sending slowly, and strangers take none of those that known
 clients need: what anybody may ask for has places of its own.
 """
@@ -33,7 +33,7 @@ STREAM_MEDIA_TYPE = "text/event-stream"
 
 
 class Urgency(IntEnum):
-    """How much a request matters under load, the most first."""
+    """The urgency of a request under load, the most urgent first."""
 
     REPORT = 0  # heartbeats, messages and ends of attempts
     CANCEL = 1  # and whatever else operators do
@@ -46,7 +46,7 @@ class Urgency(IntEnum):
 def urgency_of(
     method: str, path: str, media_type: str, scopes: Sequence[Scope] = ()
 ) -> Urgency:
-    """Of a route that does not say it itself."""
+    """Returns the urgency of a route that does not say it itself."""
     if method == "GET":
         return Urgency.STREAM if media_type == STREAM_MEDIA_TYPE else Urgency.READ
     if path.endswith("/cancel") or tuple(scopes) == (Scope.OPERATE,):
@@ -59,7 +59,7 @@ def urgency_of(
 
 
 class RequestSlot:
-    """One request, from the door on: a place is taken when there is something to do for it."""
+    """The slot of one request; a place is taken only when there is something to do for it."""
 
     __slots__ = ("_admission", "_client", "_is_taken", "_urgency")
 
@@ -69,13 +69,13 @@ class RequestSlot:
         self._is_taken = False
 
     def is_known(self) -> None:
-        """Whoever sends it has shown a valid token, and is no stranger any more."""
+        """Notes that the sender has shown a valid token, and is no stranger any more."""
         if self._client is not None:
             self._admission.leave_door(self._client)
             self._client = None
 
     def take(self) -> None:
-        """From here on it counts; Overloaded if there is no place for its kind any more."""
+        """Takes a place; Overloaded if there is none for its kind any more."""
         self._admission.check(self._urgency, is_known=self._client is None)
         self._count(+1)
 
@@ -85,7 +85,7 @@ class RequestSlot:
             self._count(-1)
 
     def close(self) -> None:
-        """It is over."""
+        """Gives back the place: the request is over."""
         self.leave()
         if self._client is not None:
             self._admission.leave_door(self._client)
@@ -199,7 +199,11 @@ class ConnectionLimit:
         return len(self._addresses)
 
     def came(self, one: OpenConnection, address: str) -> bool:
-        """Whether there is room for it; if not, it is not counted."""
+        """Counts a connection; False, and not counted, if its address has too many.
+
+        If all addresses together have too many, the stranger that has been there longest is
+        cut.
+        """
         is_proxy = _is_among(address, self._settings.proxies)
         mates = self._strangers_from.get(address, {})
         is_full = self._counts[address] >= self._settings.connections_per_address_max
@@ -224,7 +228,7 @@ class ConnectionLimit:
                 del self._strangers_from[self._addresses[one]]
 
     def left(self, one: OpenConnection) -> None:
-        """It is closed, or about to be."""
+        """Forgets a connection that is closed, or about to be."""
         if one in self._addresses:
             self.is_known(one)
             address = self._addresses.pop(one)
@@ -233,7 +237,7 @@ class ConnectionLimit:
                 del self._counts[address]
 
     def _drop_first(self, strangers: dict[OpenConnection, None]) -> bool:
-        """Whether there was one."""
+        """Cuts the first of these connections; False if there is none."""
         for one in strangers:
             self.left(one)
             one.cut()
@@ -242,7 +246,10 @@ class ConnectionLimit:
 
 
 def _is_among(address: str, proxies: Sequence[str]) -> bool:
-    """As uvicorn judges whose X-Forwarded-For counts: addresses, networks, or * for all."""
+    """Says whether an address is one of the proxies: addresses, networks, or * for all.
+
+    That is how uvicorn judges whose X-Forwarded-For counts.
+    """
     if "*" in proxies or address in proxies:
         return True
     try:
@@ -273,7 +280,7 @@ class RateLimit:
         self._levels: dict[str, tuple[float, float]] = {}  # when, and how much there was
 
     def take(self, counts: Mapping[str, int]) -> None:
-        """So many tasks for each queue; QuotaSpent if one has to wait, and nothing is taken."""
+        """Takes tasks from the quotas of queues; QuotaSpent, all unchanged, if one is empty."""
         if self._rate is None:
             return
         now, rate = self._clock(), self._rate
@@ -304,7 +311,7 @@ CONNECTIONS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedConnections:
-    """Where callers are looked up, and where workers report.
+    """The stores through which callers are looked up, and through which workers report.
 
     A database server takes reports on connections that nobody else uses. A file has one writer,
     which takes all changes in the order in which they come; only its readers can be others.

@@ -37,7 +37,7 @@ class NewsListener:
             self._loop.call_soon_threadsafe(self._woken.set)
 
     async def heard(self, seconds: float) -> bool:
-        """Whether there was news; it also ends when the time is over or the server ends."""
+        """Waits for news; False if the time is over, or the server ends, before any comes."""
         news = asyncio.create_task(self._woken.wait())
         end = asyncio.create_task(self._call.stopping.wait())
         try:
@@ -60,7 +60,10 @@ Result = TypeVar("Result")
 
 
 async def unless_stopping(call: Call, work: Coroutine[Any, Any, Result]) -> Result | None:
-    """What comes of it; None if the server was told to stop before. It takes nobody's place."""
+    """Returns the result of the work; None if the server was told to stop before.
+
+    While it waits, the request takes no place of another one.
+    """
     doing = asyncio.ensure_future(work)
     stopping = asyncio.ensure_future(call.stopping.wait())
     try:

@@ -27,7 +27,7 @@ SEEN_SECONDS = 1.0
 
 
 class Histogram:
-    """How many values were up to each bound."""
+    """The counts of values up to each bound."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -43,7 +43,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreFigures:
-    """What the store knew, a moment ago."""
+    """The figures of the store, as they were a moment ago."""
 
     queues: Sequence[QueueView]
     workers: Sequence[WorkerView]
@@ -52,7 +52,7 @@ class StoreFigures:
 
 
 class Metrics:
-    """What this process did since it started."""
+    """The figures of this process since it started."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()  # by verb and status
@@ -70,7 +70,7 @@ class Metrics:
         self._looking = asyncio.Lock()
 
     async def seen(self, look: Callable[[], Awaitable[StoreFigures]]) -> StoreFigures:
-        """What the store knows, asked for once a second however many look."""
+        """Returns the figures of the store, which is asked once a second however many look."""
         async with self._looking:
             if self._seen is None or time.monotonic() - self._seen_at >= SEEN_SECONDS:
                 self._seen = await look()
@@ -78,7 +78,7 @@ class Metrics:
             return self._seen
 
     def watch(self, admission: Admission, connections: Callable[[], int]) -> None:
-        """Whose figures are asked for when somebody looks."""
+        """Sets the sources whose figures are read when somebody looks."""
         self.admission, self.connections = admission, connections
 
     def count(self, verb: str, status: int, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What is checked and said for every request, whichever it is: size, host, headers.
+"""Checks and completes every request, whichever it is: size, host, headers.
 
 It also routes by the path as it was sent: a slash within an id, written %2F, is no border
 between two parts of the path.

@@ -291,7 +291,7 @@ class Pipeline:
 
 
 def _nothing() -> None:
-    """Where requests come without a connection of ours."""
+    """Does nothing; it stands in where requests come without a connection of ours."""
 
 
 def _parsed(route: Route, call: Call) -> object:
@@ -331,7 +331,10 @@ def _is_for_people(route: Route, request: Request) -> bool:
 
 
 def _require_csrf(request: Request, session: TokenView) -> None:
-    """A browser sends the cookie whoever makes it send something; this header it does not."""
+    """Requires the header X-CSRF-Token of a change in a session.
+
+    A browser sends the cookie with requests that other sites make it send, but not this header.
+    """
     given = request.headers.get("x-csrf-token", "")
     if not hmac.compare_digest(given.encode(), csrf_token(session).encode()):
         raise NotAllowed(
@@ -373,7 +376,7 @@ def _response(route: Route, outcome: object) -> Response:
 
 
 class IdempotencyLocks:
-    """Of one server; what another one does at the same moment it does not know."""
+    """The locks of idempotency keys in one server; other servers are not seen."""
 
     def __init__(self) -> None:
         self._locks: dict[tuple[int, str], asyncio.Lock] = {}
@@ -381,7 +384,7 @@ class IdempotencyLocks:
 
     @asynccontextmanager
     async def alone(self, token: int, key: str, place: RequestSlot) -> AsyncIterator[None]:
-        """Until nobody else is at work with this key; waiting takes nobody's place."""
+        """Waits until no other request works with this key; while waiting it takes no place."""
         name = (token, key)
         lock = self._locks.setdefault(name, asyncio.Lock())
         self._users[name] += 1

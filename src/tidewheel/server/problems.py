@@ -1,4 +1,4 @@
-"""From errors to answers: which status, which words, and nothing about our insides."""
+"""Makes answers of errors: which status, which words, and nothing about our insides."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _findings(error: TidewheelError) -> tuple[str | FindingOut, ...]:
 
 
 def _details(error: TidewheelError) -> dict[str, Any]:
-    """What a refusal carries, so that a client can raise the same one."""
+    """Returns what a refusal carries, so that a client can raise the same one."""
     if not isinstance(error, Refused) or isinstance(error, InvalidDefinition):
         return {}
     details = msgspec.to_builtins(vars(error), enc_hook=str)

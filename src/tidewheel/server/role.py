@@ -28,7 +28,7 @@ from tidewheel.wiring.stores import require_database, store_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """What whoever started a server wants to know once it answers."""
+    """The address of a server and the way to log in, for the program that started it."""
 
     url: str
     token_file: Path | None  # of a token that was made, or that is good here
@@ -87,7 +87,7 @@ class Server(Embedded):
 
 
 def run_in_fast_loop(work: Coroutine[object, object, None]) -> None:
-    """Until it ends, in an event loop that spends half as much on each request."""
+    """Runs work to its end, in an event loop that spends half as much on each request."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work)
 

@@ -81,12 +81,12 @@ class Route:
 
     @property
     def changes(self) -> bool:
-        """Whether a call may change something."""
+        """Says whether a call may change something."""
         return self.method != "GET"
 
     @property
     def rank(self) -> Urgency:
-        """Whether it is let in when there is much to do."""
+        """Returns how urgent a request is when there is much to do."""
         if self.urgency is not None:
             return self.urgency
         scopes = self.guard.scopes if isinstance(self.guard, Needs) else ()
@@ -94,12 +94,12 @@ class Route:
 
     @property
     def verb(self) -> str:
-        """For logs, metrics and the audit."""
+        """Returns the name of the route in logs, metrics and the audit."""
         return f"{self.method} {self.path}"
 
     @property
     def path_names(self) -> list[str]:
-        """What the path has to name."""
+        """Returns the names of the parameters in the path."""
         return re.findall(r"{(\w+)}", self.path)
 
 

@@ -1,4 +1,4 @@
-"""The doors to runs of this process, which remember definitions from one request to the next.
+"""Holds the services for runs in this process, which remember definitions between requests.
 
 To read a definition may take seconds, and every view of a run needs it: it is read once. That,
 and what is worked out from it, is done apart, so that heartbeats are answered meanwhile.
@@ -46,7 +46,7 @@ class RunServices:
 
     @property
     def graphs(self) -> ToldGraphs:
-        """Those that pages were told; used apart only, so by one thread."""
+        """Returns the graphs that pages were told; only the thread of views uses them."""
         if self._graphs is None:
             from tidewheel.views.graph import ToldGraphs
 
@@ -54,7 +54,7 @@ class RunServices:
         return self._graphs
 
     async def apart(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Whatever reads a definition or a whole pool, where it keeps nobody waiting."""
+        """Runs work that reads a definition or a whole pool where it keeps nobody waiting."""
         return await self._apart.run(work)
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class BackgroundLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """What comes of it; whoever is cancelled here ends it there, too."""
+        """Runs work in the loop of the thread; a cancelled caller cancels the work, too."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             body = (self._loop,)
@@ -114,7 +114,7 @@ _OVER = ("completed", "stopped")
 
 
 class SummaryCache:
-    """Those of the runs that were listed last."""
+    """Keeps the summaries of the runs that were listed last."""
 
     def __init__(self, known_max: int = KNOWN_MAX) -> None:
         self._known_max = known_max
@@ -125,7 +125,7 @@ class SummaryCache:
     ) -> tuple[list[Document], int]:
         """The runs, each with its `summary`, and how many are left to be looked into.
 
-        What somebody may have to mend comes first; whoever asks again is told more.
+        Runs that somebody may have to mend come first; a caller that asks again is told more.
         """
         unknown = [run for run in runs if self._at_hand(run) is None]
         unknown.sort(key=lambda run: run["status"] in _OVER)

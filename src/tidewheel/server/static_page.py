@@ -136,7 +136,7 @@ def html(seen: StoreFigures) -> str:
 
 
 def _queues_in_use(seen: StoreFigures) -> list[QueueView]:
-    """Without those that runs left behind: nothing is open in them, and nobody paused them."""
+    """Returns the queues without those of ended runs that are neither open nor paused."""
     over = {run.queue for run in seen.runs if run.ended_at is not None}
     return [
         view

@@ -112,7 +112,7 @@ def _put_down(definition: StoredDefinition, directory: Path) -> None:
 
 
 def _locked(directory: Path) -> IO[bytes]:
-    """Until it is closed; waits for whoever does the same in another process."""
+    """Locks a folder until the file is closed; waits for other processes that do the same."""
     make_private_directory((directory / LOCK).parent)
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     file = open(os.open(directory / LOCK, flags, 0o600), "r+b", buffering=0)  # noqa: SIM115

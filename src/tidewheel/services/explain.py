@@ -1,4 +1,4 @@
-"""Why a task does not run, in plain words, from the same facts that decide it.
+"""Explains in plain words why a task does not run, from the same facts that decide it.
 
 Each reason is one sentence that ends with what would change it, where somebody can.
 """
@@ -34,7 +34,7 @@ SILENT_SECONDS = 30.0
 
 
 async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
-    """What holds a task back; nothing if it runs, has ended, or is about to be claimed."""
+    """Returns why a task waits; nothing if it runs, has ended, or is about to be claimed."""
     task = await store.get(task_id)
     if task.status is Status.WAITING:
         return await _waiting_reasons(store, task)
@@ -65,7 +65,7 @@ async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
 
 
 async def _withdrawn_reasons(store: TaskStore, task: Task) -> list[str]:
-    """Of a run that nobody drives nothing is claimed."""
+    """Returns why nothing is claimed of a run that nobody drives; empty for other tasks."""
     name = run_named_by(task.id)
     if name is None or not isinstance(store, FindsRuns):
         return []
@@ -154,7 +154,7 @@ def _serving(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[Wo
 
 
 def _suitable(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
-    """Those that would run it if they ran nothing else."""
+    """Returns the workers that would run the task if they ran nothing else."""
     return [
         worker
         for worker in _serving(task, workers, now)
@@ -163,7 +163,7 @@ def _suitable(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[W
 
 
 def worker_reasons(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[str]:
-    """Nobody there, nobody who can, nobody big enough, or everybody busy."""
+    """Returns why no worker takes a task: none there, able, big enough, or free."""
     serving = _serving(task, workers, now)
     if not serving:
         return [f"No worker serves queue {task.queue!r}; {_start_one(task)}"]
@@ -181,8 +181,10 @@ def worker_reasons(task: Task, workers: Iterable[WorkerView], now: Instant) -> l
 
 
 def _mates(worker: WorkerView, workers: Iterable[WorkerView]) -> frozenset[WorkerId]:
-    """It and those beside it in its process that offer the same: as those of ``tidewheel up``
-    do, which share one machine."""
+    """Returns the worker and those of its process that offer the same.
+
+    Those of ``tidewheel up`` do, which share one machine.
+    """
     offer = (worker.process, worker.capacity)
     return frozenset(one.id for one in workers if (one.process, one.capacity) == offer)
 
@@ -193,7 +195,7 @@ def room_reasons(
     leased: Iterable[Task],
     mates: Mapping[WorkerId, frozenset[WorkerId]],
 ) -> list[str]:
-    """Those who could run it have something running that leaves too little."""
+    """Returns why no worker that could run the task has room for it; empty if one has."""
     leased = list(leased)
     held = {
         worker.id: [one for one in leased if one.owner in mates[worker.id]]
@@ -222,7 +224,7 @@ def _can_execute(task: Task, abilities: Abilities) -> bool:
 
 
 def _unknown(task: Task) -> str:
-    """What every worker of the queue that lives lacks to execute it."""
+    """Returns what every living worker of the queue lacks to execute the task."""
     of = f"of queue {task.queue!r} that is alive"
     if task.handler is not None:
         return f"No worker {of} knows handler {task.handler!r}; {_start_one(task)}"
@@ -266,7 +268,7 @@ def _amount(name: str, number: float) -> str:
 
 
 def exact_amount(name: str, number: float) -> str:
-    """As the option of a worker takes it."""
+    """Returns an amount as the option of a worker takes it."""
     return exact_size(int(number)) if name.endswith("_bytes") else f"{number:g}"
 
 

@@ -3,7 +3,7 @@
 Theory of operation. A folder is named by its parts below a root, each a plain name. It is
 reached by descriptors of directories, from the root on, and no link is followed on the way or
 within: what a job made of its folder leads nowhere else. It is renamed before it is emptied, so
-that whoever makes a folder of the same name meanwhile loses nothing, and what is left of it is
+that a folder of the same name that is made meanwhile loses nothing, and what is left of it is
 found again.
 
 Several stores may use one home, and have runs of the same name. A folder of a run says which
@@ -52,13 +52,13 @@ def remove_task_files(home: Path, store_id: str, seqs: Sequence[int]) -> int:
 
 
 class FolderMark(NamedTuple):
-    """What a folder of a run says about itself; "" is nothing."""
+    """The mark in a run's folder that says whose it is and of which store; "" is nothing."""
 
     owner: str
     store: str
 
     def is_of(self, mine: FolderMark) -> bool:
-        """Whether it says so, and nothing else."""
+        """Says whether the mark says something, and nothing that differs from mine."""
         said = [(there, my) for there, my in zip(self, mine, strict=True) if there]
         return bool(said) and all(there == my for there, my in said)
 
@@ -91,7 +91,7 @@ def remove_folder(root: Path, parts: Sequence[str], mark: FolderMark | None = No
 
 
 def bytes_below(root: Path, parts: Sequence[str]) -> int:
-    """How much room the files of a folder take; links count as what they are."""
+    """Returns the bytes that the files of a folder take; links count as what they are."""
     total = 0
     for where, _, names, at in os.fwalk(root.joinpath(*parts)):
         del where
@@ -134,7 +134,7 @@ def _mark(opened: _Descriptors, folder: int, name: str) -> FolderMark:
 
 
 def _said(opened: _Descriptors, at: int, parts: Sequence[str]) -> str:
-    """What a small file says; nothing, if there is none."""
+    """Returns the text of a small file; "" if there is none."""
     try:
         for part in parts[:-1]:
             at = opened.open(part, at)
@@ -170,12 +170,15 @@ class Orphan(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Below the home."""
+        """Returns the path below the home."""
         return "/".join((self.kind, *self.parts))
 
     @property
     def is_unmarked(self) -> bool:
-        """It may be another store's: workers and schedulers of earlier versions noted none."""
+        """Says whether a folder of a run names no store.
+
+        It may be another store's: workers and schedulers of earlier versions noted none.
+        """
         is_left = self.parts[-1].startswith(GOING)  # somebody has decided it already
         return self.mark is not None and not self.mark.store and not is_left
 
@@ -209,13 +212,13 @@ def _orphan(home: Path, kind: str, parts: tuple[str, ...], mark: FolderMark | No
 
 
 def remove_orphan(home: Path, orphan: Orphan) -> bool:
-    """Whether it was there and is gone; one in which a job runs stays."""
+    """Removes a folder and says whether it was there; one in which a job runs stays."""
     root = home / orphan.kind
     return not has_live_job(root, orphan.parts) and remove_folder(root, orphan.parts)
 
 
 def has_live_job(root: Path, parts: Sequence[str]) -> bool:
-    """Whether a process of this host is, or may be, the job of an attempt in this folder.
+    """Says whether a process of this host is, or may be, the job of an attempt in this folder.
 
     Adoption knows a job by the same file. In another pid namespace nothing can be seen of it.
     """

@@ -1,4 +1,4 @@
-"""What a job may ask of its run, through its worker: commands, and looks at runs.
+"""Answers what a job asks of its run, through its worker: commands, and looks at runs.
 
 A job has no key to the store. Its worker knows which task the job is, and so which run it may
 speak to: commands go to that run alone and are recorded as its doing; looking is free. Where
@@ -30,7 +30,7 @@ SpeakingFor = Callable[[TaskId], AbstractAsyncContextManager[RunDoor]]  # as a j
 
 
 def handler_caller(run: str) -> TaskId:
-    """Who speaks for the event handlers of a run; no task has such an id."""
+    """Returns the id that stands for the event handlers of a run; no task has such an id."""
     return TaskId(f"{run}//{HANDLER}")
 
 

@@ -44,7 +44,7 @@ STANDSTILL_SECONDS_MIN = 1.0  # a shorter one is not worth a full lease of patie
 
 
 class StoreWatch:
-    """For how long a monitor has seen the store without a break, by the local clock."""
+    """Measures how long a monitor has seen the store without a break, by the local clock."""
 
     def __init__(self, rest_seconds_max: float) -> None:
         self._rest_seconds_max = rest_seconds_max
@@ -172,7 +172,10 @@ class Monitor(Service):
         return [self.report("run.deleted", run=expired[0])] if gone else []
 
     async def _remove_task_files(self, expired: Sequence[Task]) -> None:
-        """Of those that are gone: one may be needed by a task that came meanwhile."""
+        """Removes the files of tasks that are gone from the store.
+
+        Each is looked up, since it may be needed by a task that came meanwhile.
+        """
         if self._home is None or not expired:
             return
         store_id = await self._store.store_id()
@@ -199,7 +202,10 @@ class Monitor(Service):
         return [self.report("definitions.forgotten", count=forgotten)] if forgotten else []
 
     async def _forget_workers(self) -> list[ServiceReport]:
-        """After an outage all workers seem silent until they are heard again."""
+        """Deletes workers that were silent for long.
+
+        After an outage all workers seem silent until they are heard again, so it waits first.
+        """
         retention_seconds = self._settings.workers_retention_seconds
         watched_seconds = self._watch.seconds(self._clock.monotonic())
         if retention_seconds is None or watched_seconds < HEARD_SECONDS_MAX:

@@ -1,4 +1,4 @@
-"""The door to runs on a store: views, commands, logs, beginning and deleting them.
+"""Holds the service for runs on a store: views, commands, logs, beginning and deleting.
 
 Everybody comes through here: applications, the command line, jobs through their worker, and the
 server for those who come over HTTP.
@@ -194,7 +194,7 @@ async def post_command(store: Store, run: RunView, command: Command, who: str) -
 async def awaited_answer(
     store: Store, run: RunView, number: int, verb: str, seconds_max: float
 ) -> Answer:
-    """What became of a command; a refusal is raised."""
+    """Waits for the answer to a command and returns it; a refusal is raised."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def ring(wake: Wake) -> None:
@@ -248,7 +248,7 @@ async def _watch(
 
 
 def kept_document(run: RunView) -> Document:
-    """What is said of a command that nobody obeys yet."""
+    """Returns the answer to a command that is kept until somebody drives the run."""
     return {
         "kept": True,
         "status": run.status,

@@ -12,7 +12,7 @@ early. Three kinds of failure, three treatments:
   the service, which is started again from what the store knows.
 * Cancellation is a crash: nothing is tidied up, as after kill -9.
 
-Log lines and telemetry are made from reports by whoever gave ``on_report``, nowhere else.
+Log lines and telemetry are made from reports by the giver of ``on_report``, nowhere else.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ OnReport = Callable[[ServiceReport], None]
 
 
 def tell_nobody(_report: ServiceReport) -> None:
-    """For services whose reports nobody reads."""
+    """Does nothing with a report, for services whose reports nobody reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """How long to wait before the same call is tried again."""
+    """The time to wait before the same call is tried again."""
 
     first_seconds: float = 0.1
     seconds_max: float = 5.0
 
     def delay_seconds(self, failures: int, chance: random.Random) -> float:
-        """Anything up to the bound: a herd that lost the store together comes back spread."""
+        """Returns a random delay up to the bound, so that many who wait come back spread."""
         assert failures >= 1
         grown = self.first_seconds * 2.0 ** min(failures - 1, 32)
         return chance.uniform(0.0, min(grown, self.seconds_max))
@@ -67,7 +67,7 @@ BACKOFF_DEFAULT = Backoff()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What every service is given: time, chance, an ear, patience, and where to die."""
+    """The surroundings of a service: clock, chance, reports, back-off and failpoint."""
 
     clock: Clock
     chance: random.Random = field(default_factory=random.Random)
@@ -99,7 +99,7 @@ class Service(ABC):
 
     @abstractmethod
     def rest_seconds(self) -> float | None:
-        """How long to rest after a pass unless woken; None: until woken."""
+        """Returns the seconds to rest after a pass unless woken; None: until woken."""
 
     async def start(self) -> None:
         """Run in the background; a failure is raised by ``stop``."""

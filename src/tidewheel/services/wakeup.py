@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Wakeup:
     """One waits, anybody rings, from any thread; a ring while nobody waits is kept.
 
-    Whoever has news stores it first and rings then; the waiter is woken first and looks
+    A process with news stores it first and rings then; the waiter is woken first and looks
     then. So no news is overlooked, and a thousand rings in a row cost one waking.
     """
 
@@ -55,7 +55,7 @@ class Wakeup:
             self._loop.call_soon_threadsafe(lambda: _release(self._waiter))
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Until the ring, at most so long; None waits for the ring alone."""
+        """Waits for the ring, at most so long; None waits for the ring alone."""
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         if not self._rung:
             await self._wait_for_ring(seconds)

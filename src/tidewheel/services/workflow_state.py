@@ -1,4 +1,4 @@
-"""Whether tasks of another run have come so far: asked by xtriggers and on the command line.
+"""Finds out whether tasks of another run have come so far, for xtriggers and the command line.
 
 A question is written as in Cylc, `WORKFLOW//POINT/TASK:SELECTOR`; the answer comes from the
 store, whether a scheduler drives that run or not.
@@ -49,7 +49,7 @@ _LASTING = {"running": STARTED, "submitted": SUBMITTED, "started": STARTED}
 
 
 class SelectedBy(StrEnum):
-    """What a selector is compared with."""
+    """The facts that a selector can be compared with."""
 
     STATUS = "status"
     TRIGGER = "trigger"  # the names of outputs that were made
@@ -58,7 +58,7 @@ class SelectedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateQuestion:
-    """Which tasks of which run; a selector of "" is any state."""
+    """The question about tasks of a run; a selector of "" is any state."""
 
     workflow: str
     point: str = EVERY  # as people write it, or with *
@@ -110,7 +110,7 @@ def question_of_id(
     is_trigger: bool = False,
     is_message: bool = False,
 ) -> StateQuestion:
-    """From `WORKFLOW[//POINT[/TASK[:SELECTOR]]]`."""
+    """Returns the question that `WORKFLOW[//POINT[/TASK[:SELECTOR]]]` asks."""
     workflow, _, rest = text.partition("//")
     if workflow.startswith("~"):
         workflow = workflow.partition("/")[2]  # of which user is not our business
@@ -140,7 +140,7 @@ def question_of_id(
 def question_of_call(
     arguments: Sequence[object], keywords: Mapping[str, object]
 ) -> StateQuestion:
-    """From the call of an xtrigger, as it is written now or was before Cylc 8.3."""
+    """Returns the question of an xtrigger's call, as it is written now or before Cylc 8.3."""
     keywords = {
         ("workflow" if name == "suite" else name): value for name, value in keywords.items()
     }
@@ -244,7 +244,7 @@ async def answer(
 
 
 def remembering(definition_of: DefinitionOf, count_max: int = 16) -> DefinitionOf:
-    """The same, without reading a definition again each time that its run is asked about."""
+    """Returns the same function, which reads the definition of each run only once."""
     known: dict[tuple[int, str, RunOptions], RestoredDefinition] = {}
 
     async def remembered(run: RunView) -> RestoredDefinition:
@@ -260,7 +260,7 @@ def remembering(definition_of: DefinitionOf, count_max: int = 16) -> DefinitionO
 
 
 def _point_text(question: StateQuestion, definition: RestoredDefinition) -> str:
-    """In the format of the other workflow, with the offset added."""
+    """Returns the point in the format of the other workflow, with the offset added."""
     if EVERY in question.point:
         if question.offset:
             raise Refused(
@@ -287,7 +287,7 @@ def _results(question: StateQuestion, point: str, run: str) -> dict[str, str]:
 
 
 class _Look:
-    """What of a run's rows fits a question."""
+    """Finds those of a run's rows that fit a question."""
 
     def __init__(
         self, question: StateQuestion, point: str, definition: RestoredDefinition
@@ -300,7 +300,7 @@ class _Look:
     def rows(
         self, tasks: Sequence[PooledTaskRow], memories: Sequence[PutMemory]
     ) -> Iterator[StateRow]:
-        """Of a task that runs in one flow and has run in another there are two."""
+        """Yields the rows that fit; two if a task runs in one flow and has run in another."""
         made = {one.key: one for one in memories if self._is_asked(one.key)}
         pooled: dict[Key, PooledTaskRow] = {}
         for row in tasks:
@@ -357,7 +357,7 @@ def _made_in(memory: PutMemory | None, flows: Flows) -> tuple[str, ...]:
 
 
 def _status_in(memory: PutMemory, flows: Flows) -> str:
-    """How it ended in these flows; empty if it did not run in them."""
+    """Returns how a task ended in these flows; empty if it did not end in them."""
     finished = [
         verdict.ended or SUCCEEDED
         for flow, verdict in memory.verdicts
@@ -376,7 +376,7 @@ Document = dict[str, object]
 
 
 def definitions_of(store: RunStore, home: Path) -> DefinitionOf:
-    """How the definition of a run is read."""
+    """Returns the function that reads the definition of a run."""
 
     async def definition_of(run: RunView) -> RestoredDefinition:
         definition = await store.definition(run.definition)

@@ -56,7 +56,7 @@ _RUN_FIELDS = tuple(name for name in RunState.__slots__ if name != "held_tasks")
 
 
 def _run_body(run: RunState) -> bytes:
-    """As JSON can hold it: no keys that are tuples."""
+    """Returns the state of a run as JSON can hold it: no keys that are tuples."""
     state = {name: getattr(run, name) for name in _RUN_FIELDS}
     return _encode(state | {"held_tasks": tuple(run.held_tasks)})
 
@@ -138,7 +138,10 @@ class _TaskOfFormat1(NamedTuple):
 
 
 def _reader(thing: type[Thing], body: type[msgspec.Struct]) -> Callable[[str | bytes], Thing]:
-    """From a body of either format; an array has the fields of a tuple in their order."""
+    """Returns the reader of bodies in either format.
+
+    An array has the fields of a tuple in their order.
+    """
     named, positional = msgspec.json.Decoder(body), msgspec.json.Decoder(thing)
 
     def read(text: str | bytes) -> Thing:

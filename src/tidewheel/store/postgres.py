@@ -137,7 +137,10 @@ class PostgresTransaction:
         self._cursor.execute(query_text.encode(), given, prepare=self._has_one_plan(query))
 
     def _has_one_plan(self, query: str) -> bool | None:
-        """Whether to prepare it now; None: when it was used often."""
+        """Says whether to prepare a query now; None: once it was used often.
+
+        Before a query of which the plan is not kept, plans are made anew.
+        """
         if query in ONE_PLAN:
             return True
         if self._keeps_plans:
@@ -163,7 +166,7 @@ _READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
 
 @cache
 def _json_parameters(query_text: str) -> frozenset[str]:
-    """Which lists a query wants as rows of JSON; the others are arrays of plain values."""
+    """Returns the lists that a query wants as rows of JSON; others are plain arrays."""
     return frozenset(re.findall(r"%\((\w+)\)s::json\b", query_text))
 
 
@@ -343,7 +346,7 @@ def translated() -> Iterator[None]:
 
 
 def notice(wake: Wake) -> str:
-    """What to tell other processes."""
+    """Returns the text that tells other processes what to look at; "{}" if it is too long."""
     text = msgspec.json.encode(
         {
             "queues": sorted(wake.queues),

@@ -38,7 +38,7 @@ RESOURCE_COLUMNS = (
 
 
 def resource_columns(given: Resources) -> dict[str, Any]:
-    """As they are stored."""
+    """Returns resources as they are stored."""
     return {
         "cpu": given.cpu,
         "memory_bytes": given.memory_bytes,
@@ -181,7 +181,7 @@ class TaskViewRow(NamedTuple):
 
 
 def task_state(r: TaskStateRow) -> TaskState:
-    """What is decided on."""
+    """Returns the state of a task on which decisions are made."""
     status = Status(r.status)
     lease = None
     if status in LEASED:
@@ -217,7 +217,7 @@ def task_state(r: TaskStateRow) -> TaskState:
 
 
 def claimed(r: ClaimedRow, *, lease_seconds: float, fence_kill: bool, limited: bool) -> Claimed:
-    """From what was claimed and what the queue says about leases."""
+    """Makes a claimed task of its row and of what the queue says about leases."""
     return Claimed(
         seq=r.seq,
         id=TaskId(r.id),
@@ -264,7 +264,7 @@ def _asked(r: ClaimedRow | TaskViewRow) -> Resources:
 
 
 def task_view(r: TaskViewRow) -> Task:
-    """What people see."""
+    """Returns a task as people see it."""
     fields = r._asdict()
     for name in RESOURCE_COLUMNS:
         del fields[name]
@@ -344,7 +344,7 @@ class WorkerRow(NamedTuple):
 
 
 def worker_view(r: WorkerRow) -> WorkerView:
-    """What people see."""
+    """Returns a worker as people see it."""
     return WorkerView(
         id=WorkerId(r.id),
         name=r.name,
@@ -366,13 +366,13 @@ def worker_view(r: WorkerRow) -> WorkerView:
 
 
 def abilities_text(known: Abilities) -> str:
-    """As the worker's row keeps them."""
+    """Returns abilities as the worker's row keeps them."""
     handlers = None if known.handlers is None else sorted(known.handlers)
     return json.dumps({"commands": known.commands, "handlers": handlers, "bare": known.bare})
 
 
 def abilities(text: str) -> Abilities:
-    """From a worker's row."""
+    """Reads abilities from a worker's row."""
     said = json.loads(text)
     handlers = None if said["handlers"] is None else frozenset(said["handlers"])
     return Abilities(commands=said["commands"], handlers=handlers, bare=said["bare"])
@@ -433,7 +433,7 @@ class AttemptRow(NamedTuple):
 
 
 def attempt_view(r: AttemptRow) -> AttemptView:
-    """What people see."""
+    """Returns an attempt as people see it."""
     return AttemptView(
         attempt=r.attempt,
         worker=WorkerId(r.worker),
@@ -477,14 +477,14 @@ def storable(text: str) -> str: ...
 @overload
 def storable(text: None) -> None: ...
 def storable(text: str | None) -> str | None:
-    """What a job said, as every database can hold it: without NUL and half characters."""
+    """Returns a text as every database can hold it: without NUL and half characters."""
     if text is None or (text.isascii() and "\0" not in text):
         return text
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
 def storable_end(end: End) -> End:
-    """The same for what is said about the end of an attempt."""
+    """Returns the end of an attempt with texts that every database can hold."""
     error = end.error
     if error is not None:
         error = TaskError(
@@ -497,7 +497,7 @@ def storable_end(end: End) -> End:
 
 @lru_cache(maxsize=1024)
 def retry_policy(text: str) -> RetryPolicy:
-    """From its JSON text; a store holds few different policies."""
+    """Reads a policy from its JSON text; a store holds few different ones."""
     fields = json.loads(text)
     if "seconds" in fields:
         return FixedDelays(seconds=tuple(fields["seconds"]))
@@ -506,5 +506,5 @@ def retry_policy(text: str) -> RetryPolicy:
 
 @lru_cache(maxsize=1024)
 def retry_text(policy: RetryPolicy) -> str:
-    """Its JSON text."""
+    """Returns the JSON text of a policy."""
     return msgspec.json.encode(policy).decode()

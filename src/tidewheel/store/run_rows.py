@@ -51,7 +51,7 @@ class RunRow(NamedTuple):
 
 
 def run_view(r: RunRow) -> RunView:
-    """What people see."""
+    """Returns a run as people see it."""
     owner = None
     if r.host is not None:
         assert r.boot_id is not None and r.pid is not None and r.process_started is not None
@@ -137,7 +137,7 @@ class NeedRow(NamedTuple):
 
 
 def need_view(r: NeedRow) -> NeedView:
-    """What a run waits for."""
+    """Returns a need: what a run waits for."""
     return NeedView(
         run=r.run,
         parent=r.parent,

@@ -144,7 +144,10 @@ def _columns(found: apsw.Cursor) -> list[str]:
 
 @cache
 def _parameter_names(text: str) -> tuple[str, ...]:
-    """In the order in which SQLite numbers them: by their first use."""
+    """Returns the parameters of a query in the order in which SQLite numbers them.
+
+    That is the order of their first use.
+    """
     return tuple(dict.fromkeys(re.findall(r":(\w+)", text)))
 
 

@@ -140,7 +140,7 @@ def tells(
 
 
 class StoredPast:
-    """What a store remembers of a run; asked by the core, which waits."""
+    """The memory that a store has of a run; the core waits for its answers."""
 
     def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
         self._look_now, self._run = look_now, run

@@ -1,4 +1,4 @@
-"""One door to every view of a run: by name, with arguments as they come from JSON.
+"""Finds every view of a run by name, with arguments as they come from JSON.
 
 The command line, jobs and REST ask here; the answer is a document for any of them.
 """
@@ -212,7 +212,7 @@ async def _dry_run(
 async def _select(
     store: Store, context: ViewContext, view: RunView, arguments: Arguments
 ) -> SelectedTasks:
-    """What a command would be about, before it is given."""
+    """Returns the tasks that a command would be about, before it is given."""
     snapshot = await context.gather(store, view, recall=False)
     ids = read_texts(arguments, "ids")
     keys = select(snapshot.pool, ids, all_at_point=bool(arguments.get("all_at_point")))

@@ -3,8 +3,8 @@
 Theory of operation. The store logs what each batch changed, and nothing leads back from a later
 batch to an earlier one: a pool of the past is made by playing the log from its beginning. While
 it is played, what there is every few thousand changes is kept as a checkpoint; the next replay
-begins with the nearest. The log is append-only, so a checkpoint is true for ever, and whoever
-plays the same part at the same time keeps the same. Rows are frozen and shared between
+begins with the nearest. The log is append-only, so a checkpoint is true for ever, and two
+who play the same part at the same time keep the same. Rows are frozen and shared between
 checkpoints; what the pool has forgotten is a chain of layers, each on top of the one before.
 What is kept costs at most as many rows as the log has changes, and never more than `rows_max`.
 """
@@ -37,7 +37,7 @@ RECENT = 8  # batches whose numbers are known
 
 
 class Forgotten:
-    """What the pool of that time had let go; what came later is not known to it."""
+    """The rows that the pool of an earlier moment had let go; nothing of what came later."""
 
     def __init__(self, before: Forgotten | None = None) -> None:
         self._before = before
@@ -54,7 +54,7 @@ class Forgotten:
         return {point for layer in self._layers() for point, _ in layer.rows}
 
     def newest(self, count: int) -> list[PutMemory]:
-        """At least the last so many that were forgotten, and all of their points."""
+        """Returns at least the last so many forgotten rows, and all of their points."""
         rows = (row for layer in self._layers() for row in reversed(layer.rows.values()))
         points = {row.key[0] for row in islice(rows, count)}
         last: dict[Key, PutMemory] = {}
@@ -74,7 +74,7 @@ class Forgotten:
 
 
 class Before(NamedTuple):
-    """What the last batch changed, and the rows of the same tasks before it."""
+    """The changes of the last batch, and the rows of the same tasks before it."""
 
     changes: Sequence[Change] = ()
     rows: Mapping[object, Change] = MappingProxyType({})
@@ -114,7 +114,7 @@ class Replay:
         self._played = 0  # changes since the last checkpoint
 
     def play(self, batches: list[ChangesView]) -> list[Checkpoint]:
-        """Those that were passed."""
+        """Applies batches, and returns the checkpoints that were passed."""
         passed: list[Checkpoint] = []
         for one in batches:
             changes = read_changes(one.changes)
@@ -154,7 +154,7 @@ class Replay:
 
 
 class Checkpoints:
-    """Those of the runs that were looked at last."""
+    """Keeps the checkpoints of the runs that were looked at last."""
 
     def __init__(self, rows_max: int = ROWS_HELD_MAX) -> None:
         self._rows_max = rows_max
@@ -162,7 +162,7 @@ class Checkpoints:
 
     @property
     def rows_held(self) -> int:
-        """How many rows all of them are."""
+        """Returns the number of rows that all checkpoints together hold."""
         return sum(_rows_held(kept) for kept in self._runs.values())
 
     def nearest(self, run: int, batch: int | None, at: Instant | None) -> Checkpoint | None:
@@ -178,7 +178,10 @@ class Checkpoints:
         return kept[place - 1] if place else None
 
     def keep(self, run: int, passed: list[Checkpoint]) -> None:
-        """Of other runs none are kept, of this one fewer, before there is too much of it."""
+        """Keeps checkpoints, and drops some while they hold too many rows.
+
+        Those of other runs go first, then every second one of this run.
+        """
         if not passed:
             return
         by_batch = {one.batch: one for one in self._runs.pop(run, [])}

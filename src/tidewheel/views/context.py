@@ -1,4 +1,4 @@
-"""What every view of a run is given: folders, definitions, the past, and its arguments."""
+"""Holds what every view of a run is given: folders, definitions, the past, its arguments."""
 
 from __future__ import annotations
 

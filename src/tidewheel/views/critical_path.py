@@ -1,4 +1,4 @@
-"""What made a run take as long as it took: from its last submission back to its first.
+"""Finds what made a run take as long as it took: from its last submission to its first.
 
 Each submission was made because something ended (or began) last: one of its parents, or the
 failed submission of the same task before it. Whatever was last is the step before on the path.
@@ -82,7 +82,7 @@ def _before(snapshot: RunSnapshot, submissions: Submissions, step: Step) -> Step
 
 
 def _released_by(snapshot: RunSnapshot, submissions: Submissions, step: Step) -> Step | None:
-    """What ended last at an earlier point before a task without parents was first submitted."""
+    """Returns what ended last, at an earlier point, before a task without parents began."""
     (point, name), one = step
     node = snapshot.pool.plan.nodes[name]
     waits_for_time = bool(node.xtriggers) or node.clock is not None

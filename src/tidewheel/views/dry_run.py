@@ -1,4 +1,4 @@
-"""What a command would do, without doing it: works with the scheduler up or down (§8)."""
+"""Shows what a command would do, without doing it; a scheduler may be up or down (§8)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tidewheel.views.why import reason_document
 async def dry_run_document(
     store: Store, home: Path, snapshot: RunSnapshot, command: Command
 ) -> DryRun:
-    """What would change at once; what would then run if every job succeeded, in order."""
+    """Returns what would change at once, and what would then run if every job succeeded."""
     applied = events_of(snapshot.pool, command, snapshot.now)
     notices: list[str] = []
     match command:
@@ -113,7 +113,7 @@ def _outputs(pool: TaskPool, key: Key) -> set[str]:
 
 
 async def _graph(store: Store, home: Path, snapshot: RunSnapshot, command: Reload) -> Graph:
-    """Of the definition that the run would go on with."""
+    """Returns the graph of the definition that the run would go on with."""
     view = snapshot.view
     directory = run_directory(home, view.name)
     if command.definition:

@@ -78,7 +78,7 @@ class EventDocuments:
         return {**batch_document(event), "changed": len(changed), "tasks": tasks}
 
     async def style(self, event: RunEvent) -> PointStyle | None:
-        """How this run writes its points; None if nobody can know that any more."""
+        """Returns how this run writes its points; None if nobody can know that any more."""
         if event.number not in self._styles:
             while len(self._styles) >= STYLES_MAX:
                 del self._styles[next(iter(self._styles))]
@@ -280,7 +280,7 @@ PAGE_EVENTS = 500
 async def follow_store(
     store: Store, home: Path, since: str | None, which: EventFilter, clock: Clock
 ) -> AsyncIterator[FollowedEvent]:
-    """Until the caller ends it; Unavailable only at the beginning."""
+    """Yields events until the caller ends it; Unavailable only at the beginning."""
     if which.run is not None:
         which = replace(which, run=(await store.find_run(which.run)).name)
     cursor = read_cursor(since) if since is not None else await store.events_head()

@@ -314,7 +314,7 @@ def _arrow(
 
 
 def expression_text(expression: Expression, texts: list[str], *, inside: bool = False) -> str:
-    """As it stands in a graph; an OR within an AND needs parentheses."""
+    """Returns an expression as it stands in a graph; an OR within an AND needs parentheses."""
     if isinstance(expression, int):
         return texts[expression]
     parts = [
@@ -361,7 +361,7 @@ def _atom(
 
 
 def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flows) -> AtomValue:
-    """Where an atom stands; a family that is no longer counted is counted again."""
+    """Returns the value of an atom; a family that is no longer counted is counted again."""
     pool = snapshot.pool
     value = leaf_value(pool, leaf, point, flows)
     if leaf.group is None or value is not AtomValue.OPEN:
@@ -377,7 +377,7 @@ def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flow
 def _members(
     snapshot: RunSnapshot, leaf: IndexedAtom, point: Point, flows: Flows
 ) -> Iterator[FamilyMember]:
-    """Those that have not made it first: they are what is waited for."""
+    """Yields the members of a family; first those that have not made the output yet."""
     assert leaf.group is not None
     found: list[FamilyMember] = []
     for member in leaf.group.members:

@@ -152,7 +152,7 @@ def _read_parts(
 
 
 class LogWish(NamedTuple):
-    """Which log; None is the latest."""
+    """The log that is asked for; None is the latest."""
 
     file: str = "out"
     submit: int | None = None
@@ -254,7 +254,7 @@ Arguments = Mapping[str, object]
 
 
 class LogSpan(NamedTuple):
-    """Which bytes, and how long to wait for the first of them."""
+    """The bytes that are asked for, and how long to wait for the first of them."""
 
     offset: int | None
     bytes_max: int
@@ -307,7 +307,10 @@ async def _place(
 async def _exact_place(
     store: Store, home: Path, view: RunView, wish: Arguments
 ) -> LogPlace | None:
-    """Whoever follows a log names all of it; then nothing of the run has to be read again."""
+    """Returns the place of a log that is named in full; else None.
+
+    A follower names all of it, so that nothing of the run has to be read again.
+    """
     task, submit, attempt = wish.get("id"), wish.get("submit"), wish.get("attempt")
     if not (isinstance(task, str) and isinstance(submit, int) and isinstance(attempt, int)):
         return None

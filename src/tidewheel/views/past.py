@@ -84,7 +84,7 @@ class PastMoment(NamedTuple):
 
 
 class Then(NamedTuple):
-    """What is known of a run at an earlier moment."""
+    """The state of a run at an earlier moment, as far as it is known."""
 
     snapshot: RunSnapshot
     at: Instant
@@ -123,7 +123,7 @@ class Pasts:
         return Then(snapshot, at, replay.recent, replay.forgotten, replay.before)
 
     async def _replayed(self, store: Store, run: int, moment: PastMoment) -> Replay:
-        """From the nearest checkpoint on."""
+        """Plays the changes from the nearest checkpoint on, up to the moment."""
         replay = Replay(self._checkpoints.nearest(run, moment.batch, moment.at))
         after = replay.batch
         while page := await store.run_changes(run, after, PAGE):
@@ -136,7 +136,7 @@ class Pasts:
         return replay
 
     def _plan(self, run: int, graph: Graph) -> DependencyIndex:
-        """Of its own, as far as a pool of the past may add nodes that are gone since."""
+        """Returns the run's index, with nodes of its own: a pool of the past may add some."""
         plan = self._plans.pop(run, None)
         if plan is None or plan.graph is not graph:
             plan = build_index(graph)
@@ -188,7 +188,7 @@ def read_moment(text: str) -> Instant | None:
 async def _commands(
     store: Store, view: RunView, around: list[ChangesView], until: Instant
 ) -> list[CommandRecord]:
-    """What operators asked while these batches were written, oldest first."""
+    """Returns the commands that were given while these batches were written, oldest first."""
     if not around:
         return []
     found = await store.commands(view.number, COMMANDS_MAX)
@@ -232,8 +232,9 @@ def _submission(one: SubmissionView) -> SubmissionOfRun:
 async def changes_document(
     store: Store, snapshot: RunSnapshot, after: int, count: int
 ) -> RunChanges:
-    """What each batch left of the tasks that it touched, oldest first; `next` as `after`."""
-    found = await store.run_changes(snapshot.view.number, after, min(count, BATCHES_MAX))
+    """Returns what each batch left of the tasks it touched, oldest first; `next` as `after`."""
+    count = min(count, BATCHES_MAX)
+    found = await store.run_changes(snapshot.view.number, after, count)
     return {
         "run": snapshot.view.name,
         "batches": [batch_of(snapshot, one) for one in found],
@@ -242,7 +243,7 @@ async def changes_document(
 
 
 def batch_of(snapshot: RunSnapshot, one: ChangesView) -> BatchFacts:
-    """What one batch left of the tasks that it touched."""
+    """Returns what one batch left of the tasks that it touched."""
     changes = read_changes(one.changes)
     last = _last_of_each(snapshot, changes)
     # The words for a task follow from a pool, so the rows are made into one.
@@ -273,7 +274,7 @@ def batch_of(snapshot: RunSnapshot, one: ChangesView) -> BatchFacts:
 
 
 def changed_document(snapshot: RunSnapshot, before: Before) -> list[TaskChange]:
-    """What a batch did to each task: where it was, where it is, and what it made meanwhile."""
+    """Returns what a batch did to each task: its state before and after, and what it made."""
     rows, memories = last_rows(before.changes)
     found: list[TaskChange] = []
     for key, row in rows.items():

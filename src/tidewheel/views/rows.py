@@ -30,7 +30,7 @@ def task_rows_document(
     rows_max: int = ROWS_MAX,
     older_points: int = 0,
 ) -> RunTasks:
-    """Those of the newest points first to be kept; `nodes` says what all points share.
+    """Returns the tasks of the newest points; `nodes` says what all points share.
 
     `older_points` are known to nobody but the store.
     """

@@ -70,7 +70,10 @@ def run_document(snapshot: RunSnapshot, submissions: Submissions) -> RunDocument
 
 
 def _causes(snapshot: RunSnapshot) -> list[PooledTask]:
-    """What keeps the run from going on; while it does, those that never will by themselves."""
+    """Returns the tasks that keep a run from going on.
+
+    While it goes on, these are the tasks that never will by themselves.
+    """
     if not snapshot.started:
         return []
     found = root_causes(snapshot.pool)
@@ -80,7 +83,7 @@ def _causes(snapshot: RunSnapshot) -> list[PooledTask]:
 
 
 def _held(snapshot: RunSnapshot) -> list[Key]:
-    """In the pool or yet to come."""
+    """Returns the held tasks, in the pool or yet to come."""
     pool = snapshot.pool
     pooled = {key for key, task in pool.tasks.items() if task.held}
     return sorted(pooled | pool.run.held_tasks.keys())
@@ -120,7 +123,7 @@ def _point_document(snapshot: RunSnapshot, point: Point, keys: Sequence[Key]) ->
 
 
 def _bounds(snapshot: RunSnapshot) -> RunBounds:
-    """Where the run begins and ends, and how far it may go just now (R001-31)."""
+    """Returns where the run begins and ends, and how far it may go just now (R001-31)."""
     pool = snapshot.pool
     run, text = pool.run, pool.plan.text
 
@@ -141,7 +144,7 @@ def _bounds(snapshot: RunSnapshot) -> RunBounds:
 
 
 def _points_to_stop(snapshot: RunSnapshot) -> int | None:
-    """How many points lie between the newest that was released and the stop point."""
+    """Counts the points between the newest that was released and the stop point."""
     pool = snapshot.pool
     if pool.run.stop is None:
         return None

@@ -1,4 +1,4 @@
-"""What is said of a run as a whole: who drives it, since when, with which options."""
+"""Describes a run as a whole: who drives it, since when, with which options."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def undone_facts(reason: str) -> UndoneCounts:
 
 
 def option_facts(view: RunView) -> Document:
-    """What was said when the run was made; what was not said is left out."""
+    """Returns the options that were given when the run was made; others are left out."""
     said = asdict(view.options)
     del said["now"]
     return {name: value for name, value in said.items() if value not in ("", (), None)}
@@ -91,14 +91,14 @@ async def runs_document(
 
 
 async def kept_commands(store: Store, view: RunView, now: Instant) -> int:
-    """How many commands are done when a run that has ended goes on, for whose sake it does."""
+    """Counts the commands for whose sake an ended run goes on, and that are done then."""
     if view.given is None or not view.can_be_reopened(now):
         return 0
     return sum(one.answered_at is None for one in await store.commands(view.number))
 
 
 def kept_text(count: int) -> str:
-    """The same in words; nothing if there are none."""
+    """Returns the number of kept commands in words; nothing if there are none."""
     if not count:
         return ""
     are = "1 command is kept: it is" if count == 1 else f"{count} commands are kept: they are"
@@ -106,7 +106,7 @@ def kept_text(count: int) -> str:
 
 
 async def _waits(store: Store, found: Sequence[RunView]) -> dict[int, list[str]]:
-    """By their numbers, what keeps runs from beginning."""
+    """Returns what keeps runs from beginning, by their numbers."""
     unbegun = [view.number for view in found if view.batch == 0 and view.given is not None]
     waits: dict[int, list[str]] = {}
     for need in await store.needs_of(unbegun) if unbegun else ():

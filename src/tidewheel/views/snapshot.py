@@ -49,7 +49,7 @@ class RunSnapshot(NamedTuple):
 
     @property
     def started(self) -> bool:
-        """Whether a scheduler ever began with it."""
+        """Says whether a scheduler ever began with the run."""
         return any(isinstance(row, PutRun) for row in self.stored.changes)
 
     def id_of(self, key: Key) -> str:
@@ -90,7 +90,7 @@ async def gather(
 
 
 def due_times(snapshot: RunSnapshot) -> DueAt:
-    """Until when tasks wait for clocks and for the delays of retries."""
+    """Returns the function that says until when a task waits for a clock or a retry."""
     set_for = {((one.point, one.name), one.timer): one.at for one in snapshot.stored.timers}
     clocks = ClockTriggers(snapshot.graph.xtriggers, snapshot.graph.cycling)
 
@@ -102,7 +102,7 @@ def due_times(snapshot: RunSnapshot) -> DueAt:
 
 
 def recall_all(pool: TaskPool, rows: Iterable[PutMemory]) -> None:
-    """What the pool has forgotten is remembered again, for people to see."""
+    """Gives back to the pool what it has forgotten, for people to see."""
     for row in rows:
         point, name = row.key
         if name not in pool.plan.nodes or name in pool.memory.get(point, {}):
@@ -151,14 +151,14 @@ Chain = tuple[NeedView, ...]  # the first is the block's own need, the last is t
 
 
 async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
-    """For each need of a run that is not met, the way to what has to happen first."""
+    """Returns, for each need of a run that is not met, the way to what has to happen first."""
     needs = await store.needs_of([run])
     open_ones = [one for one in needs if one.state is not NeedState.MET]
     return tuple([await _with_abort(store, await _chain(store, one)) for one in open_ones])
 
 
 async def _with_abort(store: Store, chain: Chain) -> Chain:
-    """Whether the root was aborted: nobody could carry it on then."""
+    """Adds to a chain whether its root was aborted: nobody could carry it on then."""
     *before, root = chain
     if root.status != "stopped":
         return chain
@@ -167,7 +167,7 @@ async def _with_abort(store: Store, chain: Chain) -> Chain:
 
 
 async def _chain(store: Store, need: NeedView) -> Chain:
-    """Of several ways one that ends where somebody is needed; of those the shortest."""
+    """Returns the shortest way to an end where somebody is needed, else to any end."""
     todo: deque[Chain] = deque([(need,)])
     seen = {need.parent}
     ends: list[Chain] = []

@@ -58,7 +58,7 @@ _STAGES = {
 
 
 class TaskWords(NamedTuple):
-    """Where a task is, in words."""
+    """The state of a task, in words."""
 
     state: str
     remarks: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class TaskWords(NamedTuple):
 
 
 def words_of(pool: TaskPool, key: Key) -> TaskWords:
-    """Where this task is."""
+    """Returns the state of a task, in words."""
     task = pool.tasks.get(key)
     if task is not None:
         return TaskWords(pooled_state(task), remarks_of(task), task.flows, pooled=True)
@@ -83,12 +83,12 @@ def words_of(pool: TaskPool, key: Key) -> TaskWords:
 
 
 def row_words(row: PooledTaskRow) -> TaskWords:
-    """Where a pooled task is, from its row alone."""
+    """Returns the state of a pooled task in words, from its row alone."""
     return TaskWords(pooled_state(row), remarks_of(row), row.flows, pooled=True)
 
 
 def memory_words(row: PutMemory) -> TaskWords:
-    """Where a task is that has left the pool, from what is remembered of it."""
+    """Returns the state of a task that has left the pool, from what is remembered of it."""
     return TaskWords(_remembered_state(row.memory()), (), row.spawned)
 
 
@@ -102,7 +102,7 @@ def pooled_state(task: PooledTask | PooledTaskRow) -> str:
 
 
 def remarks_of(task: PooledTask | PooledTaskRow) -> tuple[str, ...]:
-    """What else is to be said of a pooled task."""
+    """Returns the remarks about a pooled task, beside its state."""
     waiting = task.stage is JobPhase.WAITING
     found = {
         "incomplete": task.stage is JobPhase.INCOMPLETE,

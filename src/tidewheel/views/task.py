@@ -112,7 +112,7 @@ def _facts(snapshot: RunSnapshot, key: Key, node: IndexedNode) -> TaskFacts:
 
 
 def _children(snapshot: RunSnapshot, key: Key, node: IndexedNode) -> list[str]:
-    """Who hears of one of its outputs."""
+    """Returns the ids of the tasks that hear of one of its outputs."""
     plan = snapshot.pool.plan
     links = [link for found in node.links.values() for link in found]
     groups = {group.index: group for found in node.groups.values() for group in found}
@@ -220,7 +220,7 @@ def _made_at(output: str, submissions: Sequence[TaskSubmission]) -> Instant | No
 
 
 def _time_of(output: str, one: TaskSubmission) -> Instant | None:
-    """When a submission made an output; None if it did not."""
+    """Returns when a submission made an output; None if it did not."""
     view = one.view
     if output in (SUBMITTED, STARTED):
         return view.started_at
@@ -291,7 +291,7 @@ VARIABLES_MAX = 200
 def environment_document(
     snapshot: RunSnapshot, key: Key, node: IndexedNode
 ) -> list[JobVariable]:
-    """In their order; `broadcast`: set by hand while the run was going."""
+    """Returns the variables in their order; `broadcast`: set by hand during the run."""
     point, definition = snapshot.pool.plan.text(key[0]), node.definition
     settings = settings_for(snapshot.stored.broadcasts, point, definition.lineage)
     by_hand = {item for item, _ in settings}
@@ -317,7 +317,7 @@ class SetByHand(NamedTuple):
 
 
 def command_of(view: CommandView) -> Command | None:
-    """None for one that this version cannot read."""
+    """Returns the command of a row; None if this version cannot read it."""
     try:
         return read_command(view.body)
     except Refused:
@@ -329,7 +329,7 @@ def outputs_set(
 ) -> list[SetByHand]:
     """The outputs of a task that were set by commands that were obeyed, the newest first.
 
-    Whoever removes a task removes with it what was set before.
+    The removal of a task removes with it what was set before.
     """
     found = []
     for view, command in _obeyed(snapshot, key, commands):
@@ -344,7 +344,7 @@ def outputs_set(
 def let_go_at(
     snapshot: RunSnapshot, key: Key, label: str, commands: Iterable[CommandView]
 ) -> Instant | None:
-    """When somebody first let a task go on without an xtrigger; None: nobody did."""
+    """Returns when somebody first let a task go on without an xtrigger; None: nobody did."""
     found = None
     for view, command in _obeyed(snapshot, key, commands):
         satisfied = command.prerequisites if isinstance(command, Set) else ()
@@ -451,7 +451,10 @@ def _did_without(
     commands: Sequence[CommandView],
     submitted_at: Instant | None,
 ) -> bool:
-    """Whether somebody let it go before the xtrigger did; a later trigger changes nothing."""
+    """Says whether somebody let the task go before the xtrigger did.
+
+    A trigger after the submission changes nothing.
+    """
     at = let_go_at(snapshot, key, label, commands)
     if at is None or (submitted_at is not None and submitted_at < at):
         return False

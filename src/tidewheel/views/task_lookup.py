@@ -1,4 +1,4 @@
-"""Which tasks are meant by somebody who only looks; those that ended are found, too."""
+"""Finds the tasks that somebody means who only looks; those that ended are found, too."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _with_point(
 
 
 def _first_of(snapshot: RunSnapshot, name: str, known: Iterable[Key]) -> str:
-    """Wherever it is known; if nowhere, its first point is what there is to be seen."""
+    """Returns the id to look for: the name at every point, else at its first point."""
     node = snapshot.graph.nodes.get(name)  # None: a reload removed it
     first = None if node is None else node.first_from(snapshot.pool.run.start)
     if first is None or any(key[1] == name for key in known):

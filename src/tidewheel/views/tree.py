@@ -30,7 +30,7 @@ ROOT = "root"
 
 
 class JobsOfRun(NamedTuple):
-    """What is known of the jobs of a run: attempts only at submissions that had several."""
+    """The submissions of a run, and the attempts at those that had several."""
 
     submissions: Submissions
     attempts: Mapping[TaskId, Sequence[AttemptInTree]]
@@ -44,7 +44,7 @@ def tree_document(
     distances: Mapping[Key, int] | None = None,
     points_max: int | None = None,
 ) -> RunTree:
-    """These tasks as a tree; `distances` are their numbers of edges from the pool."""
+    """Returns these tasks as a tree; `distances` are their numbers of edges from the pool."""
     by_point: dict[Point, list[Key]] = {}
     for key in keys:
         by_point.setdefault(key[0], []).append(key)

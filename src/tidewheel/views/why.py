@@ -1,4 +1,4 @@
-"""Why a task does not run, with the commands that would change it, ready to be copied."""
+"""Explains why a task does not run, with the commands that would change it, to be copied."""
 
 from __future__ import annotations
 
@@ -71,19 +71,19 @@ def reason_document(run: str, reason: Reason) -> RunReason:
 
 
 def reason_text(reason: Reason) -> str:
-    """With the time at which it passes, where that is known."""
+    """Returns a reason with the time at which it passes, where that is known."""
     if reason.until is None:
         return reason.text
     return f"{reason.text} until {whole_second(reason.until)}"
 
 
 def whole_second(instant: Instant) -> str:
-    """As people say a time to come: not before it."""
+    """Returns a time to come to the second, rounded up, as people say it."""
     return show_instant(math.ceil(instant))
 
 
 def stall_document(snapshot: RunSnapshot) -> RunStall | None:
-    """Since when the run is stalled, and when its stall timer ends it; None: it is not."""
+    """Returns since when the run is stalled, and when its timer ends it; None: it is not."""
     if snapshot.stalled_since is None:
         return None
     timers = snapshot.stored.timers
@@ -96,7 +96,7 @@ def stall_document(snapshot: RunSnapshot) -> RunStall | None:
 
 
 async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[str]:
-    """What keeps the job of a task that was submitted from beginning."""
+    """Returns what keeps the job of a submitted task from beginning."""
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage not in (JobPhase.PREPARING, JobPhase.SUBMITTED):
         return []
@@ -110,7 +110,7 @@ async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[s
 
 
 async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
-    """What an engine has to say about a job that it has and does not begin."""
+    """Returns what an engine has to say about a job that it has and does not begin."""
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage not in (JobPhase.SUBMITTED, JobPhase.RUNNING):
         return []
@@ -127,7 +127,7 @@ async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> lis
 
 
 async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
-    """What the last job of a task that ended otherwise than asked for says about its end."""
+    """Returns what the last job of an incomplete task says about its end."""
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage is not JobPhase.INCOMPLETE:
         return []
@@ -167,7 +167,7 @@ _OPTIONS = {
 
 
 def actions(command: str) -> list[RunAction]:
-    """The same commands as values of REST: a verb and its fields; `run` carries a run on."""
+    """Returns commands as values of REST: a verb and its fields; `run` carries a run on."""
     return [_action(one.split()) for one in command.split(", or ") if one]
 
 
@@ -198,7 +198,7 @@ def command_lines(run: str, command: str) -> list[str]:
 
 
 def waits(snapshot: RunSnapshot) -> list[RunReason]:
-    """What keeps a run from beginning; nothing, once it has begun."""
+    """Returns what keeps a run from beginning; nothing, once it has begun."""
     return [wait_document(snapshot.view.name, one) for one in snapshot.waits]
 
 
@@ -225,7 +225,7 @@ def _of_the_run(snapshot: RunSnapshot, kept: int) -> list[Reason]:
 
 
 def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
-    """Why nobody drives a run that was begun."""
+    """Returns the reason why nobody drives a run that was begun."""
     view = snapshot.view
     if view.is_aborted:
         return Reason(f"{view.name} was {view.reason}, which is final", passes=False)
@@ -263,7 +263,7 @@ def object_name(snapshot: RunSnapshot, key: Key) -> str | None:
 
 
 def post_commands(snapshot: RunSnapshot, key: Key, text: str) -> list[str]:
-    """For the objects at a task's point of which a reason speaks."""
+    """Returns the commands that post the objects of which a reason speaks."""
     if OBJECT_PREFIX not in text:
         return []
     others = (

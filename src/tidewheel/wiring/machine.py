@@ -10,7 +10,7 @@ GARBAGE_THRESHOLD = 10_000  # objects that came and stayed; by default 700
 
 
 def spare_garbage_collector() -> None:
-    """For a process that does nothing but work: what it has loaded by now stays.
+    """Keeps the garbage collector from what is loaded by now, in a process of our own.
 
     The collector would search all of it again and again while tasks come and go by the
     thousand, which was a fifth of a worker's time. An application decides this for itself.

@@ -103,11 +103,11 @@ class OpenQueues:
         return behind + waiting[: len(waiting) - len(behind)]
 
     def note_served(self, pattern: str, queue: str) -> None:
-        """It gave all that was asked of it; the others are next."""
+        """Notes that a queue gave all that was asked of it; the others are next."""
         self._served_last[pattern] = queue
 
     def note_empty(self, pattern: str, queue: str) -> None:
-        """It gave less than was asked of it."""
+        """Notes that a queue gave less than was asked of it."""
         self._open[pattern].discard(queue)
 
     def _priority(self, queue: str) -> int:

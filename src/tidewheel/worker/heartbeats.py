@@ -41,7 +41,7 @@ P = ParamSpec("P")
 
 
 def in_loop(loop: asyncio.AbstractEventLoop, call: Callable[P, object]) -> Callable[P, None]:
-    """The same call, made soon in ``loop``, whichever thread asks for it."""
+    """Returns a function that makes the call soon in ``loop``, from whichever thread."""
 
     def make_call(*args: P.args, **kwargs: P.kwargs) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to call

@@ -115,7 +115,7 @@ class LogUpload(Service):
             self.wake()
 
     def end(self, attempt: Attempt) -> None:
-        """It writes no more."""
+        """Notes that the attempt writes no more."""
         copy = self._copies.get(attempt.key)
         if copy is not None:
             copy.has_ended = True

@@ -203,7 +203,7 @@ class Reporter(Service):
         )
 
     def _fail(self, attempt: Attempt, report: Report, refused: Refused) -> None:
-        """What the job said cannot be stored: however it ends, it failed in that.
+        """Lets an attempt fail, however its job ends, since what it said cannot be stored.
 
         The numbers of the refused messages are free again, since one batch is in the air
         at a time and numbers are given when it is made.

@@ -258,7 +258,10 @@ class Runtime:
         return is_quiet and (self._logs is None or self._logs.idle)
 
     def _surroundings_of_heartbeats(self) -> Surroundings:
-        """After an outage a worker must be heard within one lease, so it asks more often."""
+        """Returns surroundings with a shorter back-off.
+
+        After an outage a worker must be heard within one lease, so it asks more often.
+        """
         lease_seconds = self._equipment.settings.lease_seconds or LEASE_SECONDS_DEFAULT
         longest = min(BACKOFF_DEFAULT.seconds_max, lease_seconds / BEATS_PER_LEASE)
         patience = Backoff(seconds_max=longest)

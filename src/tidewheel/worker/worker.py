@@ -215,7 +215,7 @@ class Worker(Service):
     async def _settle(
         self, runtime: Runtime, claiming: asyncio.Task[None], seconds_max: float
     ) -> None:
-        """Wait until all is done and reported; whoever reports the last of it rings."""
+        """Waits until all is done and reported, at most so long."""
         await self._wait_until(lambda: runtime.settled and claiming.done(), seconds_max)
 
     async def _wait_until(

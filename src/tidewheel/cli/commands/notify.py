@@ -48,7 +48,7 @@ def command(session: Session, action: str, rule: str | None) -> int:
 
 
 def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
-    """Without a store: whoever writes rules need not have one yet."""
+    """Returns the rules; no store is needed for those of this host."""
     from tidewheel.config import RULES_FILE, home_directory
     from tidewheel.wiring.stores import is_remote
 

@@ -34,7 +34,7 @@ def command(
 
 
 async def find_task(client: AsyncClient, wanted: str) -> Task:
-    """By id, else by name."""
+    """Returns a task by id, else by name."""
     from tidewheel.errors import NotFound
 
     try:

@@ -152,7 +152,7 @@ def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
 
 
 def status_cell(task: Task) -> Cell:
-    """Its status, with what keeps every worker from a task that is ready."""
+    """Returns the status of a task, and whether it is withdrawn."""
     return f"{task.status} (withdrawn)" if task.withdrawn else task.status
 
 

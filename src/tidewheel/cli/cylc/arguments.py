@@ -16,7 +16,7 @@ class Option(NamedTuple):
 
     @property
     def key(self) -> str:
-        """By its first long name."""
+        """Returns the name of the option: its first long one."""
         return next(name[2:] for name in self.names if name.startswith("--"))
 
 

@@ -49,7 +49,7 @@ class PageLayout:
 
 
 def text_width(text: str) -> float:
-    """In the font of the writers, in which every letter has the same width, or twice that."""
+    """Returns the width of a text in the writers' font; wide letters count twice."""
     return LETTER_WIDTH * sum(2 if east_asian_width(one) in "WF" else 1 for one in text)
 
 

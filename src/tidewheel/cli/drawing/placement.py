@@ -29,7 +29,7 @@ FRAME_HEAD = 24.0  # the padding above, with room for the title
 
 
 class FrameSpan(NamedTuple):
-    """From where to where a frame goes down."""
+    """The height at which a frame begins, and that at which it ends."""
 
     top: float
     bottom: float
@@ -202,7 +202,7 @@ def _shared_room(run: Sequence[int], room: Room) -> tuple[float, float]:
 
 
 def _wished_height(run: Sequence[int], ends: Sequence[int], middles: Sequence[float]) -> float:
-    """That of the end which is nearest to where the bends are."""
+    """Returns the height of the end which is nearest to where the bends are."""
     mean = sum(middles[bend] for bend in run) / len(run)
     heights = (middles[one] for one in ends)
     return min(heights, key=lambda height: abs(height - mean), default=mean)

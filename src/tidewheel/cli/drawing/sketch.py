@@ -36,7 +36,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """From box to box, by their places in the sketch."""
+    """A line from box to box, by their places in the sketch."""
 
     parent: int
     child: int

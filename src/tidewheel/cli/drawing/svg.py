@@ -148,7 +148,7 @@ def box_colour(box: Box) -> str:
 
 
 def line_colour(line: Arc) -> str:
-    """Of a line and its label: what is bad is red, what removes is violet."""
+    """Returns the colour of a line and its label: red if it is bad, violet if it removes."""
     if line.suicide:
         return _SUICIDE
     if line.label in (FAILED, SUBMIT_FAILED, EXPIRED):

@@ -20,7 +20,7 @@ EDGES_LOOKED_AT_MAX = 200_000  # before families are collapsed
 
 
 def text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:
-    """For a person at a terminal."""
+    """Yields the lines that show the graph to a person at a terminal."""
     from tidewheel.cli.drawing.terminal import text_points
 
     if shown.is_empty:

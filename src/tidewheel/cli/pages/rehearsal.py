@@ -146,7 +146,7 @@ def _hop_row(rehearsal: Rehearsal, hop: Hop) -> tuple[str, str, str, str]:
 
 
 def _moment(seconds: float) -> str:
-    """To the second, as several things may happen within a minute: +1d 06:00:10."""
+    """Returns a time to the second, as much may happen within a minute: +1d 06:00:10."""
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)

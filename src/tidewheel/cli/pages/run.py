@@ -64,7 +64,7 @@ def _list_reason(run: Document) -> str:
 
 
 def stall_line(stall: Document) -> str:
-    """Since when, and until when somebody is waited for."""
+    """Returns since when a run is stalled, and until when it waits for somebody."""
     since = f"since {moment(stall, 'since')}"
     until = str(stall["until"] or "")
     left = seconds_until(until) if until else 0.0
@@ -73,7 +73,7 @@ def stall_line(stall: Document) -> str:
 
 
 def _who_takes_it(run: Document) -> str:
-    """Somebody has asked for it to be driven: begun, or carried on with a command."""
+    """Returns who takes a run that is to begin, or to be carried on with a command."""
     if run["status"] in REOPENED_STATUSES:
         said = (
             kept_text(cast("int", run.get("kept", 0))) or "it goes on when a scheduler takes it"

@@ -154,7 +154,7 @@ class RunPage:
             self._line(f"{name} {words or one.event}{self._because(one)}")
 
     def _because(self, one: News) -> str:
-        """Why a task has failed, as far as its last attempt knows."""
+        """Returns why a task failed, after a colon; empty if unknown or told already."""
         reason = self._reasons.get(one.key) if one.event in FAILURES else None
         told = reason is None or reason in one.text
         return "" if told else f": {' '.join(str(reason).split())}"
@@ -184,7 +184,7 @@ class RunPage:
         self.tell_stall(status, stall_text(engine) if status == "stalled" else "")
 
     def tell_stall(self, status: str, waits: str) -> None:
-        """Why it does not go on, and how long it waits until it stops."""
+        """Prints why the run does not go on, and how long it waits until it stops."""
         self._line(f"{status}:")
         for cause in self._causes:
             self._line(f"  {cause}")
@@ -284,7 +284,10 @@ class RunPage:
 
 
 def print_line(text: str) -> None:
-    """At once. A reader that is gone, or a full disk under it, is no reason to stop a run."""
+    """Prints a line at once.
+
+    A reader that is gone, or a full disk under it, is no reason to stop a run.
+    """
     try:
         say(text)
         sys.stdout.flush()
@@ -339,7 +342,7 @@ def _ends_of(shown: Mapping[str, object]) -> Counter[str]:
 
 
 def cause_lines(shown: Mapping[str, object]) -> Iterator[str]:
-    """Why a run does not go on by itself, from the view of it."""
+    """Yields the lines that say why a run does not go on by itself, from the view of it."""
     found = documents(shown, "causes")
     for cause in found[:CAUSES_MAX]:
         for reason in documents(cause, "reasons"):
@@ -358,7 +361,7 @@ async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
 
 
 def causes(engine: RunEngine) -> list[str]:
-    """Why a run does not go on by itself, and the command that would change it."""
+    """Returns the lines that say why a run stands still, each with the command that helps."""
     # Most runs go on by themselves.
     from tidewheel.core.sched.explain import why
     from tidewheel.core.sched.stall import root_causes

@@ -90,7 +90,7 @@ class Display:
 
 
 def label(task: Task) -> str:
-    """Its name if it has one, else its id."""
+    """Returns the name of a task if it has one, else its id."""
     return safe(task.name or task.id)
 
 

@@ -302,7 +302,7 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
 
 
 class _Missing:
-    """Why nothing is heard of a run, if somebody has to do something about it; each once."""
+    """Tells, once each, the causes why nothing is heard of a run if somebody has to act."""
 
     def __init__(self, runs: Runs, run: RunView) -> None:
         self._runs, self._run = runs, run
@@ -343,7 +343,7 @@ class FarPage(RunPage):
             print_line(self._reached(line))
 
     def stalls(self, shown: dict[str, object]) -> None:
-        """It does not go on by itself: why, and what would help."""
+        """Tells why the run does not go on by itself, and what would help."""
         self.telling.has_stalled = False
         self._stall_option = "" if self.telling.stall_waits else " --stall-timeout 1h"
         self._causes = list(cause_lines(shown))

@@ -117,8 +117,10 @@ def unknown_name(name: str) -> Refused:
 async def found_run(
     find: Callable[[str], Awaitable[RunView]], wanted: Wanted
 ) -> RunView | Refused:
-    """The run that the words may mean, or why there is none; whoever gives parameters, or asks
-    for a new one, means none of them."""
+    """Returns the run that the words may mean, or why there is none.
+
+    A caller who gives parameters, or asks for a new run, means none of them.
+    """
     unknown = unknown_name(wanted.name)
     asked = wanted.registered
     if wanted.is_new or (asked is not None and asked.parameters):
@@ -183,7 +185,7 @@ def _stages(definition: StoredDefinition, options: RunOptions) -> StageSource:
 
 
 async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
-    """A path wins over a name; whoever meant the other is told how to say so."""
+    """Tells how to name the registered workflow, since a path wins over a name."""
     asked = wanted.registered
     if asked is None:
         return

@@ -1,4 +1,4 @@
-"""A run whose result is owed: whoever asked for it has not got its exit status yet.
+"""Remembers runs whose result is owed: the exit status was not returned to the caller yet.
 
 Theory of operation
 -------------------
@@ -122,8 +122,10 @@ class Owed:
         return self.teller(now) is None
 
     def note(self, words: str) -> None:
-        """From now on it is, by this process. Where the file cannot be written the run meets
-        worse by itself."""
+        """Notes that this process owes the result.
+
+        Where the file cannot be written the run meets worse by itself.
+        """
         text = f"{self._debt(words)}\n{json.dumps(asdict(this_process()))}\n"
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -169,8 +171,11 @@ async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str 
 
 
 def is_still_asked(run: RunView, digest: str) -> bool:
-    """Whether a result that is owed is one of this definition; of another only how the run
-    ended is told, since the work that is asked for now was never done."""
+    """Says whether the result of a run is the one that this definition asks for.
+
+    If the run had another definition, only the way in which it ended is told, since the work
+    that is asked for now was never done.
+    """
     if is_same_content(run.definition, digest):
         return True
     how = run.status if run.reason in ("", run.status) else f"{run.status} ({run.reason})"
@@ -182,7 +187,7 @@ def is_still_asked(run: RunView, digest: str) -> bool:
 
 
 def under_way(run: RunView, look: str, teller: HostProcess | None = None) -> RunUnderWay:
-    """Somebody runs what is to be run, or has run it and still tells of it."""
+    """Returns the error that the run is under way, or was and its result is being told."""
     by = teller or run.owner
     status = run.status
     if teller is not None and run.owner is None:
@@ -192,7 +197,7 @@ def under_way(run: RunView, look: str, teller: HostProcess | None = None) -> Run
 
 
 def _moment(at: Instant) -> str:
-    """To the second, which is enough for people."""
+    """Returns a time to the second, which is enough for people."""
     return show_instant(Instant(int(at)))
 
 

@@ -112,7 +112,7 @@ class Tree:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether a filter hides some tasks."""
+        """Says whether a filter hides some tasks."""
         return bool(self.query or self.pool_only)
 
     @property

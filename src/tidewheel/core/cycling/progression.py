@@ -270,7 +270,10 @@ def _runs(
 
 
 def _steps_until_days_are_clamped(calendar: Calendar, step: Interval) -> int:
-    """After so many steps without a fall none will come: the months have come round."""
+    """Returns the number of steps after which no day will be clamped if none was before.
+
+    The months have come round then.
+    """
     if calendar is not Calendar.GREGORIAN:
         return MONTHS_PER_YEAR if step.months else 0
     return MONTHS_PER_ERA if step.months else YEARS_PER_ERA

@@ -139,7 +139,7 @@ class Sequence:
             point = self.next_after(point)
 
     def covers(self, other: Sequence) -> bool:
-        """Whether, between its bounds, this surely has every point of another one."""
+        """Says whether this surely has, between its bounds, every point of another sequence."""
         mine, theirs = self._points, other._points
         if mine == theirs:
             return True

@@ -1,4 +1,4 @@
-"""When an ended task is complete (SEMANTICS §3).
+"""Decides when an ended task is complete (SEMANTICS §3).
 
 An unmarked task is judged by its end: it is complete when it succeeded and made at least one of
 the custom outputs that the graph uses, if it uses any, or when it ended otherwise and the graph

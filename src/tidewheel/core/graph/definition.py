@@ -124,7 +124,7 @@ class XtriggerDef:
 
 @dataclass(frozen=True, slots=True)
 class LimitGroup:
-    """At most `limit` members may be active at once; 0 is no limit."""
+    """A group of which at most `limit` members may be active at once; 0 is no limit."""
 
     name: str
     limit: int

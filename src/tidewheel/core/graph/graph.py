@@ -85,7 +85,7 @@ class Node:
         return any(sequence.contains(point) for sequence in self.sequences)
 
     def first_from(self, point: Point) -> Point | None:
-        """Its first point at or after this one."""
+        """Returns the first point of the node at or after this one."""
         found = (sequence.first_from(point) for sequence in self.sequences)
         return min((one for one in found if one is not None), default=None)
 

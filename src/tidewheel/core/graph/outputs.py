@@ -57,7 +57,7 @@ def made_by(name: str) -> tuple[str, ...]:
 
 
 def unknown_output_text(task: str, output: str, declared: Iterable[str]) -> str:
-    """What is said of an output that a task does not declare: the nearest, and all it has."""
+    """Returns the message about an output that a task lacks: the nearest, and all it has."""
     known = list(declared)
     if not known:
         how = f"[runtime] [[{task}]] [[[outputs]]] {output} = a message of its job"

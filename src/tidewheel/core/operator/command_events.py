@@ -297,7 +297,7 @@ _CHOICES = {
 
 
 def read_flows(pool: TaskPool, text: str) -> FlowChoice | Flows:
-    """What was asked for; a flow that was never there is refused, naming those that were."""
+    """Returns the flows that a text names; a number that the pool does not allow is refused."""
     choice = _CHOICES.get(text.strip().lower())
     if choice is not None:
         return choice

@@ -6,8 +6,8 @@ definition all files are kept as they were written: its digest says which defini
 whatever a request makes of it.
 
 How a definition came in is kept in its digest: one that its owner gave from a folder of this
-machine is marked, one that came over the network is not. Whoever reads the files of a run again
-lets their code run only where the mark is. It is in the digest because the same content may
+machine is marked, one that came over the network is not. When files of a run are read again,
+their code runs only where the mark is. It is in the digest because the same content may
 come both ways: a stranger who sends a copy of an owner's definition must not get its mark.
 """
 

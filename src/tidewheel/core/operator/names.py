@@ -37,7 +37,7 @@ class JobName(NamedTuple):
         return f"{self.point}/{self.node}/{self.submit:02d}"
 
     def log_folder(self, attempt: int) -> str:
-        """Below the run's folder; the first attempt has it for itself, later ones a part."""
+        """Returns the folder of logs, below the run's; later attempts have a part of it."""
         folder = f"log/job/{self.point}/{self.node}/{self.submit:02d}"
         return folder if attempt <= 1 else f"{folder}/attempt-{attempt}"
 

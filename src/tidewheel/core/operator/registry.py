@@ -95,7 +95,10 @@ class RunRequest:
 
     @property
     def parameters_text(self) -> str:
-        """As a run of a SIP definition keeps them; the same ones are the same text."""
+        """Returns the parameters as a run of a SIP definition keeps them.
+
+        The same parameters are the same text.
+        """
         return json.dumps(dict(self.parameters), sort_keys=True) if self.parameters else ""
 
 

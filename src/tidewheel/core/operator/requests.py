@@ -179,7 +179,7 @@ class RunBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommand:
-    """Somebody wants something of a run."""
+    """A command to a run, to be stored."""
 
     run: int
     body: str

@@ -207,7 +207,7 @@ def _words(pool: TaskPool, key: Key) -> tuple[str, ...]:
 
 
 def _where(pool: TaskPool, node: IndexedNode, point: Point) -> str:
-    """At which points near this one a node runs."""
+    """Returns a text with the points near this one at which a node runs."""
     before = [one.sequence.last_before(point) for one in node.sequences]
     found = [max((one for one in before if one is not None), default=None), None]
     found[1] = node.next_after(point)

@@ -34,7 +34,7 @@ _CURSOR = re.compile(r"([0-9a-z]{1,8})-([0-9]{1,19})-([0-9]{1,19})", re.ASCII)
 
 
 class EventKind(StrEnum):
-    """What an event is about."""
+    """The kinds of things that events are about."""
 
     TASK = "task"
     RUN = "run"

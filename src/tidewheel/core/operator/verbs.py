@@ -352,7 +352,7 @@ def _plain(value: object) -> object:
 
 
 def read_command(text: str) -> Command:
-    """Whatever is not a command is refused with what would be one."""
+    """Reads a command; any other text is refused with what would be one."""
     try:
         said = json.loads(text)
         verb = said.pop("verb")

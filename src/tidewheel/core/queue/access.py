@@ -79,7 +79,7 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
-    """A token to be stored; whoever made it keeps the secret."""
+    """A token to be stored; its maker keeps the secret."""
 
     kind: TokenKind = TokenKind.BEARER
     parent: int | None = None  # the token that it was made from, and that it ends with

@@ -1,4 +1,4 @@
-"""When a task may run: its edges to other tasks, and circles among them."""
+"""Decides when a task may run: by its edges to other tasks. Finds circles among them."""
 
 from __future__ import annotations
 

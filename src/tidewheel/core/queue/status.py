@@ -32,7 +32,7 @@ class Status(StrEnum):
 
 
 class Signal(StrEnum):
-    """What happened to a task."""
+    """The things that can happen to a task."""
 
     SATISFY = "satisfy"  # the last open dependency was met, or the task was armed
     SKIP = "skip"  # there is nothing to execute

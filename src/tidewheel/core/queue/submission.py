@@ -106,7 +106,7 @@ def _text_finding(what: str, text: str) -> str | None:
 
 
 def _spec_findings(spec: str | None) -> list[str]:
-    """Nobody here reads a spec, but whoever does shall find JSON."""
+    """Returns what is wrong with a spec as JSON, which is all that is asked of it here."""
     if spec is None:
         return []
     try:

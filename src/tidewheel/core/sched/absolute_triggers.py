@@ -89,7 +89,7 @@ def _tell(
 def _evaluate_the_pruned(
     context: StepContext, link: IndexedLink, node: IndexedNode, flow: int
 ) -> None:
-    """What was dead has come true after all: the verdicts that followed from it may go."""
+    """Evaluates pruned tasks again, since the atom that they needed has come true after all."""
     memory = context.pool.memory
     for point in sorted(live_points(context.pool, link)):
         known = memory.get(point, {}).get(node.name)
@@ -172,7 +172,7 @@ def evaluate_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
 def seek_blocked(context: StepContext) -> None:
     """Evaluate the next point at which a lost atom may block a child, unless one shows it.
 
-    Whoever is pruned before it shows nothing, and what is dead there has to be known first.
+    A task that is pruned before it shows nothing, and what is dead there has to be known first.
     """
     node, flow, evaluated, left = context.to_seek_blocked.pop()
     point = node.next_after(evaluated)

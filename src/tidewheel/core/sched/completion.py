@@ -39,7 +39,7 @@ NAMED_MAX = 3  # outputs, or tasks that wait for them, in one sentence
 
 
 def deactivate(context: StepContext, task: PooledTask) -> None:
-    """Its job is over: there is room in its limit group."""
+    """Makes room in the limit group of a task whose job is over."""
     limit = task.plan.limit
     context.pool.queues[limit].active -= 1
     context.freed[limit] = None

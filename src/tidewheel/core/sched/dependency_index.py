@@ -171,9 +171,9 @@ class IndexedFamily:
 
 @dataclass(slots=True, eq=False)
 class Ask:
-    """At which points the same parents are asked for in the same way, and by whom.
+    """The points at which the same parents are asked for in the same way, and by whom.
 
-    Where the parents are not on their sequences, whoever asks for them is lost.
+    Where the parents are not on their sequences, a task that asks for them is lost.
     """
 
     sequence: IndexedSequence

@@ -109,7 +109,7 @@ def absolute_key(leaf: IndexedAtom) -> AbsoluteKey:
 def outside_value(
     pool: TaskPool, leaf: IndexedAtom, parent: Point, flows: Flows
 ) -> AtomValue | None:
-    """What lies before the start or beyond the final point is worth the same for ever."""
+    """Returns the value of an atom before the start or beyond the final point; None: inside."""
     if parent < pool.run.start:
         return pool.plan.policy.bad_end_before_start if leaf.output in BAD_ENDS else TRUE
     if len(pool.flows) > 1:
@@ -197,7 +197,7 @@ def group_count(
 ) -> GroupCount:
     """The counts of a family at a point in a flow, begun if there are none.
 
-    Whoever ended there has been counted, unless the pool has forgotten the point meanwhile:
+    Members that ended there were counted, unless the pool has forgotten the point meanwhile:
     then all are counted by what is known of them, one that is `changing` as it was before.
     """
     by_flow = pool.groups.setdefault((group.index, point), {})
@@ -216,7 +216,7 @@ def group_count(
 
 
 def count_remembered(pool: TaskPool, point: Point) -> None:
-    """What families are worth at a point follows from what is remembered of their members."""
+    """Counts the values of families at a point from what is remembered of their members."""
     for name, memory in pool.memory.get(point, {}).items():
         node = pool.plan.nodes.get(name)
         if node is None or not node.groups:

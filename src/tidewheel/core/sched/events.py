@@ -220,7 +220,7 @@ class RunStopped:
 
 @dataclass(frozen=True, slots=True)
 class StopPointSet:
-    """None: the stop point is taken back."""
+    """The stop point was set; None: it was taken back."""
 
     point: Point | None
     at: Instant
@@ -236,7 +236,7 @@ class StopTaskSet:
 
 @dataclass(frozen=True, slots=True)
 class FlowStopped:
-    """Its waiting tasks go, its active ones finish without spawning."""
+    """A flow was stopped: its waiting tasks go, its active ones finish without spawning."""
 
     flow: int
     at: Instant

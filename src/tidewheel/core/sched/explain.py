@@ -268,7 +268,10 @@ def _why_absent(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
 
 
 def _mending(pool: TaskPool, key: Key, flow: int) -> str:
-    """What failed comes first: once it succeeds, all that was lost because of it is back."""
+    """Returns the commands that mend a task: to trigger the failed cause, or the task itself.
+
+    The cause comes first: once it succeeds, all that was lost because of it is back.
+    """
     cause = failed_cause(pool, key, flow)
     first = "" if cause is None or cause == key else f"trigger {_name(pool, cause)}, or "
     return f"{first}trigger {_name(pool, key)}"

@@ -91,7 +91,10 @@ class _Planner:
         )
 
     def _is_sequential(self, label: str) -> bool:
-        """What nobody defines is the wall clock itself, and that only goes forward."""
+        """Says whether an xtrigger is sequential.
+
+        One that nobody defines is the wall clock itself, and that only goes forward.
+        """
         known = self.graph.xtriggers.get(label)
         return known is None or known.sequential
 
@@ -327,7 +330,7 @@ def _may_be_born_dead(leaf: IndexedAtom) -> bool:
 
 
 def _reaches(offset: Relative | Truncated) -> list[int]:
-    """At most how far it leads, each interval counted for itself and all together."""
+    """Returns how far an offset leads at most."""
     total = 0
     for interval in offset.intervals:
         total += _units(interval)

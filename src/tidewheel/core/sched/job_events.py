@@ -128,7 +128,7 @@ def expire(context: StepContext, task: PooledTask) -> None:
 
 
 def expire_ready(context: StepContext) -> bool:
-    """Of the tasks that are ready those expire whose time has passed; says if any did.
+    """Lets ready tasks expire whose time has passed; says whether any did.
 
     Where a limit group has room again, only its next tasks are looked at: they are the oldest.
     """

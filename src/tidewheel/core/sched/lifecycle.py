@@ -49,7 +49,7 @@ def stopped(context: StepContext, event: RunStopped) -> None:
 
 
 def stop_point_set(context: StepContext, event: StopPointSet) -> None:
-    """What was admitted beyond the point and only waits has to wait for the next start."""
+    """Sets the stop point, and takes back the admission of waiting tasks that lie beyond it."""
     stop = event.point
     context.pool.run.stop = stop
     context.pool.may_admit = True
@@ -81,7 +81,7 @@ def run_continued(context: StepContext, event: RunContinued) -> None:
 
 
 def flow_stopped(context: StepContext, event: FlowStopped) -> None:
-    """Its waiting tasks go, its active ones finish without spawning."""
+    """Stops a flow: its waiting tasks go, its active ones finish without spawning."""
     pool = context.pool
     state = pool.flows.get(event.flow)
     if state is None:

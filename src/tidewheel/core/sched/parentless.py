@@ -137,7 +137,7 @@ def next_parentless(pool: TaskPool, node: IndexedNode, flow: int, after: Point) 
 
 
 def _first_point(pool: TaskPool, flow: int) -> Point:
-    """Before which everything counts as met in a flow."""
+    """Returns the point before which everything counts as met in a flow."""
     state = pool.flows.get(flow)
     ignored = None if state is None else state.ignore_before
     return pool.run.start if ignored is None else max(pool.run.start, ignored)
@@ -146,7 +146,10 @@ def _first_point(pool: TaskPool, flow: int) -> Point:
 def _next_candidate(
     pool: TaskPool, node: IndexedNode, flows: Flows, after: Point, early: Point
 ) -> Point | None:
-    """Its next point that may be parentless: beyond the start's reach, on fewer sequences."""
+    """Returns the next point at which a node may be parentless.
+
+    Beyond the reach of the start, that is so on fewer sequences.
+    """
     if after < early:
         return node.next_after(after)
     barred = {

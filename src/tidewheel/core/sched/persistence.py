@@ -121,7 +121,7 @@ class PutMemory(NamedTuple):
 
 
 class ForgetMemory(NamedTuple):
-    """It left the pool's memory; the store keeps its last row as history."""
+    """A task left the pool's memory; the store keeps its last row as history."""
 
     row: PutMemory
 
@@ -333,7 +333,10 @@ def _missed_one(pool: TaskPool, task: PooledTask) -> bool:
 
 
 def _look_ahead(pool: TaskPool) -> None:
-    """What was put off follows from verdicts: their children of which nothing is known."""
+    """Puts off the children of verdicts that lie beyond the lead and of which nothing is known.
+
+    They are not stored, since they follow from the verdicts.
+    """
     if not pool.plan.policy.prunes_unreachable:
         return
     last = pool.last_admitted() + pool.plan.lead

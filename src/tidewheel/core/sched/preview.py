@@ -56,7 +56,10 @@ def tried(pool: TaskPool, events: Iterable[Event]) -> Tried:
 
 
 def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview:
-    """What follows if every job succeeds; `pool` is as it was before. Changes `start.pool`."""
+    """Returns what follows if every job succeeds; `pool` is as it was before.
+
+    Changes `start.pool`.
+    """
     copy = start.pool
     runs: list[Submit] = []
     notices: list[Notice] = []

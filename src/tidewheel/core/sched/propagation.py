@@ -92,7 +92,7 @@ def publish(
 
 
 def _tell_pooled(context: StepContext, node: IndexedNode, point: Point, output: str) -> None:
-    """What a task that runs alone has made counts for pooled children, and spawns nothing."""
+    """Satisfies the pooled children of a task that runs alone; spawns nothing."""
     pool = context.pool
     for child in dependents(pool, node, point, output):
         task = pool.tasks.get(child.key)
@@ -329,7 +329,7 @@ def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
 
 
 def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:
-    """What an active task has made counts in a flow that arrives later, but spawns nothing."""
+    """Lets the outputs of an active task count in a flow that arrives later; spawns nothing."""
     made = task.memory.made
     for output in task.outputs:
         if output not in task.plan.heard:

@@ -125,7 +125,7 @@ def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIn
 
 
 def _evaluate_anew(context: StepContext) -> None:
-    """What ended long ago may be what a task needs now."""
+    """Evaluates the dependents of all that has ended, since a new graph may need an old end."""
     for point, there in list(context.pool.memory.items()):
         for name, memory in list(there.items()):
             if memory.verdicts:
@@ -159,7 +159,7 @@ def _drop_removed(context: StepContext, plan: DependencyIndex) -> None:
 
 
 def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> None:
-    """What was true stays true where it is still asked for; the rest is looked up.
+    """Keeps what was true where it is still asked for, and looks up the rest.
 
     A task that needed nothing more because an operator said so, or because it is tried again,
     needs nothing more.

@@ -136,7 +136,7 @@ def _admit_up_to(context: StepContext, limit: Point) -> bool:
 
 
 def _catch_up(context: StepContext, point: Point) -> None:
-    """What was put off is evaluated when its point comes."""
+    """Queues for evaluation what was put off until this point."""
     ahead = context.pool.ahead
     last = point + context.plan.lead
     due = [one for one in ahead if one[0][0] <= last]

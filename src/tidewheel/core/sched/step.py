@@ -1,4 +1,4 @@
-"""One event, one step: what it changes and what it wants done. The door of this package.
+"""Applies one event in one step: what it changes and what it wants done.
 
 `step` is pure: it sees no clock, no chance and no world; the pool it is given is the only thing
 that it changes. A step costs what it touches. It has two halves: the rule of the event, and the

@@ -32,7 +32,7 @@ class Touched:
         self.run = False
 
     def add(self, other: Touched) -> None:
-        """What a whole batch touched is what its steps touched."""
+        """Adds what another step touched: a batch has touched what its steps have."""
         self.tasks |= other.tasks
         for key in other.forgotten:
             # Remembered anew it would be empty, and take the place of what is kept of it.
@@ -100,7 +100,7 @@ class StepContext:
         self.freed: dict[int, None] = {}
 
     def begin(self, now: Instant) -> None:
-        """Another step: what was to be looked at has been, so only the results are new."""
+        """Begins another step: what was to be looked at has been; only the results are new."""
         self.plan = self.pool.plan
         self.now = now
         self.touched = Touched()

@@ -96,7 +96,7 @@ class TaskHistory:
         self.held_back: tuple[str, ...] = ()
 
     def copy(self) -> TaskHistory:
-        """For somebody else to change."""
+        """Returns a copy that can be changed by itself."""
         other = TaskHistory()
         other.spawned, other.submits = self.spawned, self.submits
         other.made, other.verdicts = dict(self.made), dict(self.verdicts)

@@ -52,7 +52,7 @@ def triggered(context: StepContext, event: TasksTriggered) -> None:
 def _forget_runs(
     context: StepContext, group: frozenset[Key], flows: Flows | None
 ) -> Flows | None:
-    """What the tasks of a group did before in these flows no longer counts for the others."""
+    """Forgets what the tasks of a group did before in these flows; returns the flows."""
     pool = context.pool
     together = pool.plan.policy.trigger_joins_active_flows
     if together and flows is None:
@@ -132,7 +132,7 @@ def _let_go(context: StepContext, task: PooledTask) -> None:
 
 
 def drop_waits(context: StepContext, task: PooledTask) -> None:
-    """It no longer waits for timers or xtriggers."""
+    """Lets a task wait no longer for timers or xtriggers."""
     if task.admitted:
         for name in task.waits:
             context.effects.append(

@@ -189,7 +189,7 @@ def _read_mode(mode: str) -> Calendar:
 
 
 def _read_time_zone(text: str) -> tuple[str, int]:
-    """As it is written behind a point, and in minutes."""
+    """Returns a time zone as it is written behind a point, and in minutes."""
     if text == UTC:
         return UTC, 0
     found = _TIME_ZONE.fullmatch(text)

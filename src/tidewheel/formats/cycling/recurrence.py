@@ -165,7 +165,10 @@ def _to_end(
 
 
 def _between(form: Form, start: Found, end: Found, expressions: Expressions) -> _Span:
-    """Of date-times the end is the second point; of integers it is the last of n (Cylc)."""
+    """Returns the span between two points.
+
+    Of date-times the end is the second point; of integers it is the last of n (Cylc).
+    """
     distance = end.point - start.point
     if not distance:
         return _Span(start, None, start.point)

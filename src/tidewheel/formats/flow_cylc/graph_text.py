@@ -256,7 +256,7 @@ class _Wrong(Exception):
 
 
 def nodes_of(side: Expression) -> Iterator[Token]:
-    """Its nodes and xtriggers from left to right."""
+    """Yields the nodes and xtriggers of a side from left to right."""
     if isinstance(side, Token):
         yield side
         return

@@ -337,7 +337,7 @@ class _Shell:
         return frame.inner
 
     def _is_script(self, frame: _Frame) -> bool:
-        """Another shell reads it."""
+        """Says whether another shell reads the word that begins now."""
         return not frame.is_target and _takes_script(_called(frame.words)[0])
 
 
@@ -407,7 +407,7 @@ def _takes_script(called: Sequence[str]) -> bool:
 
 
 def _reads_script(called: Sequence[str]) -> bool:
-    """It is exactly a shell, flags, its text, and what the text is given."""
+    """Says whether a call is exactly a shell, flags, its text, and what the text is given."""
     return any(
         _takes_script(called[:at]) and called[at][:1] not in ("-", "+")
         for at in range(2, len(called))

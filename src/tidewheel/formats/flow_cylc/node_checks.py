@@ -66,7 +66,7 @@ class SectionChecks:
             )
 
     def _merge_templates(self, section: Section, values: Values) -> None:
-        """They are variables like others now, and come before the others."""
+        """Merges templates into the variables; they come before the others."""
         own = cast("Values", values.pop("parameter environment templates"))
         present = cast("Values", values.get("environment", {}))
         values["environment"] = {

@@ -73,7 +73,10 @@ def scripts(values: Values) -> Scripts:
 
 
 def environment(values: Values) -> Pairs:
-    """After `[[[environment filter]]]`: an empty `include` lets everything in."""
+    """Returns the variables that `[[[environment filter]]]` leaves.
+
+    An empty `include` lets everything in.
+    """
     variables = _section(values, "environment")
     chosen = _section(values, "environment filter")
     if chosen:

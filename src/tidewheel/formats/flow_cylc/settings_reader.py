@@ -1,4 +1,4 @@
-"""From the text of a flow.cylc to its settings: parsed, updated, checked, resolved."""
+"""Makes settings of the text of a flow.cylc: parsed, updated, checked, resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a folder to the text of its definition: found, put together, rendered, joined.
+"""Makes the text of a definition from its folder: found, put together, rendered, joined.
 
 The order is Cylc's: `%include` first, then Jinja2 over the whole, then continuation lines.
 A definition without `#!jinja2` starts no other process and loads no template engine.

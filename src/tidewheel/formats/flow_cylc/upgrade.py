@@ -23,7 +23,7 @@ from tidewheel.formats.flow_cylc.source_text import SourceText
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """It has another name or place now; `to` is the whole new path."""
+    """An item that has another name or place now; `to` is the whole new path."""
 
     to: tuple[str, ...]
     convert: Callable[[str], str] | None = None
@@ -31,7 +31,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """It has no meaning any more and is ignored."""
+    """An item that has no meaning any more and is ignored."""
 
     advice: str = "remove it"
 

@@ -1,4 +1,4 @@
-"""From a folder with a flow.cylc to a definition and its compiled graph.
+"""Makes a definition and its compiled graph of a folder with a flow.cylc.
 
 The order is that of a person reading: the text, its settings, its points, its graph. Each step
 goes on as far as it can, so that one call finds whatever is wrong.

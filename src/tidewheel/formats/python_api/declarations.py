@@ -116,7 +116,7 @@ class Task(Outputs):
         return self.mention.name
 
     def __getitem__(self, offset: int | str) -> Outputs:
-        """At another point: [-1], ["-P1D"], ["^"], ["20300101"]."""
+        """Returns the outputs at another point: [-1], ["-P1D"], ["^"], ["20300101"]."""
         return Outputs(self.ledger, _at(self, offset))
 
     def __invert__(self) -> TermLeaf:
@@ -136,7 +136,7 @@ class Members(TermLeaf):
 
     @property
     def any(self) -> Outputs:
-        """At least one member, on the left of an arrow."""
+        """Returns the outputs of at least one member, on the left of an arrow."""
         return Outputs(self.ledger, replace(self.mention, reach="any"))
 
 

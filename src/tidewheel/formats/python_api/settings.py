@@ -92,7 +92,10 @@ _NAME_PROBLEMS: dict[str, tuple[str, Callable[[str], str]]] = {
 def read_settings(
     who: str, settings: Mapping[str, object], findings: Findings, position: Position
 ) -> Values:
-    """By the names of items; what cannot be read has a finding and is left out."""
+    """Returns the settings by the names of items.
+
+    A value that cannot be read has a finding and is left out.
+    """
     if "script" in settings and "run" in settings:
         raise BadStatement(f"{who} has both script= and run=", "keep one of them")
     values: Values = {}

@@ -122,7 +122,7 @@ class Term:
         raise NotImplementedError
 
     def expression(self, position: Position) -> Expression:
-        """As the reader of graphs knows it."""
+        """Returns the expression as the reader of graphs knows it."""
         raise NotImplementedError
 
     def __and__(self, other: Term) -> Term:
@@ -363,7 +363,7 @@ def _check_left(side: Term, *, leads_on: bool) -> None:
 
 
 def _unclear(left: object, sign: str, right: object) -> BadStatement:
-    """For a chain beside a sign: what a person meant who wrote it without parentheses."""
+    """Returns the error for a chain beside a sign, with what was meant, in parentheses."""
     before, after = _sides_of(left), _sides_of(right)
     near = (before[-1], after[0])
     parts = [part for side in near for part in _parts(side, sign)]

@@ -144,7 +144,7 @@ class Workflow:
         return Xtrigger(self._ledger, label)
 
     def limit(self, name: str, limit: int, members: Iterable[Task | Family] = ()) -> None:
-        """At most so many of these are active at once; "default" is for all others."""
+        """Limits how many of these are active at once; "default" is for all others."""
         self._declared.add_limit(name, limit, members)
 
     def cycle(self, recurrence: str) -> Cycle:
@@ -263,7 +263,7 @@ def workflows_in(home: str) -> list[Workflow]:
 
 
 def _add_to_path(folder: Path) -> None:
-    """For its own modules, also those that a function imports only when it is called."""
+    """Adds the folder to the path for its modules, also for imports when a function runs."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 

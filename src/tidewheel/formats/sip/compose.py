@@ -40,7 +40,7 @@ _Change = Callable[[Node], Node]
 
 
 def typed_compose(root: Node) -> Node:
-    """With texts wherever engines want texts."""
+    """Returns a compose file with texts wherever engines want texts."""
     root = _changed(root, "version", _text)
     return _changed(root, "services", lambda services: _each(services, _service))
 
@@ -83,7 +83,10 @@ def _word(node: Node) -> Node:
 
 
 def _told(node: Node) -> Node:
-    """Whoever writes `SITE: {{ site }}` gives a value, an empty one too; `SITE:` gives none."""
+    """Returns the value of a variable as a text.
+
+    `SITE: {{ site }}` gives a value, an empty one too; `SITE:` gives none.
+    """
     if isinstance(node, Scalar) and node.printed:
         return replace(node, quoted=True)
     return _text(node)
@@ -229,7 +232,7 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
 
 
 def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
-    """A variable without a value is that of whoever calls docker-compose: here, nobody's."""
+    """Warns of variables without a value, which docker-compose would take from its caller."""
     valueless: list[Scalar] = []
     if isinstance(node, Fields):
         valueless = [key for key, value in node if is_null(value) and not value.printed]
@@ -343,7 +346,7 @@ def _scalar(node: Scalar) -> str:
 
 
 def quoted(text: str) -> str:
-    """In double quotes, with escapes that JSON and YAML share."""
+    """Returns a text in double quotes, with escapes that JSON and YAML share."""
     return _ESCAPED.sub(
         lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False)
     )

@@ -374,7 +374,7 @@ class DefinitionText:
 
 
 def is_template(file: str, text: str) -> bool:
-    """Its name says so, or it plainly is one."""
+    """Says whether a file is a template, by its name or by its text."""
     return file_name(file).is_template or any(sign in text for sign in _TEMPLATE_SIGNS)
 
 
@@ -386,7 +386,7 @@ def first_look(file: str, content: bytes) -> list[tuple[str, str]]:
 
 
 def definitions_among(sources: Sequence[SipSource]) -> Sequence[SipSource]:
-    """Of the files of a folder, those that could be definitions; all, if none could.
+    """Returns the files of a folder that could be definitions; all, if none could.
 
     People keep scheduling block instances beside the workflows that they ask for.
     """

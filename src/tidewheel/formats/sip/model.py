@@ -45,7 +45,7 @@ PRESENT = "present"  # the only condition on a buffer object
 
 @dataclass(frozen=True, slots=True)
 class StageDependency:
-    """Another stage, and what must have become of it."""
+    """The dependency on another stage, and what must have become of it."""
 
     stage: str
     condition: StageCondition

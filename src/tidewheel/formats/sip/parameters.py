@@ -58,7 +58,7 @@ class StageValues:
 
 @dataclass(frozen=True, slots=True)
 class ParameterSpec:
-    """A parameter of a workflow, for whoever requests it."""
+    """A parameter of a workflow, as those who request it see it."""
 
     name: str
     stages: tuple[str, ...]  # that declare it
@@ -148,7 +148,7 @@ class ParameterSource:
 
 
 def all_defaults(folders: Mapping[str, StageFolder]) -> dict[str, Json]:
-    """Of all stages, for whoever belongs to none of them; the first stage counts."""
+    """Returns the defaults of all stages, of which the first counts."""
     found: dict[str, Json] = {}
     for folder in folders.values():
         for name, value in folder.defaults.items():
@@ -164,7 +164,10 @@ def _declared(folders: Mapping[str, StageFolder]) -> frozenset[str]:
 
 
 def values_of_definition(folders: Mapping[str, StageFolder], request: Values) -> Values:
-    """For the definition's own text, which belongs to no stage; the first stage counts."""
+    """Returns the values for the definition's own text, which belongs to no stage.
+
+    Of several stages the first counts.
+    """
     declared = _declared(folders)
     apart: dict[str, Json] = {}
     for stage in folders:

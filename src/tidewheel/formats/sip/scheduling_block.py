@@ -304,7 +304,7 @@ class _Reading:
         return name
 
     def _workflow(self, reader: FieldReader, what: str) -> dict[str, Any]:
-        """As JSON has it, by the right names."""
+        """Returns the workflow of a block as JSON has it, by the right names."""
         unreadable = {"id": "", "version": "", "parameters": {}}
         there = reader.fields("workflow")
         if there is None:
@@ -375,7 +375,7 @@ class _Reading:
         return BlockNeed(parent, _CONDITIONS[CONDITION_WORDS[condition]])
 
     def _spelt(self, item: Fields, what: str) -> Fields:
-        """With the right word for a block where another was used."""
+        """Returns the item with the right word for a block where another was used."""
         kind = item.get("type")
         if not isinstance(kind, Scalar) or kind.text.lower() not in BLOCK_SPELLINGS:
             return item
@@ -409,7 +409,7 @@ def _body(fields: Fields, version: str | None) -> dict[str, Any]:
 
 
 def _places(block: Fields) -> BlockPlaces:
-    """Of what is there; the block's own for what is not."""
+    """Returns the places of a block's parts; the nearest one around a part that is missing."""
 
     def place(*way: str) -> Position:
         node: Node | None = block

@@ -81,7 +81,7 @@ def _check_circles(definition: SipDefinition, findings: Findings) -> None:
 
 
 def _way_round(definition: SipDefinition, circle: frozenset[Hashable]) -> list[str]:
-    """From the first stage of a circle through its parents back to a stage seen before."""
+    """Returns the way from a stage of a circle through its parents back to that stage."""
     by_id = {one.id: one for one in definition.stages}
     here = next(one.id for one in definition.stages if one.id in circle)
     path = [here]
@@ -179,7 +179,7 @@ def _report(
     ways: list[tuple[StageDependency, _Needs]],
     findings: Findings,
 ) -> None:
-    """With two dependencies that exclude each other, and where the second is."""
+    """Reports two dependencies that exclude each other, at the place of the second."""
     needs = reduce(_Needs.joined, (brought for _, brought in ways))
     name, bit = next((name, bit) for name, bit in bits.items() if bit & needs.disputed)
     well = next(one for one in ways if one[1].succeeded & bit)

@@ -37,7 +37,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class SharedNames:
-    """Every stage, for whoever looks at another one."""
+    """The names of every stage, as templates of other stages see them."""
 
     stages: Mapping[str, dict[str, Json]]
     # Parameters that have no value yet, by stage: what people read in their places.
@@ -53,7 +53,7 @@ class SharedNames:
         return Names({**by_id, "stages": dict(self.stages)}, ways)
 
     def ways_to(self, stage: str, lead: Path) -> dict[Path, str]:
-        """Of a stage that is known under this name."""
+        """Returns the ways to those parameters of a stage that have no value yet."""
         found = self.unknown.get(stage, {})
         return {(*lead, _PARAMETERS, name): text for name, text in found.items()}
 
@@ -61,7 +61,7 @@ class SharedNames:
 def shared_names(
     source: ParameterSource, request: Values, outputs: Mapping[str, Values] | None = None
 ) -> SharedNames:
-    """As a request makes them, and once a stage is due the outputs of those before it."""
+    """Returns the names as a request makes them, with outputs once a stage is due."""
     stages: dict[str, dict[str, Json]] = {}
     unknown: dict[str, Mapping[str, str]] = {}
     for stage in source.definition.stages:
@@ -319,7 +319,7 @@ def _unknown_ways(node: Node, way: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def _check_words(rendered: RenderedStage, errors: Findings) -> None:
-    """Without containers arguments travel in the environment, which has its limits."""
+    """Reports arguments that are too long for an environment; containers have no such limit."""
     if rendered.command is None and rendered.script is None:
         return
     for word in (text_of_value(rendered.args), *(rendered.command or ())):

@@ -504,7 +504,7 @@ def _staying_unknown(made: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _to_json(value: Any, indent: int | None = None) -> object:  # noqa: ANN401 - a filter
-    """Without the escapes for HTML that Jinja2's own has."""
+    """Returns a value as JSON, without the escapes for HTML that Jinja2's own has."""
     del indent
     return value if isinstance(value, Undefined) else JsonText(_as_json(value))
 

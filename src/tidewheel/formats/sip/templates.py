@@ -73,7 +73,7 @@ class RenderedText:
         return "\n".join(self.lines)
 
     def for_compose(self) -> RenderedText:
-        """With values in which docker-compose finds no variable."""
+        """Returns the text with values in which docker-compose finds no variable."""
         return replace(self, values=tuple(one.for_compose() for one in self.values))
 
 

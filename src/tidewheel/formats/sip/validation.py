@@ -61,7 +61,7 @@ class Validation:
 
     @property
     def specs(self) -> tuple[ParameterSpec, ...]:
-        """Its parameters: those that stages declare, then those that templates only use."""
+        """Returns the parameters: those that stages declare, then those only used."""
         if self.parameters is None:
             return ()
         undeclared = (ParameterSpec(name, (), False) for name in self.undeclared)

@@ -351,7 +351,7 @@ class _JsonReader:
         return node, token
 
     def _report_comma(self, end: str) -> None:
-        """It belongs behind the value before, which may stand in an earlier line."""
+        """Reports a missing comma behind the value before, be it in an earlier line."""
         message = f"',' or '{end}' is missing behind this value"
         hint = "write ',' there, since another one follows"
         at = self._ends[0] - 1
@@ -361,7 +361,7 @@ class _JsonReader:
         self._findings.error(*_refusal(message, hint), self._position(at))
 
     def _key(self, inner: _Open, token: _Token, tokens: Iterator[_Token]) -> _Token:
-        """In a mapping: its next key is read, and the first token of the value answered."""
+        """Reads the next key of a mapping, and returns the first token of the value."""
         if not inner.is_mapping:
             if token.sign == "]":
                 raise _Bad(token.at, "a value is missing behind the last ','", "remove the ','")

@@ -205,7 +205,7 @@ def _images(file: Path) -> list[str]:
 
 
 def _was_killed(state: dict[str, Any]) -> bool:
-    """By SIGKILL, and the engine has not said why."""
+    """Says whether a container was ended by SIGKILL and the engine has not said why."""
     return state["ExitCode"] == KILLED and not state["OOMKilled"]
 
 

@@ -360,7 +360,7 @@ def _valueless(environment: object) -> set[str]:
 
 
 def _set_variables(document: Document, variables: Mapping[str, str]) -> None:
-    """What the task says counts more than what the file says; it is judged like that."""
+    """Sets the task's variables in every service; they count more than those of the file."""
     told = literally(variables)
     for service in document["services"].values() if told else ():
         service["environment"] = as_mapping(service.get("environment")) | told

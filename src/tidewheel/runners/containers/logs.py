@@ -252,7 +252,7 @@ class LogFile:
             self.settle()
 
     def settle(self) -> None:
-        """It has all that there is."""
+        """Gives the file its final name: it has all that there is."""
         if self._written != self._path:
             with suppress(OSError):
                 self._written.replace(self._path)

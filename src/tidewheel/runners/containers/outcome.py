@@ -46,14 +46,14 @@ class KeepWaiting:
 
 @dataclass(frozen=True, slots=True)
 class Startable:
-    """These parts have what they need."""
+    """The parts that have what they need to start."""
 
     parts: tuple[ProjectPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """It has ended, or must end."""
+    """The end of a project that has ended, or must end."""
 
     end: End
 

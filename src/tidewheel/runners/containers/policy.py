@@ -281,7 +281,7 @@ def _is_host(value: object) -> bool:
 
 
 def _is_foreign_network(value: object) -> bool:
-    """Any other word is the name of a network that is there, whoever made it."""
+    """Says whether a mode names a network that is not of the project itself."""
     mode = "" if value is None else str(value)
     return mode not in OWN_NETWORK_MODES and not mode.startswith("service:")
 

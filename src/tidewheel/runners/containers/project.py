@@ -140,7 +140,7 @@ class ProjectPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A project that an engine holds, whoever made it."""
+    """A project that an engine holds, be it ours or not."""
 
     tags: Tags
     parts: tuple[ProjectPart, ...]

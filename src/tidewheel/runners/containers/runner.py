@@ -183,7 +183,7 @@ class EngineRunner:
             folders.tidy_up()
 
     def _ended(self, end: End, assignment: Assignment, reports: JobReports) -> EndedJob:
-        """Its messages again, from the first."""
+        """Reports the messages again, from the first, and returns the job that has ended."""
         reports.started()
         Speaker(
             directory=assignment.directory,

@@ -77,7 +77,7 @@ class Voice(NamedTuple):
 
 
 def own_voice(environ: Mapping[str, str]) -> Voice | None:
-    """That of the job whose environment this is; None if it has none."""
+    """Returns the voice of the job whose environment this is; None if it has none."""
     server, token = environ.get(SERVER, ""), environ.get(TOKEN, "")
     if not server or not token.startswith(JOB_TOKEN_PREFIX):
         return None

@@ -76,7 +76,7 @@ class GpuUse:
     memory_bytes: int = 0
 
     def __add__(self, other: GpuUse) -> GpuUse:
-        """Both together."""
+        """Returns the use of both together."""
         return GpuUse(
             percent=self.percent + other.percent,
             memory_bytes=self.memory_bytes + other.memory_bytes,
@@ -134,7 +134,7 @@ class Gpus:
         return {one.pid: one.usedGpuMemory or 0 for one in processes}
 
     def _percent_by_process(self, index: int, card: Card) -> dict[int, float] | None:
-        """None where the card does not tell, or has nothing new to tell."""
+        """Returns the percentages by process; None where the card has nothing new to tell."""
         since = self._seen_until[index]
         try:
             samples = self._library.nvmlDeviceGetProcessUtilization(card, since)

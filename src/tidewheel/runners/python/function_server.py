@@ -115,7 +115,7 @@ class FunctionServer:
         self._selector.register(reader, selectors.EVENT_READ)
 
     def _call_and_exit(self, request: dict[str, object], writer: int) -> None:
-        """In the fork: whatever happens, it ends here."""
+        """Calls the function in the fork, writes the answer, and ends the fork in any case."""
         try:
             _confine(self._memory_bytes)
             text = json.dumps(answer_of(request, self._library)).encode()

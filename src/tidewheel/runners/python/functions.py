@@ -85,7 +85,7 @@ class Functions:
     async def call(
         self, function: str, arguments: Sequence[object], keywords: Mapping[str, object]
     ) -> FunctionAnswer | FunctionFailure:
-        """Whatever the function does, an answer comes within the limits."""
+        """Calls a function; whatever it does, an answer comes within the limits."""
         asked = {
             "function": function,
             "arguments": list(arguments),
@@ -129,7 +129,7 @@ class Functions:
             return self._child
 
     def _read(self, answer: Mapping[str, object]) -> FunctionAnswer | FunctionFailure:
-        """The function shares a process with whoever wrote this: it is not taken on trust."""
+        """Reads an answer without trust: the function shares the process that wrote it."""
         said = str(answer.get("said", ""))
         results = answer.get("results")
         if "failed" in answer or not isinstance(results, dict):
@@ -213,7 +213,7 @@ class _Child:
                     waiting.set_result(_DIED)
 
     def kill(self) -> None:
-        """Its forks die with it."""
+        """Kills the process; its forks die with it."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self._process.pid, signal.SIGKILL)

@@ -111,7 +111,7 @@ class StopRequest:
         self._waiters: list[asyncio.Future[None]] = []
 
     def ask(self) -> None:
-        """Ask, and wake whoever waits for it."""
+        """Asks to stop, and wakes all that wait for it."""
         self.asked = True
         if self._event is not None:
             self._event.set()

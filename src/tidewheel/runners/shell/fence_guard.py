@@ -136,7 +136,7 @@ class Fence:
             raise OSError("the keeper of fenced jobs does not stay alive")
 
     def _replace(self, guard: subprocess.Popen[bytes]) -> None:
-        """Somebody killed it, or it does not read; the jobs need another one at once."""
+        """Replaces a guard that was killed or does not read; the jobs need one at once."""
         if self._guard is not guard:
             return
         self._guard = None

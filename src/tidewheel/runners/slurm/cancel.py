@@ -30,7 +30,10 @@ class Together:
         self._next: asyncio.Future[None] | None = None
 
     async def ask(self, job: SlurmJob) -> None:
-        """Returns when it was asked. Whoever waits for the job's end asks again if need be."""
+        """Asks Slurm to cancel a job, and returns when it was asked.
+
+        The one that waits for the job's end asks again if need be.
+        """
         if job.record.id is not None:
             await asyncio.shield(self.add(job.record.id))
 
@@ -111,7 +114,7 @@ class SlurmLeftovers:
             return []
 
     def remove(self, leftover: Leftover) -> None:
-        """It may begin no more, and is ended; should Slurm not hear it, it is found again."""
+        """Ends a job, which may begin no more; if Slurm does not hear it, it is found again."""
         job_id, _, folder = leftover.name.partition(" ")
         if record := read_record(Path(folder)):
             with suppress(OSError):
@@ -124,7 +127,7 @@ class SlurmLeftovers:
 
 
 def _of_store(places: Iterable[SlurmPlace], store: str) -> list[Leftover]:
-    """In a thread: folders may lie on a slow network."""
+    """Returns the leftovers of a store; call it in a thread: folders may lie far away."""
     found = []
     for place in places:
         record = None if place.state in ENDED else read_record(Path(place.folder))

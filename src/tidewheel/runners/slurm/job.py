@@ -94,7 +94,7 @@ def _write(directory: Path, record: SlurmRecord, word: str = "") -> None:
 
 
 def read_record(directory: Path) -> SlurmRecord | None:
-    """None where nothing was submitted."""
+    """Returns the record of a submission; None where nothing was submitted."""
     with suppress(OSError):
         with open(
             os.open(directory / RECORD_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb"

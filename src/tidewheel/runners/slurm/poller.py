@@ -176,7 +176,7 @@ class SlurmWatch:
             self._messages.hear_spool(job.assignment.secret)
 
     def stop(self) -> None:
-        """Nobody waits any more; the jobs go on."""
+        """Stops watching; the jobs go on."""
         self._sampler.stop()
         if self._loop is not None:
             self._loop.cancel()
@@ -309,7 +309,7 @@ def _match(jobs: Iterable[SlurmJob], rows: Iterable[SlurmRow]) -> None:
 
 
 def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, FilesSeen]:
-    """In a thread. Who waits in Slurm's queue has left nothing to look at."""
+    """Cuts logs and looks at the files of jobs that have begun; call it in a thread."""
     begun = [job for job in jobs if job.row is None or job.row.state not in WAITS]
     for job in begun:
         for log in (job.files.out, job.files.err):

@@ -259,7 +259,7 @@ def _failure(program: str, complained: str) -> SlurmRefused | SlurmSilent:
 
 
 def _shown(text: str) -> str:
-    """In one line; what several lines say alike, once."""
+    """Returns a text in one line; what several lines say alike is said once."""
     lines = dict.fromkeys(line.strip().rstrip(".") for line in text.split("\n"))
     told = [one for one in lines if one and not any(one in two for two in lines if two != one)]
     return printable(storable("; ".join(told), ANSWER_LENGTH_MAX))

@@ -1,1 +1,1 @@
-"""What can be asked of the server, one module per kind of thing."""
+"""Holds the requests that the server answers, one module per kind of thing."""

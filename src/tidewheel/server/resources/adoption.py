@@ -1,4 +1,4 @@
-"""What workers of one host need of each other, over HTTP: whose jobs are there to take over.
+"""Answers workers of one host that look for jobs of dead ones to take over.
 
 A worker that died leaves jobs that go on. One that starts on the same host finds them, if the
 dead one said where it ran and was registered with the same token: to name a host proves
@@ -26,7 +26,7 @@ from tidewheel.server.wire.workers import LostAttempt
 
 
 class OrphansQuery(In):
-    """Of which host, since which boot."""
+    """The host and the boot of which leases are asked for."""
 
     host: Annotated[str, msgspec.Meta(max_length=256)]
     boot_id: Annotated[str, msgspec.Meta(max_length=256)]
@@ -44,7 +44,7 @@ class AdoptIn(In):
 
 
 class CancellingOut(Out):
-    """Which leases were asked to cancel."""
+    """The leases that were asked to cancel."""
 
     leases: list[LeaseOut]
 
@@ -74,7 +74,10 @@ async def adopt(call: Call) -> object:
 
 
 async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
-    """Who names a worker that holds nothing is told so, whoever's it is."""
+    """Returns the refusal of a take-over: LeaseLost if the owner does not hold the task.
+
+    It is told to every caller; only for a lease that is held does the token matter.
+    """
     task = await call.found_task()
     if (task.owner, task.attempt) != (form.owner, form.attempt):
         held = (task.owner if task.status in LEASED else None, task.attempt)

@@ -1,7 +1,7 @@
 """Scheduling block instances, their processing blocks, and the objects that stages wait for.
 
 An instance begins runs: scope submit, for the workflow and the name of each of its blocks.
-Objects belong to nobody: whoever may submit or operate anything may post and remove them.
+Objects belong to nobody: a caller who may submit or operate anything may post and remove them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ OBJECTS = f"{API}/objects"
 
 
 def block_door(call: Call) -> BlockService:
-    """For this caller; no code of a definition runs here."""
+    """Returns the service for blocks with this caller's rights; no definition's code runs."""
     from tidewheel.services.blocks.service import BlockService, Rights
 
     def permit(request: SbiRequest) -> None:
@@ -79,7 +79,7 @@ async def submit(call: Call) -> object:
 
 
 async def list_sbis(call: Call) -> object:
-    """Those of which the caller may see every block."""
+    """Returns the scheduling block instances of which the caller may see every block."""
     told = await block_door(call).sbis(call.query_as(SbisQuery).limit)
     if call.covers_everything:
         return told
@@ -111,7 +111,7 @@ async def _of_sbi(call: Call) -> Iterable[str]:
 
 
 async def list_blocks(call: Call) -> object:
-    """Those that the caller may see."""
+    """Returns the blocks that the caller may see."""
     query = call.query_as(BlocksQuery)
     told = await block_door(call).blocks(sbi=query.sbi, count=query.limit)
     found: Any = told["blocks"]

@@ -18,19 +18,19 @@ from tidewheel.server.wire.validation import In
 
 
 class IdsIn(In):
-    """Which tasks."""
+    """The ids of tasks."""
 
     ids: list[str]  # up to 10,000
 
 
 class PeekQuery(In):
-    """How many."""
+    """The parameter that limits how many tasks are shown."""
 
     count: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 10
 
 
 class EndedQuery(In):
-    """How many."""
+    """The parameter that limits how many ends of attempts are shown."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=ATTEMPTS_MAX)] = 1_000
 
@@ -45,7 +45,7 @@ class EndedOut(Out):
 
 
 class StoreOut(Out):
-    """Which store this is, and the time by its clock."""
+    """The id of the store, and the time by its clock."""
 
     id: str
     now: str | None

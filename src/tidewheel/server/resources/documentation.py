@@ -1,4 +1,4 @@
-"""What can be asked of this server, for machines and for people."""
+"""Answers with the description of all requests, and with the documentation for people."""
 
 from __future__ import annotations
 

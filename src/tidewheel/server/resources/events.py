@@ -1,4 +1,4 @@
-"""What happens in the store, as it happens: a stream of events, and the state to begin with."""
+"""Answers with what happens in the store: a stream of events, and the state to begin with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class WhereQuery(In):
 
 
 class EventsQuery(WhereQuery):
-    """Which events, and after which id; the header Last-Event-ID counts more."""
+    """The parameters that select events: of which kind, and after which id.
+
+    The header Last-Event-ID counts more than `since`.
+    """
 
     kind: EventKind | None = None
     since: str | None = None
@@ -62,7 +65,7 @@ async def follow(call: Call) -> object:
 
 
 async def snapshot(call: Call) -> object:
-    """Of a run or of a queue."""
+    """Answers with the state of a run or of a queue."""
     query = call.query_as(WhereQuery)
     if (query.run is None) == (query.queue is None):
         raise BadRequest(["name either a run or a queue"])

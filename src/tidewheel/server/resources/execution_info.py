@@ -65,7 +65,10 @@ class CurrentHistory(TypedDict):
 
 
 class ReportIn(In):
-    """Who speaks of which attempt; by default the owner, if it is the caller's, of the last."""
+    """The worker and the attempt that are spoken of.
+
+    By default they are the owner, if it is the caller's, and the last attempt.
+    """
 
     worker: str | None = None
     attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
@@ -82,7 +85,7 @@ class MemoryIn(ReportIn, kw_only=True):
 
 
 class CpuIn(ReportIn, kw_only=True):
-    """Of one core: two busy cores are 200."""
+    """The CPU that a job uses, in percent of one core: two busy cores are 200."""
 
     percent: Percent
 

@@ -1,4 +1,4 @@
-"""Whether the server lives, whether it can work, and figures for machines that watch it."""
+"""Answers whether the server lives, whether it can work, and with figures for monitoring."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def figures(call: Call) -> object:
 
 
 async def seen_by(call: Call) -> StoreFigures:
-    """What the store knew a moment ago, as far as this caller may see it."""
+    """Returns what the store knew a moment ago, as far as this caller may see it."""
     seen = await call.metrics.seen(partial(_look, call.store))
     return replace(
         seen,

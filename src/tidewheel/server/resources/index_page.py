@@ -1,4 +1,4 @@
-"""What a browser finds: the web page where it was built, else a plain one; its files."""
+"""Answers browsers: with the web page if it was built, else with a plain one, and its files."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class AttemptTokenOut(Out):
 
 
 class WordsIn(In):
-    """What a job says of itself: a text, an output, how far it is, or all of it."""
+    """A message of a job about itself: a text, an output, how far it is, or all of it."""
 
     text: str = ""
     output: str | None = None
@@ -35,7 +35,7 @@ class WordsIn(In):
 
 
 class HeardOut(Out):
-    """It is stored."""
+    """The attempt whose message is stored."""
 
     id: str
     attempt: int

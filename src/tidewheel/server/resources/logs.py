@@ -36,7 +36,7 @@ RUNS = "runs"
 
 
 class ChunkQuery(In):
-    """Whose attempt wrote it, and where in the file it belongs."""
+    """The worker and the attempt that wrote a part of a log, and its place in the file."""
 
     worker: str
     attempt: Attempt
@@ -44,14 +44,17 @@ class ChunkQuery(In):
 
 
 class LogSizeOut(Out):
-    """Where the file ends now: send from there; if it is full, send no more."""
+    """The size of the file now: send from there on; if it is full, send no more."""
 
     size: int
     full: bool
 
 
 class HomeOut(Out):
-    """Who finds the same in the file home.id of its own home shares this server's folder."""
+    """The id in the file home.id of this server's state directory.
+
+    A host that finds the same id in its own state directory shares this server's folder.
+    """
 
     id: str
 
@@ -92,7 +95,7 @@ def _write(
 
 
 async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
-    """Its owner's, while it has its lease and for a while after; nobody else's, ever (D4)."""
+    """Requires that the attempt is the worker's, and has its lease or had it recently (D4)."""
     asked = (WorkerId(query.worker), query.attempt)
     if task.status in LEASED and (task.owner, task.attempt) == asked:
         return
@@ -145,7 +148,7 @@ LOG_BYTES_MAX = 1_000_000
 
 
 class PartQuery(In):
-    """Which part; without an offset, the end."""
+    """The part of a log; without an offset it is the end."""
 
     offset: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=LOG_BYTES_MAX)] = LOG_BYTES_MAX

@@ -18,7 +18,7 @@ TEST_SECONDS_MAX = 120.0
 
 
 class TestIn(In):
-    """Which rule to try; without a name, each of them."""
+    """The name of the rule to try; without one, each rule is tried."""
 
     __test__ = False  # not one of pytest's
 
@@ -51,7 +51,7 @@ class WaitingOut(Out):
 
 
 class MessageEndOut(Out):
-    """What became of a message: sent, given up, dropped."""
+    """The outcome of a message: sent, given up or dropped."""
 
     id: str
     rule: str
@@ -64,7 +64,7 @@ class MessageEndOut(Out):
 
 
 class NotificationsOut(Out):
-    """What people are told, as this server's state directory says."""
+    """The rules, messages and findings of notifications in this server's state directory."""
 
     file: str
     rules: list[RuleOut]
@@ -75,7 +75,7 @@ class NotificationsOut(Out):
 
 
 class TestOut(Out):
-    """How one test went."""
+    """The result of one test."""
 
     __test__ = False
 
@@ -87,7 +87,7 @@ class TestOut(Out):
 
 
 class TestsOut(Out):
-    """How each test went, and what is wrong with the file."""
+    """The result of each test, and the findings in the file."""
 
     __test__ = False
 

@@ -1,4 +1,4 @@
-"""What workers report: signs of life, starts, outputs, usage, ends."""
+"""Answers the reports of workers: signs of life, starts, outputs, usage, ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tidewheel.server.wire.workers import (
 
 
 def holder(call: Call) -> Holder:
-    """Whose lease the body names."""
+    """Returns the holder of the lease that the body names."""
     form = call.body_as(HolderIn)
     return Holder(
         task_id=TaskId(call.path["id"]), attempt=form.attempt, worker=WorkerId(form.worker)
@@ -128,7 +128,7 @@ def _reported(call: Call, answer: Reported) -> ReportedOut:
 
 
 async def queues_of_own_leases(call: Call) -> Iterable[str]:
-    """None to judge: a beat counts only for a lease that the caller's own worker holds."""
+    """Returns no queue to judge: a beat counts only for a lease of the caller's own worker."""
     return await no_queue(call)
 
 

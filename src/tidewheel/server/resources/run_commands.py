@@ -1,4 +1,4 @@
-"""Commands to whoever drives a run: the verbs of ``core.operator.commands``, done or tried."""
+"""Passes commands to the scheduler of a run: the verbs of ``core.operator.verbs``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OPERATES = Needs(scopes=(Scope.OPERATE,), queues=no_queue, workflows=workflow_of
 
 
 class CommandQuery(In):
-    """With dry_run nothing is done; the answer is what would be.
+    """The parameters of a command; with dry_run the answer is what would be done.
 
     wait_s is how long to wait until the scheduler has obeyed; 0: not at all.
     """
@@ -138,7 +138,7 @@ def _named(command: Command) -> list[str]:
 
 
 def _job(call: Call) -> str:
-    """As history names a job that asks through its worker."""
+    """Returns the name of the job, as history has it for one that asks through its worker."""
     assert call.job is not None
     return f"job {read_job_name(call.job.task.id).text}"
 

@@ -1,6 +1,6 @@
 """Begins runs from definitions that are sent, carries them on, and deletes them.
 
-Whoever may begin a run may have commands executed by its scheduler and its workers, as any
+A caller who may begin a run may have commands executed by its scheduler and its workers, as any
 workflow can say: scope submit, for its workflow and for the queue of its jobs.
 """
 
@@ -127,7 +127,7 @@ def _sent(form: DefinitionIn) -> StoredDefinition:
 
 
 async def begin(call: Call) -> object:
-    """Whatever is wrong with the definition is found here, not by its scheduler."""
+    """Begins a run; a mistake in its definition is found here, not by its scheduler."""
     asked = call.body_as(Begin)
     options = replace(asked.options, mode=asked.options.mode or "live")
     if asked.form.flow is not None and asked.form.options.job_commands is None:
@@ -183,7 +183,7 @@ def _registered(call: Call, form: RunIn, options: RunOptions) -> RunRequest:
 
 
 def _request(call: Call) -> str:
-    """So that not even an answer that was lost makes a second run."""
+    """Returns the digest of a request with a key, so that the same again makes no new run."""
     if call.key is None or call.token is None:
         return ""
     said = f"{call.token.number}\0{call.key}\0".encode() + call.raw
@@ -203,7 +203,7 @@ async def carry_on(call: Call) -> object:
 
 
 async def save_definition(call: Call) -> object:
-    """For `reload`, which names it by its digest."""
+    """Saves a definition for `reload`, which names it by its digest."""
     from tidewheel.services.definitions import upload
 
     run = await call.found_run()
@@ -222,7 +222,7 @@ async def delete(call: Call) -> object:
 
 
 async def _new_queue(call: Call) -> Iterable[str]:
-    """That of its jobs; it has the run's name unless it is given."""
+    """Returns the queue of the new run's jobs; it has the run's name unless it is given."""
     asked = call.body_as(Begin)
     named = asked.form.name or f"{asked.workflow}/run"
     return (asked.form.queue or f"{RUN_QUEUE}{named}",)

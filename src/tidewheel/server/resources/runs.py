@@ -34,7 +34,7 @@ READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_run, 
 
 
 class RunLogQuery(PartQuery):
-    """Which log: of the run, or of a job (the latest submission and attempt).
+    """The log that is asked for: of the run, or of a job (the latest submission and attempt).
 
     With an offset behind which there is nothing yet, wait_s is how long to wait for more.
     """
@@ -71,7 +71,10 @@ async def list_runs(call: Call) -> object:
 
 
 async def _summary(call: Call, run: str) -> Document | None:
-    """None for a run that cannot be looked into: the others are shown all the same."""
+    """Returns the summary of a run; None if it cannot be looked into.
+
+    The other runs are shown all the same.
+    """
     try:
         looking = run_door(call).look("summary", {"run": run})
         return {**await call.doors.apart(looking), "run": run}
@@ -98,7 +101,10 @@ async def pool(call: Call) -> object:
 
 
 async def graph(call: Call) -> object:
-    """Whoever is told the whole because nobody remembers what he has loses nothing."""
+    """Answers with the graph, or with its differences to the version that the caller has.
+
+    The whole is told where that version is not remembered.
+    """
     run, query = await call.found_run(), call.query_as(GraphQuery)
     asked = in_window(query)
     window = (run.number, asked["window"], *asked["ids"])
@@ -167,7 +173,7 @@ async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogP
 
 
 def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:
-    """With the reason, unless it tells paths of this host."""
+    """Returns the error for a missing log, with the reason unless it tells local paths."""
     missing = NotFound("log", what)
     if isinstance(error, Refused) and str(home) not in str(error):
         missing.args = error.args
@@ -175,13 +181,13 @@ def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:
 
 
 async def _workflow_unless_served(call: Call) -> Iterable[str]:
-    """Whoever may take the jobs of a run may have its files, too."""
+    """Returns the workflow to judge by; none if the caller may take the jobs of the run."""
     run = await call.found_run()
     return () if call.allows((Scope.WORKER,)) and call.covers(run.queue) else (run.workflow,)
 
 
 async def definition(call: Call) -> object:
-    """What the run runs, for whoever runs its jobs."""
+    """Answers with the definition of a run, or one of its files, for the worker of its jobs."""
     path = call.query_as(DefinitionQuery).path
     found = await run_door(call).definition((await call.found_run()).name)
     if not path:

@@ -1,7 +1,7 @@
 """Browsers: a link that is good once becomes a session, in a cookie that no script can read.
 
-The link leads to a page with one button, since a GET changes nothing and whoever only previews
-a link must not use it up. The session allows what its maker's token allowed (S8).
+The link leads to a page with one button, since a GET changes nothing and a program that only
+previews a link must not use it up. The session allows what its maker's token allowed (S8).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LinkOut(Out):
 
 
 class SessionOut(Out):
-    """Who is logged in; ``csrf`` goes into the header X-CSRF-Token of every change."""
+    """The session of the caller; ``csrf`` goes into the header X-CSRF-Token of every change."""
 
     name: str
     kind: str
@@ -70,7 +70,7 @@ async def make_link(call: Call) -> object:
 
 
 async def login_path(store: AccessStore, token: TokenView) -> str:
-    """Where a browser becomes a session that allows what this token does."""
+    """Returns the path at which a browser becomes a session with the rights of this token."""
     text, _ = await derive_token(store, token, TokenKind.LOGIN, LOGIN_SECONDS)
     return f"/login?code={quote(text)}"
 

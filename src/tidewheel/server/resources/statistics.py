@@ -19,7 +19,7 @@ from tidewheel.server.wire.validation import In, Out
 
 
 class StatisticsQuery(In):
-    """Of which attempts, and how they are grouped."""
+    """The parameters that select attempts, and how they are grouped."""
 
     queue: str | None = None
     name: str | None = None
@@ -27,7 +27,7 @@ class StatisticsQuery(In):
 
 
 class StatisticsOut(Out):
-    """Of the newest 10,000 attempts that are over, as far as the caller may see them."""
+    """The statistics of the newest 10,000 attempts that are over and the caller may see."""
 
     all: Statistics
     groups: dict[str, Statistics]
@@ -53,7 +53,10 @@ def _told(found: list[EndedAttempt], by: str | None) -> StatisticsOut:
 
 
 async def of_one(call: Call) -> object:
-    """Of the tasks with the same name in the same queue, of which there is none without one."""
+    """Answers with the statistics of the tasks of the same name in the same queue.
+
+    A task without a name has none.
+    """
     task = await call.found_task()
     found = [
         one

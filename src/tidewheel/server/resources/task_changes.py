@@ -133,7 +133,7 @@ async def _claim(call: Call, task: Task, form: TaskPatch) -> None:
 
 
 async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
-    """Its worker says that a task it was told to cancel has ended; others ask for that."""
+    """Cancels a task; from the worker that was told to cancel it, takes the end instead."""
     if task.status is Status.CANCELLING and await call.speaks_for(task.owner):
         holder = await _holder(call, task, form)
         await tell(call, Report(holder=holder, end=_failure(form, "cancelled")))

@@ -33,7 +33,7 @@ class BulkContinuationsIn(In):
 
 
 class EdgesOut(Out):
-    """How many edges the request named; those that were there already count, too."""
+    """The number of edges that the request named; those that were there already count, too."""
 
     edges: int
 

@@ -53,7 +53,7 @@ class HistoryQuery(In):
 
 
 class LogQuery(PartQuery):
-    """Which attempt; by default the last."""
+    """The attempt whose log is asked for; by default the last."""
 
     attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
 
@@ -119,7 +119,7 @@ async def get_task(call: Call) -> object:
 
 
 def _fields(query: TaskQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Which fields are shown; a name that is none is refused."""
+    """Returns the names of the fields that are shown; an unknown name is refused."""
     known = _known_fields(query.vocabulary)
     if query.fields is None:
         return tuple(name for name in known if name not in leave_out)
@@ -224,7 +224,7 @@ async def why(call: Call) -> object:
 
 
 async def log(call: Call) -> object:
-    """Of the last attempt, unless another is asked for; where it ran on this host."""
+    """Answers with the log of the last attempt, or of another, if it ran on this host."""
     query, task = call.query_as(LogQuery), await call.found_task()
     stream = call.path["stream"]
     if stream not in STREAMS:

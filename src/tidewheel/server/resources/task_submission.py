@@ -39,7 +39,7 @@ REFERENCES_MAX = 1_000  # of a caller whose token is not for every queue
 
 
 class SubmitQuery(In):
-    """How many tasks are stored together, and in whose words they are described."""
+    """The parameters of a submission: what is stored together, and in whose words."""
 
     atomic: Literal["all", "each"] = "all"
     vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
@@ -123,7 +123,7 @@ _READERS: dict[Vocabulary, Callable[[bytes], dict[str, Any]]] = {
 
 
 async def queues_concerned(call: Call) -> Iterable[str]:
-    """Of every task, and of every stored task that one is tied to."""
+    """Returns the queues of every task, and of every stored task that one is tied to."""
     tasks = [item.task for item in call.body_as(Submission).items if item.task]
     queues = {task.queue for task in tasks}
     if not call.covers_everything:

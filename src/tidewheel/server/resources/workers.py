@@ -22,7 +22,7 @@ from tidewheel.server.wire.workers import (
 
 
 class WorkersQuery(In):
-    """Whether those that stopped are shown, too."""
+    """The parameter that shows workers that stopped, too."""
 
     all: bool = False
 

@@ -81,7 +81,7 @@ def _bundles(raw: bytes, query: RegisterQuery) -> Sequence[Bundle]:
 
 
 async def list_workflows(call: Call) -> object:
-    """Those that the caller may see."""
+    """Returns the workflows that the caller may see."""
     told = await registry_door(call).list(call.query_as(WorkflowsQuery).name)
     found: Any = told["workflows"]
     return {"workflows": [one for one in found if covers_workflow(call.grant, one["name"])]}

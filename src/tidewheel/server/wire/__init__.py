@@ -1,1 +1,1 @@
-"""What travels over HTTP, as types: checked on the way in, described by OpenAPI."""
+"""Holds the types that travel over HTTP: checked on the way in, described by OpenAPI."""

@@ -23,7 +23,7 @@ class WorkflowIn(In):
 
 
 class DependencyIn(In):
-    """Another block, and what must have become of it."""
+    """The dependency on another block, and what must have become of it."""
 
     type: Literal["processing_block"]
     value: Named
@@ -57,7 +57,7 @@ class SbiIn(In):
 
 
 class SbiQuery(In):
-    """What the text is called in findings; with .yaml or .yml it is read as YAML."""
+    """The file name of the text in findings; with .yaml or .yml it is read as YAML."""
 
     file: Annotated[str, msgspec.Meta(max_length=200)] = "request.json"
 
@@ -67,14 +67,14 @@ class SbisQuery(In):
 
 
 class BlocksQuery(In):
-    """Of one instance, or all."""
+    """The parameters that select blocks: of one instance, or all."""
 
     sbi: str | None = None
     limit: Count = 100
 
 
 class AbortIn(In):
-    """Why, for people."""
+    """The reason of an abort, for people."""
 
     reason: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
 
@@ -91,7 +91,7 @@ class ObjectsIn(In):
 
 
 class ObjectsQuery(In):
-    """By name, those behind a name."""
+    """The parameters that select objects: in the order of names, those behind a name."""
 
     after: str = ""
     limit: Count = 1_000

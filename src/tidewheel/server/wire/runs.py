@@ -38,7 +38,7 @@ class DefinitionIn(In):
 
 
 class OptionsIn(In):
-    """What is said about a run beside its definition; points are texts."""
+    """The options of a run beside its definition; points are texts."""
 
     compat: Literal["", "cylc8"] = ""
     mode: Literal["", "live", "simulation", "dummy", "skip"] = ""
@@ -77,7 +77,7 @@ class RunIn(In):
 
 
 class CarryOnIn(In):
-    """What is said anew about a run that goes on; what is not said stays as it was."""
+    """The new options of a run that goes on; an option that is not given stays as it was."""
 
     options: OptionsIn = msgspec.field(default_factory=OptionsIn)
 
@@ -97,7 +97,7 @@ class FileOut(Out):
 
 
 class DefinitionOut(Out):
-    """What a run runs."""
+    """The definition of a run."""
 
     digest: str
     workflow: str
@@ -108,7 +108,7 @@ class DefinitionOut(Out):
 
 
 def run_options(given: OptionsIn, stall_timeout_seconds: float | None) -> RunOptions:
-    """As runs have them."""
+    """Returns the options as runs have them."""
     said = msgspec.structs.asdict(given)
     del said["stall_timeout"]
     if given.job_commands is None:
@@ -117,7 +117,7 @@ def run_options(given: OptionsIn, stall_timeout_seconds: float | None) -> RunOpt
 
 
 def definition_out(found: StoredDefinition) -> DefinitionOut:
-    """With all of its files."""
+    """Returns a definition with all of its files."""
     return DefinitionOut(
         digest=found.digest,
         workflow=found.workflow,

@@ -67,7 +67,7 @@ class TaskIn(In):
 
 
 class FilterIn(In):
-    """Which tasks; everything given must match."""
+    """The conditions that select tasks; everything given must match."""
 
     status: str | list[str] | None = None
     queue: str | None = None
@@ -79,14 +79,14 @@ class FilterIn(In):
 
 
 class TaskQuery(In):
-    """Whose words, and which fields."""
+    """The vocabulary of the answer, and the fields that are shown."""
 
     vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
     fields: str | None = None  # names, separated by commas
 
 
 class TaskListQuery(TaskQuery):
-    """Which tasks; everything given must match."""
+    """The parameters that select tasks; everything given must match."""
 
     status: str | None = None  # any of several, separated by commas, in any vocabulary
     queue: str | None = None
@@ -116,7 +116,7 @@ class CancelIn(In):
 
 
 class WhyOut(Out):
-    """Why a task does not run; empty if nothing holds it back."""
+    """The reasons why a task does not run; empty if nothing holds it back."""
 
     id: str
     reasons: list[str]
@@ -136,14 +136,14 @@ TaskPage = answer(
 
 
 class SubmittedOut(Out):
-    """What became of one task."""
+    """The outcome of one task's submission."""
 
     id: str
     created: bool  # false: the same task was there already
 
 
 class AnsweredOut(Out):
-    """What became of one of many tasks."""
+    """The outcome of one of many tasks."""
 
     id: str
     created: bool
@@ -151,7 +151,7 @@ class AnsweredOut(Out):
 
 
 class RefusedOut(Out):
-    """Why a task was not stored; ``index`` is its place in the request."""
+    """The reason why a task was not stored; ``index`` is its place in the request."""
 
     index: int
     id: str
@@ -160,7 +160,7 @@ class RefusedOut(Out):
 
 
 class BatchOut(Out):
-    """What became of many tasks; it never fails as a whole (atomic=each)."""
+    """The outcome of many tasks, which never fail as a whole (atomic=each)."""
 
     inserted: list[str]
     present: list[str]
@@ -169,7 +169,7 @@ class BatchOut(Out):
 
 
 class OrderedOut(Out):
-    """What became of each task, in the order of the request (in_order=true)."""
+    """The outcome of each task, in the order of the request (in_order=true)."""
 
     answers: list[AnsweredOut]
 
@@ -192,7 +192,7 @@ class ScyllaTaskIn(In):
 
 
 class RequestedResources(In):
-    """What a task of Banyan asks of a machine."""
+    """The resources that a task of Banyan asks for."""
 
     memory: Size | None = None
     cores: float | None = None
@@ -215,7 +215,7 @@ class BanyanTaskIn(In):
 
 
 def scylla_fields(raw: bytes) -> dict[str, Any]:
-    """In our words."""
+    """Returns the fields of a task of Scylla in our words."""
     form = read(raw, ScyllaTaskIn)
     given = {"id": form.rn, "queue": form.queue, "priority": form.priority}
     if bytes(form.spec):
@@ -224,7 +224,7 @@ def scylla_fields(raw: bytes) -> dict[str, Any]:
 
 
 def banyan_fields(raw: bytes) -> dict[str, Any]:
-    """In our words."""
+    """Returns the fields of a task of Banyan in our words."""
     form = read(raw, BanyanTaskIn)
     given = {
         "id": form.id,
@@ -242,7 +242,7 @@ def banyan_fields(raw: bytes) -> dict[str, Any]:
 
 
 def resource_fields(asked: RequestedResources | None) -> dict[str, Any]:
-    """In our words; nothing asked says nothing."""
+    """Returns requested resources in our words; nothing if none are requested."""
     if asked is None:
         return {}
     return {"memory": asked.memory, "cpu": asked.cores, "gpu": asked.gpus}
@@ -252,7 +252,7 @@ def resource_fields(asked: RequestedResources | None) -> dict[str, Any]:
 
 
 class ExecutionInfoIn(In):
-    """What workers of Banyan say with a change of state."""
+    """The facts that workers of Banyan send with a change of state."""
 
     worker: str | None = None
     exit_status: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = None
@@ -261,7 +261,7 @@ class ExecutionInfoIn(In):
 
 
 class TaskPatch(In):
-    """What shall change; null leaves it as it is."""
+    """The changes to a task; null leaves a field as it is."""
 
     state: str | None = None  # status, in any vocabulary
     status: str | None = None

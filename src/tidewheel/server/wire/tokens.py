@@ -23,7 +23,7 @@ _LISTED = re.compile(r"(\d+) tasks, (.+)", re.DOTALL)  # as handlers name severa
 
 
 class Deed(NamedTuple):
-    """As it is wished, as it was done, and what it was done to.
+    """The words for a call: as it is wished, as it was done, and what it was done to.
 
     In braces stand the names in the path, and `what` is all that the handler named besides;
     `unnamed` is said where it named nothing.
@@ -36,7 +36,7 @@ class Deed(NamedTuple):
 
 
 def _edges(verb: str, words: tuple[str, str]) -> dict[str, Deed]:
-    """Both spellings, for one task and for many at once."""
+    """Returns the words for both spellings of a verb, for one task and for many at once."""
     return {
         f"POST {_API}/tasks{place}/{verb}{ending}": Deed(*words, f"{whom}: {{what}}", "edges")
         for place, whom in (("/{id}", "{id}"), ("", "tasks"))

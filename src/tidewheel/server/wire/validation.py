@@ -105,13 +105,13 @@ def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
 
 
 def field_names(form: type[msgspec.Struct]) -> list[str]:
-    """As they are written in JSON."""
+    """Returns the names of a type's fields as they are written in JSON."""
     return [field.encode_name for field in _fields(form)]
 
 
 @cache
 def _fields(form: type[msgspec.Struct]) -> tuple[Any, ...]:
-    """To look them up takes a hundred times as long as to read a task."""
+    """Returns a type's fields, cached: to look them up takes longer than to read a task."""
     return msgspec.structs.fields(form)
 
 
@@ -168,7 +168,7 @@ def _name_findings(
 
 
 def _said(error: msgspec.ValidationError, kind: object) -> str:
-    """What the decoder says, with what it would have accepted where that is a short list."""
+    """Returns the decoder's message, with the values it accepts where that is a short list."""
     text = str(error)
     if text.startswith("Invalid enum value") and (choices := list(_choices(kind))):
         return f"{text}; accepted is one of {', '.join(choices)}"

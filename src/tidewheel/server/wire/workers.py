@@ -30,7 +30,7 @@ ExitStatus = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class ResourcesIn(In):
-    """What a worker has free, or offers."""
+    """The resources that a worker has free, or offers."""
 
     cpu: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
     memory_bytes: Bytes = 0
@@ -42,7 +42,7 @@ class ResourcesIn(In):
     exclusive: Literal[False] = False  # is what tasks ask for
 
     def value(self) -> Resources:
-        """For the store."""
+        """Returns the resources for the store."""
         return Resources(
             cpu=self.cpu,
             memory_bytes=self.memory_bytes,
@@ -54,8 +54,11 @@ class ResourcesIn(In):
         )
 
     def free(self) -> Resources:
-        """Of a claim. A worker that says nothing of nodes may be older than they are: it would
-        take other tasks beside one that is exclusive, so it gets none of those."""
+        """Returns the free resources of a claim.
+
+        A worker that says nothing of nodes may be older than they are: it would take other
+        tasks beside one that is exclusive, so it gets none of those.
+        """
         counts = self.nodes is not None or self.idle_nodes is not None
         return self.value() if counts else replace(self.value(), idle_nodes=0)
 
@@ -81,7 +84,7 @@ class ClaimTaskIn(In):
 
 
 class HolderIn(In):
-    """Whoever reports names its lease: worker and attempt."""
+    """The lease that a report is about: worker and attempt."""
 
     worker: str
     attempt: Attempt
@@ -130,17 +133,17 @@ class MessageIn(In):
 
 
 class MessagesIn(HolderIn):
-    """What a job said."""
+    """The messages of a job."""
 
     messages: Annotated[list[MessageIn], msgspec.Meta(min_length=1, max_length=1_000)]
 
     def values(self) -> tuple[JobMessage, ...]:
-        """For the store."""
+        """Returns the messages for the store."""
         return message_values(self.messages)
 
 
 class SampleIn(In):
-    """What a job used at one moment."""
+    """The resources that a job used at one moment."""
 
     memory_bytes: Bytes | None = None
     cpu_percent: Percent | None = None
@@ -149,17 +152,17 @@ class SampleIn(In):
 
 
 class SamplesIn(HolderIn):
-    """What a job used."""
+    """The resources that a job used, at several moments."""
 
     samples: Annotated[list[SampleIn], msgspec.Meta(min_length=1, max_length=1_000)]
 
     def values(self) -> tuple[UsageSample, ...]:
-        """For the store."""
+        """Returns the samples for the store."""
         return sample_values(self.samples)
 
 
 class ErrorIn(In):
-    """Why it failed."""
+    """The reason of a failure."""
 
     code: str = "error"
     description: str = ""
@@ -167,7 +170,7 @@ class ErrorIn(In):
 
 
 class FinishIn(HolderIn):
-    """How an attempt ended; failed and aborted need an error."""
+    """The end of an attempt; failed and aborted need an error."""
 
     ending: Literal["succeeded", "failed", "aborted"]
     error: ErrorIn | None = None
@@ -176,14 +179,14 @@ class FinishIn(HolderIn):
     values: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)  # an object, of a success
 
     def value(self) -> End:
-        """For the store."""
+        """Returns the end for the store."""
         return EndIn(
             self.ending, self.error, self.exit_status, self.metrics, values=self.values
         ).value()
 
 
 class EndIn(In):
-    """How an attempt ended; ``yielded`` gives the task to another worker at once."""
+    """The end of an attempt; ``yielded`` gives the task to another worker at once."""
 
     ending: Literal["succeeded", "failed", "aborted", "yielded"]
     error: ErrorIn | None = None
@@ -194,7 +197,7 @@ class EndIn(In):
     values_text: str | None = None  # the same as a text
 
     def value(self) -> End:
-        """For the store."""
+        """Checks the end and returns it for the store."""
         ending = Ending(self.ending)
         needs_error = ending in (Ending.FAILED, Ending.ABORTED)
         if self.error is not None and not needs_error:
@@ -215,14 +218,14 @@ class EndIn(In):
         )
 
     def _values(self) -> str | None:
-        """As they are: the store says what is wrong with them, each report for itself."""
+        """Returns the values as they are: the store judges them, each report for itself."""
         if self.values_text is not None or bytes(self.values) in (b"", b"null"):
             return self.values_text
         return bytes(self.values).decode()
 
 
 class OneReport(In):
-    """What happened in an attempt since the last report; ``end`` makes it the last one."""
+    """A report of what happened in an attempt since the last one; ``end`` makes it the last."""
 
     id: str
     attempt: LostAttempt
@@ -233,7 +236,7 @@ class OneReport(In):
     frees: str | None = None  # the queue in which this end leaves a place that was limited
 
     def value(self, worker: str) -> Report:
-        """For the store."""
+        """Returns the report for the store."""
         return Report(
             holder=Holder(
                 task_id=TaskId(self.id), attempt=self.attempt, worker=WorkerId(worker)
@@ -247,7 +250,7 @@ class OneReport(In):
 
 
 class ReportsIn(In):
-    """What happened in attempts of one worker."""
+    """The reports on attempts of one worker."""
 
     worker: str
     reports: Annotated[list[OneReport], msgspec.Meta(max_length=10_000)]
@@ -275,19 +278,19 @@ class StatusOut(Out):
 
 
 def message_values(given: Iterable[MessageIn]) -> tuple[JobMessage, ...]:
-    """For the store."""
+    """Returns the messages for the store."""
     return tuple(
         JobMessage(number=one.number, text=one.text, output=one.output) for one in given
     )
 
 
 def sample_values(given: Iterable[SampleIn]) -> tuple[UsageSample, ...]:
-    """For the store."""
+    """Returns the samples for the store."""
     return tuple(UsageSample(**msgspec.structs.asdict(one)) for one in given)
 
 
 def task_error(given: ErrorIn) -> TaskError:
-    """For the store; it says something."""
+    """Returns the error for the store; it must have a code or a description."""
     if not (given.code.strip() or given.description.strip()):
         raise BadRequest(["error: give a code or a description"])
     args = json_text("error.args", given.args) or "{}"
@@ -320,7 +323,7 @@ class LimitIn(In):
     rate_seconds: float = 1.0
 
     def value(self) -> Limit:
-        """For the store."""
+        """Returns the limit for the store."""
         return Limit(
             key=self.key,
             concurrency_max=self.concurrency_max,
@@ -330,7 +333,7 @@ class LimitIn(In):
 
 
 class QueueIn(In):
-    """What shall change; null leaves it as it is."""
+    """The changes to a queue; null leaves a setting as it is."""
 
     paused: bool | None = None
     aging: bool | None = None
@@ -362,6 +365,6 @@ class WorkerIdOut(Out):
 
 
 class TroubleIn(In):
-    """Why a worker takes no tasks just now; null: it does again."""
+    """The reason why a worker takes no tasks just now; null: it takes them again."""
 
     trouble: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None

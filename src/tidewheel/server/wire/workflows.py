@@ -47,7 +47,7 @@ class RegisterIn(BundleIn):
 
 
 class RegisterQuery(In):
-    """For an archive, what JSON says itself; `strict` makes warnings errors."""
+    """The name and version of an archive, which JSON says itself; `strict` rejects warnings."""
 
     name: Named = ""
     version: Named = ""
@@ -61,20 +61,20 @@ class WorkflowsQuery(In):
 
 
 class ParametersIn(In):
-    """What a request would give; null: no request."""
+    """The parameters that a request would give; null: no request."""
 
     parameters: Parameters | None = None
 
 
 class GraphIn(ParametersIn):
-    """Which points, as `tidewheel graph` takes them, and what a request would give."""
+    """The points, as `tidewheel graph` takes them, and the parameters of a request."""
 
     start: Point = ""
     stop: Point = ""
 
 
 def bundles_of(form: RegisterIn) -> list[Bundle]:
-    """As they are registered."""
+    """Returns the bundles to register."""
     if bool(form.files) == bool(form.bundles):
         raise BadRequest(["give either files, by their paths, or bundles of such files"])
     return [_bundle(one) for one in (form.bundles or (form,))]

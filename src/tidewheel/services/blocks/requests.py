@@ -1,4 +1,4 @@
-"""From the text of a scheduling block instance to runs that can be made, or every finding.
+"""Makes runs of the text of a scheduling block instance, or every finding.
 
 Nothing is written here. Whatever keeps one of its blocks from running refuses all of it.
 """

@@ -41,7 +41,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class EdgeFact:
-    """Of one edge, whichever arrows it comes from."""
+    """The facts of one edge, whichever arrows it comes from."""
 
     outputs: frozenset[str] = frozenset()
     certain: bool = False

@@ -94,7 +94,10 @@ class Verdicts:
         }
 
     def _is_warned(self, *, of_request: bool = False) -> bool:
-        """Of the definition, or of what is asked of it, which it need not answer for."""
+        """Says whether there are warnings about the definition, or about the request.
+
+        A definition need not answer for warnings about the request.
+        """
         return any(
             one.severity is Severity.WARNING and (one.position == REQUEST) == of_request
             for one in self.validation.findings

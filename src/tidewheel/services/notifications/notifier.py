@@ -182,7 +182,10 @@ class NotifierService(Service):
         return owner != self._owner and self._settings.is_alive(owner.process)
 
     async def _write(self) -> bool:
-        """Whether the notebook is still held; what has not changed is written now and then."""
+        """Writes the notebook and says whether it is still held.
+
+        A notebook that has not changed is written only now and then.
+        """
         assert self._epoch is not None
         body, now = write_state(self._state), self._clock.monotonic()
         is_due = now - self._written_at > self._settings.lease_seconds / 3
@@ -223,7 +226,10 @@ class NotifierService(Service):
                 return
 
     async def _put_all(self, found: Sequence[Noticed], now: float) -> None:
-        """What cannot be told is reported and left out: whoever drives runs here goes on."""
+        """Puts all that was noticed; what cannot be told is reported and left out.
+
+        So the process goes on with the runs that it drives.
+        """
         for one in found:
             try:
                 await self._put(one, now)

@@ -57,7 +57,7 @@ class Posted(NamedTuple):
 
 
 class NotPosted(Exception):
-    """It was refused here or there; the message says why."""
+    """The message was refused, here or at its receiver; the text says why."""
 
 
 def post(to: Webhook, what: Posted, seconds_max: float = SECONDS_MAX) -> None:

@@ -254,7 +254,7 @@ def graphed(kept: StoredDefinition, asked: RunRequest, start: str, stop: str) ->
 
 
 def _drawn(loaded: LoadedWorkflow, start: str, stop: str) -> Document | None:
-    """None where there is nothing to draw."""
+    """Returns the graph to draw; None where there is nothing to draw."""
     if loaded.graph is None or not loaded.graph.nodes:
         return None
     shown = read_window(loaded, start, stop, tasks_max=TASKS_READ_MAX, suicides=True)

@@ -33,7 +33,7 @@ class RegistryService:
         code_trusted: bool,
         permit: Callable[[Iterable[str]], None] = lambda _: None,
     ) -> None:
-        """``permit`` raises if whoever asks may not register workflows of these names."""
+        """``permit`` raises if the caller may not register workflows of these names."""
         self._store, self._runs = store, runs
         self._code_trusted, self._permit = code_trusted, permit
 

@@ -171,7 +171,7 @@ def load_flow(
 ) -> LoadedWorkflow:
     """Loads a flow.cylc as it was written, in a folder that holds nothing else.
 
-    Its code runs only if whoever asks may have it run, and whoever brought it could, too.
+    Its code runs only if the caller may have it run, and the one who brought it could, too.
     """
     unpack(definition, folder)
     source = SourceOptions(

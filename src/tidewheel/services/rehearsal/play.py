@@ -252,7 +252,7 @@ class _Play:
 
 
 def _last_wait(one: SubmittedTask, reporter: Key | None) -> WaitedFor:
-    """What a task waited for that was let go by a report of another, or of itself."""
+    """Returns what a task waited for last, before a report of a task let it go."""
     if one.stood is PoolState.READY:
         return WaitedFor.LIMIT
     if one.stood is PoolState.UNRELEASED or reporter not in one.parents:

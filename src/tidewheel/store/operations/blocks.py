@@ -171,7 +171,7 @@ def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
 
 
 def stop_run(tx: Transaction, effects: Effects, run: int, reason: str) -> bool:
-    """Stops a run that nobody drives; the ends of its tasks are kept for whoever resumes it."""
+    """Stops a run that nobody drives; the ends of its tasks are kept until it is resumed."""
     if not tx.rows("stop_run", run=run, reason=storable(reason)):
         return False
     effects.runs.add(run)

@@ -70,7 +70,7 @@ class _Bounds(NamedTuple):
     floor_counts: bool  # it lies among what can be told; if not yet, it will
 
     def hold(self, place: EventPlace) -> bool:
-        """Whether everything behind this place is there, and the place is of this past."""
+        """Says whether everything behind this place is there, and the place is of this past."""
         is_known = place <= max(self.head, self.floor)
         return is_known and not (self.floor_counts and place < self.floor)
 

@@ -91,8 +91,11 @@ def report(
 def _note_freed_places(
     reports: Sequence[Report], answers: Mapping[int, Reported], effects: Effects
 ) -> None:
-    """Whoever found a limit reached can go on; the reporter says where there is one, since
-    asking the database would cost the common case a statement."""
+    """Wakes the queues in which the end of an attempt made room within a limit.
+
+    The reporter says where there is a limit, since asking the database would cost the common
+    case a statement.
+    """
     for position, one in enumerate(reports):
         if one.frees is not None and one.end is not None and answers[position].refused is None:
             effects.queues.add(one.frees)

@@ -166,12 +166,12 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
 
 
 def _withdraw(tx: Transaction, run: int) -> None:
-    """Of a run that nobody drives, nothing can be claimed (SEMANTICS §9)."""
+    """Withdraws the ready tasks of a run that nobody drives (SEMANTICS §9)."""
     withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
 
 
 def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
-    """What was withdrawn is what it was: the same submission, under the same number."""
+    """Offers again what was withdrawn: the same submissions, under the same numbers."""
     rows = tx.rows("find_withdrawn", run=run)
     seqs = [row[0] for row in rows]
     # Whoever cancels one at this moment takes it out of what can be claimed, or does it later.
@@ -182,14 +182,14 @@ def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
 
 
 def _reopen_if_asked(tx: Transaction, run: int) -> None:
-    """What came too late for the last batch may make the run go on, whoever asked for it."""
+    """Reopens a run for commands that came too late for its last batch."""
     unheard = [row[0] for row in tx.rows("list_unheard_commands", run=run)]
     if any(reopens(body) for body in unheard) and not get_run(tx, run).is_aborted:
         reopen_run(tx, run)
 
 
 def _write_timers(tx: Transaction, run: int, batch: RunBatch) -> None:
-    """Those that are gone first: a timer may be replaced by one of its name."""
+    """Writes timers; deletes first, since a timer may be replaced by one of its name."""
     gone = [_timer_key(key) for key in dict.fromkeys(batch.timers_gone)]
     _put(tx, "drop_timers", run, "timers", gone)
     last = {TimerKey(t.point, t.name, t.timer): t.at for t in batch.timers}

@@ -42,12 +42,12 @@ def _run(event: EventRow) -> int:
 
 
 def start(run: int, task_id: str, attempt: int) -> EventRow:
-    """Its process exists."""
+    """Returns the event that the process of an attempt exists."""
     return {"run": run, "kind": STARTED, "task_id": task_id, "attempt": attempt}
 
 
 def success(run: int, holder: Holder) -> EventRow:
-    """It ended well, and nothing else is to be said."""
+    """Returns the event that an attempt ended well, with nothing else to say."""
     return {
         "run": run,
         "kind": OVER,
@@ -60,7 +60,7 @@ def success(run: int, holder: Holder) -> EventRow:
 def spoken(
     task: TaskState, report: Report, fresh: Sequence[JobMessage], change: Change | None
 ) -> list[EventRow]:
-    """What a report says before the end of its attempt, if it says that."""
+    """Returns the events that a report makes before that of the attempt's end, if it ends."""
     assert task.run is not None and task.lease is not None
     events = []
     succeeds = change is not None and change.to_status is Status.SUCCEEDED
@@ -81,7 +81,7 @@ def spoken(
 
 
 def overs(decided: Iterable[tuple[TaskState, Change]]) -> list[EventRow]:
-    """The ends among some changes, whoever made them."""
+    """Returns the events of the ends among some changes, whatever caused them."""
     return [
         {
             "run": task.run,

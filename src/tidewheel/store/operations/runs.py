@@ -53,7 +53,7 @@ def save_definition(tx: Transaction, definition: StoredDefinition) -> None:
 
 
 def definition(tx: Transaction, digest: str) -> StoredDefinition:
-    """What was saved under a digest."""
+    """Returns the definition that was saved under a digest."""
     found = tx.records("get_definition", DefinitionRow, digest=digest)
     if not found:
         raise NotFound("definition", digest)
@@ -126,14 +126,14 @@ def get_run(tx: Transaction, number: int) -> RunView:
 
 
 def status_since(tx: Transaction, number: int) -> Instant:
-    """Since when the run has its status; other batches may have been written meanwhile."""
+    """Returns since when the run has its status, whatever batches were written meanwhile."""
     run = get_run(tx, number)
     found = tx.rows("find_status_since", run=number, status=run.status)
     return Instant(run.updated_at if found[0][0] is None else found[0][0])
 
 
 def find_run(tx: Transaction, text: str) -> RunView:
-    """By whole name, number, workflow (its newest run) or the beginning of one name."""
+    """Returns a run by name, number, workflow (its newest run) or the beginning of one name."""
     named = [run_view(row) for row in tx.records("find_run_named", RunRow, name=text)]
     if named and named[0].status != "deleted":
         return named[0]
@@ -192,7 +192,7 @@ def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
 def _why_not(
     tx: Transaction, run: RunView, seen_epoch: int | None
 ) -> RunWaits | RunHeld | RunLost | Conflict:
-    """It waits for others, or somebody has it, or had it since."""
+    """Returns why a run cannot be taken: it waits, or is held, or was held since."""
     needs = [] if run.batch else tx.records("list_needs", NeedRow, runs=[run.number])
     waits = [str(one) for one in map(need_view, needs) if one.state is not NeedState.MET]
     if waits:
@@ -228,7 +228,7 @@ def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> l
 
 
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
-    """Whichever scheduler looks next may take it."""
+    """Offers a run to whichever scheduler looks next."""
     if (run := get_run(tx, number)).is_aborted:
         raise Aborted(run.name, run.reason)
     if not tx.rows("offer_run", run=number, given=options_text(given)):
@@ -246,7 +246,7 @@ def renew_run(tx: Transaction, lease: RunLease) -> None:
 
 
 def lost(tx: Transaction, lease: RunLease) -> RunLost:
-    """Why a scheduler may not write any more."""
+    """Returns the error of a scheduler that may not write any more."""
     run = get_run(tx, lease.run)
     return RunLost(run.name, lease.epoch, run.epoch)
 
@@ -277,7 +277,7 @@ def _reopen(tx: Transaction, command: NewCommand) -> None:
 
 
 def reopen_run(tx: Transaction, number: int) -> bool:
-    """Whether it has ended so that any scheduler may go on with it, and now is to."""
+    """Lets any scheduler go on with a run that has ended; False if it has not, or is driven."""
     nothing_anew = options_text(RunOptions(mode=""))
     return bool(tx.rows("reopen_run", run=number, given=nothing_anew))
 
@@ -328,7 +328,7 @@ def _leased(tx: Transaction, seqs: Sequence[int]) -> list[int]:
 
 
 def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int) -> int:
-    """How many that nobody names were removed."""
+    """Deletes definitions that nothing names, and returns how many."""
     count = page_count(count_max)
     return len(tx.rows("delete_definitions", retention_seconds=retention_seconds, count=count))
 

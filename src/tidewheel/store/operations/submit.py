@@ -81,7 +81,7 @@ def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
 
 
 def _drop_stored(tx: Transaction, batch: _Batch) -> None:
-    """The same id and body again is answered as before; another body is refused."""
+    """Drops tasks that are stored: the same body is answered as before, another is refused."""
     stored: dict[str, str] = dict(
         rows_in_chunks(tx, "find_task_digests", "ids", list(batch.accepted))
     )
@@ -156,7 +156,10 @@ def _lock_neighbours(tx: Transaction, batch: _Batch) -> dict[TaskId, TaskState]:
 def _refuse_bad_edges(
     tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
 ) -> None:
-    """Until nothing more drops out: a refused task may have been somebody's neighbour."""
+    """Refuses tasks with bad edges until nothing more drops out.
+
+    A refused task may have been the neighbour of another.
+    """
     named_by: dict[str, list[TaskId]] = {}
     for _, task, _ in batch.accepted.values():
         for neighbour in _neighbours_of(task):
@@ -255,7 +258,7 @@ Edge = tuple[str, str, str, EdgeState]
 def _first_statuses(
     tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
 ) -> tuple[list[Edge], dict[TaskId, Status]]:
-    """How each new edge stands, and where each new task begins."""
+    """Returns the new edges with their states, and the first status of each new task."""
     needed = sorted({task.seq for task in neighbours.values()})
     made: dict[int, set[str]] = {}
     for seq, output in rows_in_chunks(tx, "list_outputs_made", "seqs", needed):

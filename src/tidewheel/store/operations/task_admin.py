@@ -1,4 +1,4 @@
-"""What clients do to stored tasks and queues: arm, amend, cancel, pause, configure."""
+"""Changes stored tasks and queues for clients: arm, amend, cancel, pause, configure."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ a child whose last open edge was met becomes ready, a child with a dead edge is 
 Those are changes too, so it repeats, level by level, until nothing follows. A level costs
 five statements however many tasks it holds, so a fan of 10,000 is not 10,000 round trips.
 
-Whoever calls it holds the lock of each task graph concerned (``lock_graphs``), which is what
+The caller holds the lock of each task graph concerned (``lock_graphs``), which is what
 keeps two ends in one graph from waiting for each other.
 """
 
@@ -36,7 +36,7 @@ from tidewheel.store.transaction import (
 
 @dataclass(slots=True)
 class Effects:
-    """What others must be told once the transaction is committed."""
+    """The queues, workers and runs that are to be woken once the transaction is committed."""
 
     queues: set[str] = field(default_factory=set)
     workers: set[WorkerId] = field(default_factory=set)
@@ -177,7 +177,7 @@ def _settle_edges(
 def _decide_children(
     tx: Transaction, children: Mapping[int, set[EdgeState]]
 ) -> list[tuple[TaskState, Change]]:
-    """What the children do: a dead edge cancels, the last met one makes ready."""
+    """Decides what the children do: a dead edge cancels, the last met one makes ready."""
     if not children:
         return []
     seqs = sorted(children)
@@ -205,7 +205,7 @@ def _close_other_edges(tx: Transaction, cancelled: Sequence[int]) -> None:
 def become_what_edges_say(
     tx: Transaction, task: TaskState, states: Sequence[EdgeState], effects: Effects
 ) -> None:
-    """After edges of a waiting task changed: it may be ready, or may never run."""
+    """Changes the status of a waiting task after its edges changed: ready, or cancelled."""
     match status_from_edges(states, armed=task.armed):
         case Status.READY:
             apply(tx, [(task, become_ready(task))], effects)

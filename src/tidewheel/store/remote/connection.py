@@ -50,7 +50,7 @@ class Address:
         self.url = f"{split.scheme}://{split.netloc}{self._before}"
 
     def target(self, path: str, query: Query | None) -> str:
-        """What a request asks for; parameters that are None are left out."""
+        """Returns the target of a request; parameters that are None are left out."""
         given = {
             name: _text(value) for name, value in (query or {}).items() if value is not None
         }
@@ -58,7 +58,7 @@ class Address:
 
 
 def addresses(text: str) -> tuple[Address, ...]:
-    """Of servers on one store, separated by commas: any of them will do."""
+    """Returns the addresses of servers on one store, separated by commas: any will do."""
     return tuple(Address(one.strip()) for one in text.split(","))
 
 
@@ -86,7 +86,7 @@ BUFFERED_BYTES_MAX = 256 * 1024  # of a stream; then the server has to wait for 
 
 
 class BadAnswer(Exception):
-    """What came is no HTTP, or more than we take."""
+    """The answer is no HTTP, or has more bytes than we take."""
 
 
 class ConnectionEnded(Exception):
@@ -152,7 +152,7 @@ class Answer:
     # ---- the caller's side ----
 
     async def head(self) -> None:
-        """Until status and headers are known."""
+        """Waits until status and headers are known."""
         while not self.has_head:
             await self._news()
 
@@ -260,7 +260,7 @@ class Connection(asyncio.Protocol):
         return self.is_open
 
     def drop(self) -> None:
-        """At once, without a farewell."""
+        """Drops the connection at once, without a farewell."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -274,7 +274,7 @@ IDLE_SECONDS_MAX = 15.0  # servers close what was silent for 30
 
 
 class Pool:
-    """Of one event loop."""
+    """The connections of one event loop."""
 
     def __init__(
         self, address: Address, context: ssl.SSLContext | None, seconds_max: float

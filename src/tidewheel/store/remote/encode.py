@@ -93,7 +93,7 @@ def _retry(policy: RetryPolicy) -> Body:
 
 
 def amendment_body(amendment: Amendment) -> Body:
-    """What shall change; null leaves a field as it is."""
+    """Returns the body of an amendment; null leaves a field as it is."""
     given = {
         "name": amendment.name,
         "command": amendment.command,
@@ -153,7 +153,7 @@ def _sorted(names: frozenset[str] | None) -> list[str] | None:
 
 
 def report_body(report: Report) -> Body:
-    """What happened in an attempt; most reports say little."""
+    """Returns the body of a report; most reports say little."""
     body: Body = {"id": report.holder.task_id, "attempt": report.holder.attempt}
     if report.started:
         body["started"] = True
@@ -216,12 +216,12 @@ def json_list(parts: Iterable[bytes]) -> bytes:
 
 
 def is_possible(*names: str | None) -> bool:
-    """Whether something may have these names."""
+    """Says whether something may have these names."""
     return all(name is None or name_finding("name", name) is None for name in names)
 
 
 def is_findable(which: TaskFilter) -> bool:
-    """Whether a filter can match anything."""
+    """Says whether a filter can match anything."""
     values = (getattr(which, one.name) for one in fields(TaskFilter))
     return which.statuses != () and is_possible(
         *(one for one in values if isinstance(one, str))

@@ -23,7 +23,7 @@ INTERNAL = "internal"  # a bug, which somebody has to find in a log
 
 
 class ReceivedProblem(msgspec.Struct):
-    """As application/problem+json says it."""
+    """The fields of an answer in application/problem+json."""
 
     code: str = ""
     message: str = ""
@@ -70,7 +70,7 @@ def _built(
 
 
 def _is_passing(status: int) -> bool:
-    """Whether the same request may succeed later; so it may when a bug there is mended."""
+    """Says whether the same request may succeed later, be it because a bug there is mended."""
     return status in TRY_LATER or status >= SERVERS_FAULT
 
 
@@ -107,7 +107,7 @@ def _frozen(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def _of_a_stranger(status: int, url: str) -> TidewheelError:
-    """Whoever answered is no tidewheel server, or a proxy before one."""
+    """Returns the error for an answer that is not from a tidewheel server."""
     if _is_passing(status):
         return Unavailable(f"what stands before the server {url} answers {status}; try again")
     return Refused(

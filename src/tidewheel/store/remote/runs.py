@@ -48,7 +48,7 @@ class SentFile(msgspec.Struct):
 
 
 class SentDefinition(msgspec.Struct):
-    """What a run runs."""
+    """The definition of a run, on the wire."""
 
     digest: str
     workflow: str
@@ -78,7 +78,7 @@ def _joined(ids: object) -> str:
 
 
 def run_view(facts: Mapping[str, Any]) -> RunView:
-    """From what a server tells of a run."""
+    """Makes a run's view of what a server tells of it."""
     options = facts.get("options") or {}
     scheduler = facts["scheduler"]
     return RunView(
@@ -105,7 +105,7 @@ def run_view(facts: Mapping[str, Any]) -> RunView:
 
 
 def options_body(options: RunOptions) -> Document:
-    """What differs from nothing said."""
+    """Returns the options that differ from those of a run of which nothing is said."""
     said = asdict(options)
     said["stall_timeout"] = said.pop("stall_timeout_seconds")
     unsaid = asdict(RunOptions(mode="")) | {"stall_timeout": None}
@@ -177,7 +177,7 @@ SENDING_SECONDS_MAX = 120.0
 
 
 class RemoteRunDoor:
-    """``ports.runs.RunDoor`` before a server; who asks is whoever the token says."""
+    """``ports.runs.RunDoor`` over HTTP; the server knows the caller by the token."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -335,7 +335,10 @@ class RemoteRunDoor:
 
 
 def told_to_pages(name: str) -> tuple[str, ...]:
-    """What a server adds to a view for pages, which ask for differences to what they have."""
+    """Returns the fields that a server adds to a view for pages.
+
+    Pages ask for the differences to what they have.
+    """
     return ("version", "since", "gone") if name == "graph" else ()
 
 
@@ -350,7 +353,7 @@ def bounded(body: Document) -> bytes:
 async def explained(
     workflow: str, kind: type[InvalidDefinition] = InvalidDefinition
 ) -> AsyncIterator[None]:
-    """What the server finds wrong with a definition, as it would be found here."""
+    """Raises what the server finds wrong with a definition as it would be raised here."""
     try:
         yield
     except Refused as refused:

@@ -65,7 +65,7 @@ class RemoteAccess(ServerPart):
         return _token(await self.post_fields(path, again=True))
 
     async def login_link(self) -> str:
-        """Where a browser logs in, once, with what the token of this store allows."""
+        """Returns a link with which a browser logs in, once, with this token's rights."""
         response = await self.transport.call("POST", "/login-links")
         return self.transport.url + response.part("path", str)
 
@@ -92,7 +92,7 @@ class RemoteEvents(ServerPart):
     async def follow_events(
         self, since: str | None, which: EventFilter
     ) -> AsyncIterator[FollowedEvent]:
-        """Until the caller ends it; Unavailable only if the server was never reached."""
+        """Yields events until the caller ends it; Unavailable only if never connected."""
         failures, last, is_begun = 0, since, False
         while True:
             try:
@@ -181,19 +181,19 @@ class RemoteStore(
             listener(wake)
 
     def run_door(self) -> RunDoor:
-        """Its runs, which are looked at and commanded through the server as well."""
+        """Returns the service for runs, which asks the server as well."""
         from tidewheel.store.remote.runs import RemoteRunDoor
 
         return RemoteRunDoor(self.transport)
 
     def registry_door(self) -> RegistryDoor:
-        """Its registry, through the server as well."""
+        """Returns the registry, which asks the server as well."""
         from tidewheel.store.remote.workflows import RemoteRegistryDoor
 
         return RemoteRegistryDoor(self.transport)
 
     def block_door(self) -> BlockDoor:
-        """Its blocks and objects, through the server as well."""
+        """Returns the service for blocks and objects, which asks the server as well."""
         from tidewheel.store.remote.workflows import RemoteBlockDoor
 
         return RemoteBlockDoor(self.transport)
@@ -202,7 +202,7 @@ class RemoteStore(
         await self.transport.close()
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
-        """What the ports promise and only the store itself can do."""
+        """Refuses what the ports promise and only the store itself can do."""
         if not any(name in vars(port) for port in Store.__mro__):
             raise AttributeError(name)
 

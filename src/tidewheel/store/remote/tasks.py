@@ -81,7 +81,7 @@ class RemoteReads(ServerPart):
         return [found[task_id] for task_id in task_ids]
 
     async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[Task]:
-        """In as many requests as it takes: a server gives at most a thousand at once."""
+        """Returns tasks in as many requests as it takes: one gives at most a thousand."""
         page_count(page.count)
         if not is_findable(which):
             return []
@@ -144,7 +144,7 @@ class RemoteReads(ServerPart):
     async def task_log(
         self, task_id: TaskId, stream: str, attempt: int, offset: int
     ) -> bytes | None:
-        """What an attempt wrote from an offset on, as far as one answer goes."""
+        """Returns what an attempt wrote from an offset on, as far as one answer goes."""
         query: Query = {"attempt": attempt, "offset": offset}
         path = task_path(task_id, "logs", stream)
         try:
@@ -195,7 +195,7 @@ def _query(which: TaskFilter) -> dict[str, str | int | float | bool | None]:
 
 
 class Answered(msgspec.Struct):
-    """What became of one task, on the wire."""
+    """The outcome of one task's submission, on the wire."""
 
     id: str
     created: bool
@@ -206,7 +206,7 @@ class RemoteWrites(ServerPart):
     """The part of a TaskStore that clients use."""
 
     async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
-        """What breaks the rules is refused here, with the words of every store."""
+        """Submits tasks; those that break a rule are refused here, as by every store."""
         if len(tasks) > self._limits.tasks_per_call_max:
             accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
             raise BadSetting("tasks", len(tasks), accepted)

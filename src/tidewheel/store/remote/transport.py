@@ -67,7 +67,7 @@ class EventReader:
         self._data: list[str] = []
 
     def feed(self, data: bytes) -> Iterator[ServerEvent]:
-        """What these bytes complete; a stream of ours ends its lines with a line feed."""
+        """Yields the events that these bytes complete; each line ends with a line feed."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         size = len(self._rest) + sum(map(len, self._data))
         if size > EVENT_BYTES_MAX:
@@ -136,7 +136,7 @@ class Response:
             ) from error
 
     def part(self, name: str, kind: type[Kind]) -> Kind:
-        """The same for one field of the body."""
+        """Reads one field of the body as a type."""
         part = self.read(dict[str, msgspec.Raw]).get(name, msgspec.Raw(b"null"))
         return Response(self.status, self.headers, bytes(part)).read(kind)
 
@@ -173,7 +173,7 @@ class Transport:
 
     @property
     def url(self) -> str:
-        """Of the server, as messages name it."""
+        """Returns the address of the server, as messages name it."""
         return self._address.url
 
     @property
@@ -245,7 +245,7 @@ class Transport:
     # ---- asking ----
 
     async def _of_any_server(self, ask: Callable[[], Awaitable[Kind]]) -> Kind:
-        """Of the first that can be connected to; one that breaks off is not asked next."""
+        """Asks the first server that can be connected to; one that breaks off is not next."""
         for _ in self._addresses[1:]:
             try:
                 return await ask()
@@ -423,7 +423,7 @@ async def _within(seconds: float, parts: AsyncIterator[bytes]) -> bytes | None:
 
 
 def _reason(error: OSError) -> str:
-    """In words, without the addresses that were tried."""
+    """Returns the reason of an error in words, without the addresses that were tried."""
     if isinstance(error, socket.gaierror) or not error.errno:
         return error.strerror or str(error)
     return os.strerror(error.errno)

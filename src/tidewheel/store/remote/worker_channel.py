@@ -23,7 +23,7 @@ VOICES_MAX = 10_000
 async def channel(
     transport: Transport, worker: WorkerId
 ) -> AsyncIterator[tuple[TaskId, int] | None]:
-    """What to cancel; None: there may be work."""
+    """Yields the attempts to cancel; None: there may be work."""
     async for event in transport.events(path_of("workers", worker, "channel")):
         if event.event == "wake":
             yield None
@@ -42,7 +42,7 @@ class LogSender:
     async def send(
         self, holder: Holder, stream: str, offset: int, content: bytes
     ) -> tuple[int, bool]:
-        """Where the server's copy ends, and whether it takes no more."""
+        """Sends a part of a log; returns the size of the server's copy, and if it is full."""
         if await self._shares_folder():
             return TAKES_NO_MORE
         response = await self._transport.call(
@@ -73,7 +73,7 @@ class JobVoices:
         self._tokens: dict[TaskId, str] = {}
 
     def environment(self, task: Claimed) -> dict[str, str]:
-        """What a job is told, so that it can reach the server from wherever it runs."""
+        """Returns the variables with which a job reaches the server from wherever it runs."""
         if self._parent is None:
             return {}
         number, secret = self._parent
@@ -90,7 +90,7 @@ class JobVoices:
 
     @asynccontextmanager
     async def speaking_for(self, task_id: TaskId) -> AsyncIterator[RemoteRunDoor]:
-        """The door to its run as the job itself would find it: it may do what the job may."""
+        """Gives the service for runs with the token of a job: it may do what the job may."""
         token = self._tokens.get(task_id)
         if token is None:
             raise Refused(f"nobody here speaks for task {task_id!r}")

@@ -1,4 +1,4 @@
-"""What workers ask of a remote store: to be known, tasks, and an ear for what they report."""
+"""Holds the part of a remote store for workers: registration, claims, heartbeats, reports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TROUBLE_LENGTH_MAX = 1_000
 
 
 class BeatAnswer(msgspec.Struct):
-    """What a worker is told about one lease."""
+    """The answer to a heartbeat for one lease."""
 
     answer: LeaseAnswer
 
@@ -120,7 +120,7 @@ class RemoteWorkers(ServerPart):
         ]
 
     async def report(self, reports: Sequence[Report]) -> list[Reported]:
-        """What is too large is refused here; the rest goes in few requests for each worker."""
+        """Sends reports in few requests for each worker; too large ones are refused here."""
         refused = {
             position: Reported(task_id=one.holder.task_id, refused=why)
             for position, one in enumerate(reports)

@@ -26,7 +26,7 @@ FOLDERS_MAX = 1_000  # that are sent, for advice about missing ones
 
 
 class RemoteRegistryDoor:
-    """``ports.registry.RegistryDoor`` before a server; who asks is whoever the token says."""
+    """``ports.registry.RegistryDoor`` over HTTP; the server knows the caller by the token."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -133,7 +133,7 @@ FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is
 
 
 class RemoteBlockDoor:
-    """``ports.blocks.BlockDoor`` before a server; who asks is whoever the token says."""
+    """``ports.blocks.BlockDoor`` over HTTP; the server knows the caller by the token."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

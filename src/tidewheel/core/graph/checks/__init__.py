@@ -1,4 +1,4 @@
-"""These checks find what is wrong with a workflow before it runs (SEMANTICS §2)."""
+"""Finds what is wrong with a workflow before it runs (SEMANTICS §2)."""
 
 from __future__ import annotations
 

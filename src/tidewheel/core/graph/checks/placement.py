@@ -30,7 +30,7 @@ POINTS_MAX = 2_000  # looked at before a parent is called missing at every point
 
 @dataclass(slots=True)
 class _Look:
-    """At how many points a parent was asked for, and where it was missing."""
+    """The number of points at which a parent was asked for, and where it was missing."""
 
     present: int = 0
     missing: int = 0
