@@ -24,7 +24,7 @@ TidewheelError
     NotRunning          no scheduler drives the run, so nobody could obey
     Declined            the run heard a command and does not do it
     (of definitions, where they are read: BadCycling, BadParameter, BadStatement,
-    InvalidDefinition; each carries what to write instead. Of a server: server/refusals.py;
+    InvalidDefinition; each carries what to write instead. Of a server: server/errors.py;
     of the registry: registry_errors.py)
   Unavailable         the world did not answer; try again -> exit 3, 503; retried with back-off
     StoreBusy           a lock or a connection was not to be had in time

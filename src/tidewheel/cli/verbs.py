@@ -3,7 +3,7 @@
 A row says the options and the help of `tidewheel VERB`, whether it may be tried with --dry-run,
 how its answer is told, the key that does the same in the terminal interface, and how scripts
 written for Cylc call it. The value itself is the command of that name in
-`core/operator/commands.py`: an option fills one of its fields, whose type says whether it is a
+`core/operator/verbs.py`: an option fills one of its fields, whose type says whether it is a
 flag, a text, a number or several texts. Spellings of Cylc are accepted where they mean the same
 (SEMANTICS §8).
 

@@ -21,7 +21,7 @@ HISTORY_PER_CALL = 1_000
 
 async def task_line(store: TaskStore, task: Task) -> bytes:
     """Returns everything about one task, as one line of JSON."""
-    fields = msgspec.to_builtins(task)
+    fields = msgspec.to_builtins(task, order="deterministic")
     fields["spec"] = fields.pop("spec_text")  # as files of earlier versions have it
     parts = {
         "task": fields,

@@ -157,7 +157,7 @@ def _queue_reason(sentence: str) -> RunReason:
     }
 
 
-# How the core's words for a command are fields of one (core.operator.commands).
+# How the core's words for a command are fields of one (core.operator.verbs).
 _OPTIONS = {
     "--pre": "prerequisites",
     "--out": "outputs",

@@ -1,4 +1,4 @@
-/** Every address of the page; the server knows them as PAGES (server/resources/home.py). */
+/** Every address of the page; the server knows them as PAGES (server/resources/index_page.py). */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
 import { Shell } from "../shell/Shell";
 import { Empty } from "../ui/parts";

@@ -24,7 +24,6 @@ from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.stall import STALL
-from tidewheel.core.sched.task_state import JobPhase as TaskStage
 from tidewheel.core.sched.task_state import Key, PoolState
 from tidewheel.quantities import show_duration, show_instant
 from tidewheel.scheduler.job_events import MISTAKEN
@@ -203,7 +202,7 @@ class RunPage:
         self._stops += 1
         if self._stops == 1:
             tasks = () if self._pool is None else self._pool.tasks.values()
-            count = plural(sum(task.stage is TaskStage.RUNNING for task in tasks), "job")
+            count = plural(sum(task.has_job for task in tasks), "job")
             self._line(
                 f"stopping: waiting for {count}; Ctrl-C again leaves at once, and jobs run on"
             )

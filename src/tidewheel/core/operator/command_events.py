@@ -27,7 +27,7 @@ from tidewheel.core.sched.events import Event, FlowChoice, StopMode
 from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.set_outputs import completing
-from tidewheel.core.sched.task_state import Flows, JobPhase, Key
+from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 
 BACK_MAX = 1_000  # tasks that come back, in one answer
@@ -272,9 +272,8 @@ def _waited_for(pool: TaskPool) -> list[str]:
     """
     if pool.run.status is not RunStatus.STOPPING:
         return []
-    tasks = pool.tasks.values()
-    running = sorted(task.key for task in tasks if task.stage is JobPhase.RUNNING)
-    return [id_text(pool, key) for key in running[:WAITED_FOR_MAX]]
+    begun = sorted(task.key for task in pool.tasks.values() if task.has_job)
+    return [id_text(pool, key) for key in begun[:WAITED_FOR_MAX]]
 
 
 def _flows_of(pool: TaskPool, key: Key, submits: list[Submit]) -> str | None:

@@ -163,5 +163,10 @@ class PooledTask:
         self.order = 0  # of becoming ready
 
     @property
+    def has_job(self) -> bool:
+        """Tells whether a worker, or its batch system, has said that it has the job."""
+        return self.stage in (JobPhase.SUBMITTED, JobPhase.RUNNING)
+
+    @property
     def is_active(self) -> bool:
         return JobPhase.WAITING < self.stage < JobPhase.INCOMPLETE

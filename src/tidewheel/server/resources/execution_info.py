@@ -21,21 +21,21 @@ from tidewheel.vocabulary import execution_info
 
 
 class BytesAt(TypedDict):
-    """How much memory an attempt used at a time."""
+    """The memory that an attempt used at a time."""
 
     time: str
     bytes: int
 
 
 class PercentAt(TypedDict):
-    """How busy an attempt kept its cores at a time."""
+    """The load of the cores of an attempt at a time."""
 
     time: str
     percent: float
 
 
 class GpuAt(TypedDict):
-    """How busy an attempt kept its GPUs at a time, and with how much memory."""
+    """The load and the memory of the GPUs of an attempt at a time."""
 
     time: str
     percent: float | None
