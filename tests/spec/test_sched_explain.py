@@ -124,6 +124,14 @@ def test_a_run_that_is_being_stopped():
     assert first(run, "1/b")[0] == "the run is being stopped"
 
 
+def test_a_task_that_no_worker_took_does_not_begin_by_itself_once_the_run_stops():
+    run = Scenario("a & b => c", start_jobs=False).starts("1/a")
+    assert first(run, "1/b")[:2] == ("1/b is preparing", True)
+    run.happens(RunStopped(StopMode.CLEAN, 0.0))
+    assert first(run, "1/b")[:2] == ("1/b is preparing", False)
+    assert first(run, "1/a")[:2] == ("1/a is running", True)
+
+
 @pytest.mark.req("R001-31")
 def test_why_names_the_runahead_limit_before_anything_runs_out():
     run = Scenario("a", final=9)

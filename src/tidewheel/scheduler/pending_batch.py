@@ -41,7 +41,6 @@ class PendingBatch:
     goes_on: bool = False  # it had been let go
     steps: int = 0
     seconds: float = 0.0  # from reading what had happened to having written this
-    outbox: list[str] = field(default_factory=list)  # events for which handlers are called
     # Told to people once it is committed.
     news: list[News] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)

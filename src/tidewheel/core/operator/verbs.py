@@ -4,9 +4,9 @@ Ids are texts as people write them (`2/foo`, `foo.2`, globs, families, `:status`
 they are resolved against the run when the command is applied, not before. `flow` is "" (what
 SEMANTICS says by default), "new", "all", "none" or numbers as in "1,3".
 
-`TABLE` has one row for each verb: its command, and the words that the command line, the audit,
-the run's log and the answers have for it. What a verb does to a run is its rule in
-`command_events`. Only the union `Command` repeats the types, for type checkers.
+`TABLE` has one row for each verb: its command, and the words that the audit and the run's log
+have for it; what people type and read is its row in `cli/verbs.py`. What a verb does to a run
+is its rule in `command_events`. Only the union `Command` repeats the types, for type checkers.
 """
 
 from __future__ import annotations
@@ -186,16 +186,12 @@ class RunVerb(NamedTuple):
     """
 
     command: type[Command]
-    help: str  # what it does, in a list of commands
     wish: str  # the audit: somebody wanted to …
     done: str  # the audit: somebody …
     whom: str = "{what} in {run}"
     unnamed: str = "tasks"
-    of_tasks: str = ""  # the answer: a task that it names …
-    of_run: str = ""  # the answer: the run …
     log_name: str = ""  # in the run's log, as existing jobs look for it; "": its own name
     reopens: bool = False  # a run that has ended; every other verb needs one that is driven
-    may_be_tried: bool = False  # with --dry-run
     by_scheduler: bool = False  # it concerns more than the pool: the scheduler obeys it itself
 
     @property
@@ -206,117 +202,82 @@ class RunVerb(NamedTuple):
 TABLE = (
     RunVerb(
         Trigger,
-        help="Run tasks now, or see what that would do.",
         wish="trigger",
         done="triggered",
-        of_tasks="will run",
         log_name="force_trigger_tasks",
         reopens=True,
-        may_be_tried=True,
     ),
     RunVerb(
         Set,
-        help="Complete outputs by hand, or satisfy prerequisites.",
         wish="set outputs or prerequisites of",
         done="set outputs or prerequisites of",
-        of_tasks="was set",
         reopens=True,
-        may_be_tried=True,
     ),
     RunVerb(
         Remove,
-        help="Take tasks out of the pool, or forget that they ran.",
         wish="remove",
         done="removed",
         whom="{what} from {run}",
-        of_tasks="is removed",
         log_name="remove_tasks",
-        may_be_tried=True,
     ),
     RunVerb(
         Hold,
-        help="Keep tasks from running.",
         wish="hold",
         done="held",
-        of_tasks="is held",
-        of_run="holds",
-        may_be_tried=True,
     ),
     RunVerb(
         Release,
-        help="Let held tasks run.",
         wish="release",
         done="released",
-        of_tasks="is released",
-        of_run="has released everything that was held",
         reopens=True,
-        may_be_tried=True,
     ),
     RunVerb(
         Kill,
-        help="End the jobs of active tasks.",
         wish="kill the jobs of",
         done="killed the jobs of",
-        of_tasks="is being killed",
         log_name="kill_tasks",
-        may_be_tried=True,
     ),
     RunVerb(
         Poll,
-        help="Check on the jobs of active tasks now.",
         wish="poll the jobs of",
         done="polled the jobs of",
-        of_tasks="is being polled",
         log_name="poll_tasks",
     ),
     RunVerb(
         Pause,
-        help="Start nothing new until the run is resumed.",
         wish="pause",
         done="paused",
         whom="{run}",
-        of_run="is paused; go on with: tidewheel resume {run}",
     ),
     RunVerb(
         Resume,
-        help="Let a paused run go on.",
         wish="resume",
         done="resumed",
         whom="{run}",
-        of_run="goes on",
     ),
     RunVerb(
         Stop,
-        help="Stop a run, now or later; `run` carries it on.",
         wish="stop",
         done="stopped",
         whom="{run}",
-        of_tasks="is the last task: the run stops after it",
-        of_run="stops",
-        may_be_tried=True,
     ),
     RunVerb(
         Reload,
-        help="Give a run its changed definition.",
         wish="reload the definition of",
         done="reloaded the definition of",
         whom="{run}",
-        of_run="goes on with the new definition",
         log_name="reload_workflow",
         by_scheduler=True,
     ),
     RunVerb(
         Broadcast,
-        help="Change settings of tasks that have not started yet.",
         wish="broadcast settings to",
         done="broadcast settings to",
         whom="{run}",
-        of_run="changes settings of tasks that have not started yet",
         by_scheduler=True,
     ),
     RunVerb(
         Message,
-        help="Send a text or an output, from a job or on its behalf.",
         wish="send a message as the job of",
         done="sent a message as the job of",
         unnamed="a task",
@@ -324,7 +285,6 @@ TABLE = (
     ),
     RunVerb(
         ExtTrigger,
-        help="Tell a run that something outside has happened.",
         wish="send an external trigger to",
         done="sent an external trigger to",
         by_scheduler=True,
@@ -334,7 +294,6 @@ ROWS = {row.name: row for row in TABLE}
 VERBS: dict[str, type[Command]] = {row.name: row.command for row in TABLE}
 REOPENING = tuple(row.command for row in TABLE if row.reopens)  # SEMANTICS §8
 REOPENING_VERBS = tuple(row.name for row in TABLE if row.reopens)
-TRIED = tuple(row.name for row in TABLE if row.may_be_tried)
 
 
 def command_text(command: Command) -> str:

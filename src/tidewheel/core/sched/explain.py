@@ -43,6 +43,9 @@ def _unknown(_key: Key, _wait: str) -> Instant | None:
     return None
 
 
+_STOPS = (RunStatus.STOPPING, RunStatus.STOPPED)
+
+
 class Reason(NamedTuple):
     """One reason; `passes` if nobody need do anything; `command` is what would help."""
 
@@ -77,7 +80,9 @@ def _name(pool: TaskPool, key: Key) -> str:
 def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Reason]:
     name = _name(pool, task.key)
     if task.standing is PoolState.ACTIVE:
-        yield Reason(f"{name} is {task.stage.name.lower()}", passes=True)
+        # What no worker has taken is withdrawn when the run stops.
+        is_withdrawn = pool.run.status in _STOPS and not task.has_job
+        yield Reason(f"{name} is {task.stage.name.lower()}", passes=not is_withdrawn)
         return
     if task.standing is PoolState.INCOMPLETE:
         yield _why_incomplete(pool, task)

@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from tidewheel.api.wire import Out, time_text
+from tidewheel.core.operator.verbs import TABLE
 from tidewheel.core.queue.access import AuditEntry, Scope
 from tidewheel.server.wire.validation import Duration, In
 
@@ -45,31 +46,7 @@ def _edges(verb: str, words: tuple[str, str]) -> dict[str, Deed]:
 
 
 _OF_RUNS = {
-    "trigger": Deed("trigger", "triggered", "{what} in {run}"),
-    "set": Deed(
-        "set outputs or prerequisites of",
-        "set outputs or prerequisites of",
-        "{what} in {run}",
-    ),
-    "remove": Deed("remove", "removed", "{what} from {run}"),
-    "hold": Deed("hold", "held", "{what} in {run}"),
-    "release": Deed("release", "released", "{what} in {run}"),
-    "kill": Deed("kill the jobs of", "killed the jobs of", "{what} in {run}"),
-    "poll": Deed("poll the jobs of", "polled the jobs of", "{what} in {run}"),
-    "pause": Deed("pause", "paused", "{run}"),
-    "resume": Deed("resume", "resumed", "{run}"),
-    "stop": Deed("stop", "stopped", "{run}"),
-    "reload": Deed("reload the definition of", "reloaded the definition of", "{run}"),
-    "broadcast": Deed("broadcast settings to", "broadcast settings to", "{run}"),
-    "message": Deed(
-        "send a message as the job of",
-        "sent a message as the job of",
-        "{what} in {run}",
-        "a task",
-    ),
-    "ext-trigger": Deed(
-        "send an external trigger to", "sent an external trigger to", "{what} in {run}"
-    ),
+    **{row.name: Deed(row.wish, row.done, row.whom, row.unnamed) for row in TABLE},
     "carry-on": Deed("carry on with", "carried on with", "{run}"),
     "definitions": Deed("bring a new definition for", "brought a new definition for", "{run}"),
 }

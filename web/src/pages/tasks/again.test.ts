@@ -12,6 +12,11 @@ test("a task again asks for the same and has an id, times and needs of its own",
   expect(taskAgain(task({}))).toEqual({ queue: "default", name: "fit", command: "true", priority: 50, retries: 1, max_lapses: 5, retry_delays: [3], max_termination: 30, cpu: 2, spec: { a: 1 } });
 });
 
+test("a task again asks for the same nodes and buffer", () => {
+  const resources = { cpu: 0, memory_bytes: 0, gpu: 0, labels: [], nodes: 3, exclusive: true, buffer_bytes: 7 };
+  expect(taskAgain(task({ resources }))).toMatchObject({ nodes: 3, exclusive: true, buffer: 7 });
+});
+
 test("a name is counted on", () => {
   expect(["fit", "fit.2", "fit.9", "v1.x", ".3"].map(nextName)).toEqual(["fit.2", "fit.3", "fit.10", "v1.x.2", ".4"]);
   expect(taskAgain(task({}), "fit.2")).toMatchObject({ name: "fit.2" });
