@@ -24,7 +24,7 @@ from tidewheel.server.route_table import ROUTES
 
 GOLDEN = Path(__file__).with_name("golden")
 # A moment, a duration from now, the number of a problem in the server's log.
-TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=due in )[\dms ]+|^[0-9a-f]{16}$")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=due in )[\dhms ]+|^[0-9a-f]{16}$")
 # What is another in each process, by its key.
 PASSING = {
     *("host", "boot_id", "pid", "started", "owner", "worker", "claimed_by", "correlation"),

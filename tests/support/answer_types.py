@@ -5,6 +5,7 @@ A typed dictionary is an ordinary one at run time, so nothing but this notices a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import NoneType, UnionType
@@ -41,6 +42,8 @@ def _checked(route: Route) -> Route:
     async def handler(call: Any) -> object:
         told = await route.handler(call)
         body = told.body if isinstance(told, Answer) else told
+        if isinstance(body, str | bytes):  # written already
+            body = json.loads(body)
         found = [list(faults(body, kind)) for kind in kinds]
         assert not all(found), f"{route.verb} answers otherwise than it says: {min(found)}"
         return told
@@ -73,7 +76,8 @@ def faults(value: Any, kind: Any, where: str = "answer") -> Iterator[str]:
 def _of_keys(value: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
     hints = get_type_hints(kind, include_extras=True)
     for name, hint in hints.items():
-        if name not in value and get_origin(hint) is not NotRequired:
+        is_optional = not kind.__total__ or get_origin(hint) is NotRequired
+        if name not in value and not is_optional:
             yield f"{where}.{name} is missing"
     for name, one in value.items():
         if name in hints:
