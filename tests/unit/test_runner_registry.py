@@ -12,11 +12,12 @@ def test_settings_and_registry_name_the_same_runners_in_the_same_order():
     assert tuple(registry.RUNNER_KINDS) == RUNNERS
 
 
-def test_a_runner_is_found_by_its_program(monkeypatch):
-    monkeypatch.setattr(registry.shutil, "which", lambda program: f"/usr/bin/{program}")
-    assert registry.found_runners() == ("slurm",)
-    monkeypatch.setattr(registry.shutil, "which", lambda _: None)
+def test_a_runner_is_found_by_its_program(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
     assert registry.found_runners() == ()
+    program = tmp_path / "sbatch"
+    program.touch(mode=0o755)
+    assert registry.found_runners() == ("slurm",)
 
 
 def test_a_runner_that_nobody_knows_is_refused():

@@ -16,7 +16,6 @@ from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE
 from tidewheel.cli.session import Session, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
-from tidewheel.client.write_api import new_id
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import decode
 
@@ -262,6 +261,8 @@ LINE_ACCEPTED = 'a JSON object, such as {"command": "echo hello"}'
 
 def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
     """One task per line; empty lines are skipped, a bad one is named by its number."""
+    from tidewheel.client.write_api import new_id
+
     tasks = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
