@@ -14,7 +14,7 @@ from tests.support.run_crew import ended, run_crew, was_killed
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.failpoints import RUN_TOLD
 from tidewheel.scheduler.event_outbox import DRAIN_SECONDS
-from tidewheel.scheduler.run_folder_lock import OWNER
+from tidewheel.services.paths import OWNER
 
 # Of everything something: dependence on the point before and on one point, xtriggers, a limit
 # group, a family, a suicide, a handled failure, retries, a task that is skipped, an output by

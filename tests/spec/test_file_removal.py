@@ -13,14 +13,13 @@ from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import Instant
 from tidewheel.runners.process.processes import this_process
 from tidewheel.scheduler.run_files import LOGS_KEPT, RunFiles
-from tidewheel.scheduler.run_folder_lock import note_store, take_folder
 from tidewheel.services.file_removal import (
     find_orphans,
     remove_folder,
     remove_orphan,
     remove_run_files,
 )
-from tidewheel.services.paths import log_generations, run_directory
+from tidewheel.services.paths import log_generations, note_store, run_directory, take_folder
 from tidewheel.views.log import last_text, part_of_file, run_log
 
 FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"

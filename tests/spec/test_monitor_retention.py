@@ -14,10 +14,10 @@ from tidewheel.core.operator.requests import RunBatch, RunClaim
 from tidewheel.core.queue.requests import HostProcess, KeysetPage, TaskFilter, UsageSample
 from tidewheel.core.queue.task import Instant, Need, NewTask, TaskId
 from tidewheel.errors import Duplicate, NotFound
-from tidewheel.scheduler.run_folder_lock import take_folder
 from tidewheel.services.paths import (
     attempt_directory,
     run_directory,
+    take_folder,
     tasks_directory,
 )
 

@@ -392,5 +392,5 @@ def test_an_axis_has_round_marks(seconds, last, count):
 
 def test_the_package_asks_the_core_in_one_place_only():
     folder = Path(rehearse.__code__.co_filename).parent
-    users = [one.name for one in folder.glob("*.py") if "core.sched" in one.read_text("utf-8")]
-    assert users == ["core_run.py"]
+    users = [one.name for one in folder.glob("*.py") if "sched.step" in one.read_text("utf-8")]
+    assert users == ["play.py"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.driven_run import DrivenRun
 from tidewheel.errors import Refused
-from tidewheel.scheduler.run_folder_lock import last_numbered, take_folder
+from tidewheel.services.paths import last_numbered, take_folder
 
 FLOW = "[scheduling]\n[[graph]]\nR1 = a\n[runtime]\n[[a]]\n"
 

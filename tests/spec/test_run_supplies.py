@@ -8,8 +8,8 @@ from tests.support.run_jobs import node, run_facts, submission
 from tidewheel.core.operator.definition import StoredDefinition, StoredFile
 from tidewheel.errors import NotFound, Refused, RunnerUnable, StoreUnreachable
 from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.run_folder_lock import STORE
 from tidewheel.services.definition_sync import Supplies, held_definition, wanted_definition
+from tidewheel.services.paths import STORE
 
 
 def definition(digest, **files):

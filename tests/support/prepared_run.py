@@ -32,8 +32,8 @@ from tidewheel.core.sched.events import Event, JobEnd
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow
-from tidewheel.scheduler.run_folder_lock import take_folder
 from tidewheel.services.definitions.snapshot import capture, load_options
+from tidewheel.services.paths import take_folder
 from tidewheel.wiring.machine import this_process
 
 NOW = Instant(1_900_000_000.0)

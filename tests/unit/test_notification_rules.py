@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.services.notifications.messages import TASKS_NAMED_MAX, Notification, sentence
+from tidewheel.services.notifications.messages import (
+    ENDED_MAX,
+    TASKS_NAMED_MAX,
+    WAITING_PER_RULE_MAX,
+    Notification,
+    NotifierState,
+    read_state,
+    sentence,
+    write_state,
+)
 from tidewheel.services.notifications.rules import (
     EVENTS,
     FIELDS,
@@ -17,13 +26,6 @@ from tidewheel.services.notifications.rules import (
     load_rules,
     read_rules,
     unknown_fields,
-)
-from tidewheel.services.notifications.state import (
-    ENDED_MAX,
-    WAITING_PER_RULE_MAX,
-    NotifierState,
-    read_state,
-    write_state,
 )
 
 ROOT = Path(__file__).parents[2]

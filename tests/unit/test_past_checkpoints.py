@@ -4,7 +4,7 @@ from tidewheel.core.operator.views import ChangesView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.persistence import ForgetMemory, PutChain, PutMemory
 from tidewheel.store.change_rows import changed_rows
-from tidewheel.views.checkpoints import (
+from tidewheel.views.past import (
     CHANGES_BETWEEN,
     Before,
     Checkpoint,

@@ -6,7 +6,7 @@ from tests.kit.scenario import compile_graph
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import JobEnd
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.scheduler.task_events import TaskEvents
+from tidewheel.scheduler.pending_batch import TaskEvents
 
 KEY = (1, "a")
 

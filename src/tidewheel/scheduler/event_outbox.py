@@ -39,14 +39,14 @@ from tidewheel.scheduler.event_handlers import (
     TaskFacts,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
-from tidewheel.scheduler.pending_batch import News
-from tidewheel.scheduler.run_files import RunFiles
-from tidewheel.scheduler.task_events import (
+from tidewheel.scheduler.pending_batch import (
     FAILED,
     RETRY,
     SUBMISSION_FAILED,
     SUBMISSION_RETRY,
+    News,
 )
+from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.timers import TASK_TIMERS
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.services.service import Surroundings

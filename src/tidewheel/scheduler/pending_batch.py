@@ -1,19 +1,33 @@
-"""The batch of a run that is being built: what the steps since the last one led to."""
+"""Builds the next batch of a run: what its steps led to, and what people are told of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.outputs import STARTED, SUBMITTED, SUCCEEDED
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.requests import CommandAnswer, StoredBroadcast, XtriggerResult
-from tidewheel.core.operator.run_log import RunLogLine
-from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.core.sched.effects import Notice
-from tidewheel.core.sched.pool import Past
+from tidewheel.core.operator.run_log import INFO, WARNING, RunLog, RunLogLine, glance, shown
+from tidewheel.core.queue.task import Instant, NewTask, TaskId
+from tidewheel.core.sched.effects import Notice, SetTimer
+from tidewheel.core.sched.events import (
+    Event,
+    JobEnd,
+    JobEnded,
+    JobSubmitted,
+    OutputMade,
+    TimerFired,
+)
+from tidewheel.core.sched.pool import Past, TaskPool
+from tidewheel.core.sched.spawn import RETRY as RETRY_TIMER
+from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.step_context import Touched
-from tidewheel.core.sched.task_state import Key, TaskHistory
+from tidewheel.core.sched.task_state import JobPhase, Key, TaskHistory
+from tidewheel.quantities import show_iso_duration
 
 
 class News(NamedTuple):
@@ -78,3 +92,128 @@ class HistoryCache:
             self._recent[key] = self._stored.recall(point, name)
         memory = self._recent[key]
         return None if memory is None else memory.copy()
+
+
+# News are the events of single tasks, in the words of their event handlers: handlers, mail and
+# a terminal follow them. Both are derived here, once for each step, from the event that was
+# handed in and from what the core answered.
+
+
+FAILED = "failed"
+SUBMISSION_FAILED = "submission failed"
+FAILURES = (FAILED, SUBMISSION_FAILED)
+RETRY = "retry"
+SUBMISSION_RETRY = "submission retry"
+# The outputs of a job on its way, and the stages of a task that has not made them.
+_BEFORE = (
+    (SUBMITTED, (JobPhase.PREPARING,)),
+    (STARTED, (JobPhase.PREPARING, JobPhase.SUBMITTED)),
+)
+# Notices of the core that are events of a task under the same name.
+_NOTICES = ("expired", "blocked", "lost")
+
+
+class StepReport(NamedTuple):
+    """The lines and the news of one step."""
+
+    log: list[RunLogLine]
+    news: list[News]
+
+
+class TaskEvents:
+    """Derives the log and the news of one run, step after step."""
+
+    def __init__(self, pool: TaskPool) -> None:
+        self._pool = pool
+        self._log = RunLog(pool)
+
+    def told(
+        self, event: Event, outcome: Outcome, before: JobPhase | None, failure: str
+    ) -> StepReport:
+        """Returns what a step is worth saying.
+
+        `before` is the stage that the task had: what its job went through unheard happened,
+        too. `failure` is the signal with which a job ended that failed.
+        """
+        log = self._log.lines(event, outcome, failure)
+        retry: Notice | None = None
+        noticed: list[News] = []
+        of_job = event.task if type(event) is JobEnded else None
+        for effect in outcome.effects:
+            if type(effect) is Notice:
+                if effect.task is None:
+                    continue
+                if effect.event in _NOTICES:
+                    noticed.append(News(effect.event, effect.task, 0, effect.text))
+                elif retry is None and effect.event == RETRY and effect.task == of_job:
+                    retry = effect
+            elif type(effect) is SetTimer and of_job is not None:
+                log += self._retry_lines(of_job, effect, event.at)
+        if type(event) is TimerFired and event.name == RETRY_TIMER and event.task is not None:
+            log.append(_retry_begins(self._pool, event.task, event.at))
+        return StepReport(log, [*_news(event, outcome, before, retry), *noticed])
+
+    def said(self, key: Key, text: str, level: str, how: str) -> RunLogLine:
+        """Returns the line of the log about a message of a job."""
+        return self._log.said(key, text, level, how)
+
+    def _retry_lines(self, key: Key, timer: SetTimer, at: Instant) -> list[RunLogLine]:
+        """The job failed and is tried again, unless a suicide removed its task at once."""
+        task = self._pool.tasks.get(key)
+        if task is None or timer.name != RETRY_TIMER:
+            return []
+        delay = show_iso_duration(round(timer.at - at, 3))
+        name = shown(self._pool, key, glance(task))
+        return [
+            RunLogLine(WARNING, f"[{name}] - retrying in {delay} (after {_moment(timer.at)})")
+        ]
+
+
+def _retry_begins(pool: TaskPool, key: Key, at: Instant) -> RunLogLine:
+    """Returns the line for a retry that begins, in the shape that existing jobs look for."""
+    call = f"wall_clock(trigger_time={int(at)})"
+    name = f"{pool.plan.text(key[0])}/{key[1]}"
+    return RunLogLine(INFO, f"xtrigger succeeded: _tidewheel_retry_{name} = {call}")
+
+
+def _moment(at: Instant) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _news(
+    event: Event, outcome: Outcome, before: JobPhase | None, retry: Notice | None
+) -> Iterator[News]:
+    """The event of a task that this step was; a report that came too late was none."""
+    if type(event) is JobEnded:
+        if event.task in outcome.touched.tasks:
+            if event.how is JobEnd.SUCCEEDED:
+                yield from _unheard(event, before, (SUBMITTED, STARTED))
+            yield _end(event, retry, was_running=before is JobPhase.RUNNING)
+    elif type(event) is OutputMade:
+        if event.task in outcome.touched.tasks:
+            if event.output == STARTED:
+                yield from _unheard(event, before, (SUBMITTED,))
+            yield News(event.output, event.task, event.submit)
+    elif type(event) is JobSubmitted:
+        yield News(SUBMITTED, event.task, event.submit)
+
+
+def _unheard(
+    event: JobEnded | OutputMade, before: JobPhase | None, implied: tuple[str, ...]
+) -> Iterator[News]:
+    """Yields those of the implied outputs that a task of this stage had not made."""
+    for output, stages in _BEFORE:
+        if output in implied and before in stages:
+            yield News(output, event.task, event.submit)
+
+
+def _end(event: JobEnded, retry: Notice | None, *, was_running: bool) -> News:
+    key, submit = event.task, event.submit
+    if event.how is JobEnd.SUCCEEDED:
+        return News(SUCCEEDED, key, submit)
+    failed = was_running and event.how is not JobEnd.NOT_STARTED
+    if retry is not None:
+        return News(RETRY if failed else SUBMISSION_RETRY, key, submit, retry.text)
+    # What failed before it ran, as a stage that may not be run, was never started.
+    how = event.how if failed or event.how is JobEnd.KILLED else JobEnd.NOT_STARTED
+    return News(FAILED if failed else SUBMISSION_FAILED, key, submit, event.why or str(how))

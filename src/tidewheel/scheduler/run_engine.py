@@ -73,13 +73,12 @@ from tidewheel.scheduler.deferred_stages import (
 )
 from tidewheel.scheduler.event_outbox import EventDelivery
 from tidewheel.scheduler.job_events import job_polled
-from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch
+from tidewheel.scheduler.pending_batch import FAILURES, HistoryCache, PendingBatch, TaskEvents
 from tidewheel.scheduler.placement import check_places, check_places_of
 from tidewheel.scheduler.restart_options import RestartOptions, stop_point
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.simulated_jobs import SIMULATED_MODES, SimulatedJobs
 from tidewheel.scheduler.submissions import Submissions
-from tidewheel.scheduler.task_events import FAILURES, TaskEvents
 from tidewheel.scheduler.timers import RunTimers, StoredTimers, TaskTimers, timer_key
 from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.definitions.snapshot import RestoredDefinition

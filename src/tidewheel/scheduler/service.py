@@ -27,8 +27,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import RunStore
 from tidewheel.scheduler.run_driver import RunDriver
-from tidewheel.services.service import Service, ServiceReport, Surroundings
-from tidewheel.services.task_group import TaskGroup
+from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
 
 LOOKED_AT_MAX = 10_000  # as many as one call may ask for
 # Claims a run and makes a driver for it; RunHeld if another was faster.

@@ -24,7 +24,7 @@ from tidewheel.core.operator.names import DEFINITION, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import Refused, RunnerUnable, Unavailable
 from tidewheel.runners.job_directory import make_private_directory, write_whole
-from tidewheel.scheduler.run_folder_lock import STORE, note_store
+from tidewheel.services.paths import STORE, note_store
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.definition import StoredDefinition

@@ -26,8 +26,14 @@ from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.ports.store import Store
 from tidewheel.runners.job_directory import STATUS_NAME, parse_status
 from tidewheel.runners.process.processes import boot_id, is_alive
-from tidewheel.scheduler.run_folder_lock import OWNER, STORE, owner_text
-from tidewheel.services.paths import runs_directory, store_name, tasks_directory
+from tidewheel.services.paths import (
+    OWNER,
+    STORE,
+    owner_text,
+    runs_directory,
+    store_name,
+    tasks_directory,
+)
 
 GOING = ".removed-"  # how folders are called that are being emptied
 PAGE = 1_000

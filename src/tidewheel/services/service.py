@@ -20,13 +20,14 @@ from __future__ import annotations
 import asyncio
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tidewheel.errors import Unavailable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.clock import Clock
+from tidewheel.ports.store import Store
 from tidewheel.services.wakeup import Wakeup
 
 T = TypeVar("T")
@@ -160,3 +161,99 @@ class Service(ABC):
 
     def report(self, event: str, **facts: object) -> ServiceReport:
         return ServiceReport(service=self.name, event=event, facts=facts)
+
+
+# A service that starts before its database waits for it. It says so when the reason changes and
+# when the wait is over, not at every try.
+
+
+async def open_patiently(
+    open_store: Callable[[], Awaitable[Store]],
+    surroundings: Surroundings,
+    stop: Wakeup,
+    stop_asked: Callable[[], bool],
+    wait_seconds_max: float,
+) -> Store | None:
+    """The store, as soon as it answers; its refusal after that time; None if stopped before."""
+    clock, told, failures = surroundings.clock, None, 0
+    give_up_at = clock.monotonic() + wait_seconds_max
+    while True:
+        try:
+            store = await open_store()
+        except Unavailable as error:
+            rest = give_up_at - clock.monotonic()
+            if rest <= 0.0:
+                raise
+            failures += 1
+            if str(error) != told:
+                told = str(error)
+                _tell(surroundings, "store.awaited", error=told, seconds_max=wait_seconds_max)
+        else:
+            if failures:
+                _tell(surroundings, "store.back", failures=failures)
+            return store
+        delay = surroundings.backoff.delay_seconds(failures, surroundings.chance)
+        await stop.wait(min(delay, rest))
+        if stop_asked():
+            return None
+
+
+def _tell(surroundings: Surroundings, event: str, **facts: object) -> None:
+    surroundings.on_report(ServiceReport(service="opening", event=event, facts=facts))
+
+
+# Unlike ``asyncio.TaskGroup`` this one keeps its members in the order in which they joined, so
+# that a simulation cancels them in the same order every time, and raises the failure itself.
+
+
+class TaskGroup:
+    """Runs coroutines beside each other: the first that fails ends all of them.
+
+    Members may join at any time; ``oversee`` raises what any of them raised.
+    """
+
+    def __init__(self) -> None:
+        self._members: dict[asyncio.Task[None], None] = {}
+        self._failure: BaseException | None = None
+        self._lead: asyncio.Task[None] | None = None
+        self._dismissed = False
+
+    def add(self, work: Coroutine[object, object, None]) -> None:
+        if self._dismissed:  # a call from a thread that came too late
+            work.close()
+        else:
+            _ = self.member(work)
+
+    def member(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        """Like ``add``, for somebody who wants to know the member."""
+        member = asyncio.get_running_loop().create_task(work)
+        self._members[member] = None
+        member.add_done_callback(self._leave)
+        return member
+
+    async def oversee(self, work: Coroutine[object, object, None]) -> None:
+        """Do ``work``, then end everybody; a member's failure ends the work and is raised."""
+        self._lead = self.member(work)
+        try:
+            await asyncio.wait((self._lead,))
+        finally:
+            await self.dismiss()
+        if self._failure is not None:
+            raise self._failure
+
+    async def dismiss(self) -> None:
+        """End everybody who is still at work."""
+        self._dismissed = True
+        while self._members:
+            for member in list(self._members):
+                member.cancel()
+            await asyncio.wait(list(self._members))
+
+    def _leave(self, member: asyncio.Task[None]) -> None:
+        del self._members[member]
+        if member.cancelled() or member.exception() is None:
+            return
+        if self._failure is None:
+            self._failure = member.exception()
+        if self._lead is not None:
+            self._lead.cancel()

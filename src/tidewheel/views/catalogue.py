@@ -43,9 +43,8 @@ from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.services.workflow_state import state_document
 from tidewheel.views.context import ViewContext, read_number, read_text, read_texts
-from tidewheel.views.critical_path import critical_path_document
 from tidewheel.views.dry_run import dry_run_document
-from tidewheel.views.graph import graph_document
+from tidewheel.views.graph import critical_path_document, graph_document
 from tidewheel.views.log import (
     log_view,
 )
@@ -58,7 +57,13 @@ from tidewheel.views.past import (
     read_moment,
     submissions_document,
 )
-from tidewheel.views.rows import attempts_document, repeated_attempts, task_rows_document
+from tidewheel.views.rows import (
+    JobsOfRun,
+    attempts_document,
+    repeated_attempts,
+    task_rows_document,
+    tree_document,
+)
 from tidewheel.views.run import known_tasks, pool_document, run_document, summary_document
 from tidewheel.views.run_facts import (
     Document,
@@ -70,7 +75,6 @@ from tidewheel.views.snapshot import RunSnapshot, submissions_by_task
 from tidewheel.views.status_text import words_of
 from tidewheel.views.task import task_document
 from tidewheel.views.task_lookup import TASKS_MAX, find_task, find_tasks, window
-from tidewheel.views.tree import JobsOfRun, tree_document
 from tidewheel.views.why import why_document
 
 TREE_POINTS = 10  # the newest, unless more are asked for

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from tidewheel.ports.blocks import BlockDoor
     from tidewheel.ports.registry import RegistryDoor
     from tidewheel.ports.runs import BringsNotifications, RunDoor
+    from tidewheel.scheduler.open_run import SchedulerHome
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.scheduler.service import SchedulerService
     from tidewheel.services.monitor import Monitor
@@ -57,7 +59,7 @@ async def awaited_store(
 
     A file that cannot be opened is a mistake, and waiting mends no mistake.
     """
-    from tidewheel.services.connect_retry import open_patiently
+    from tidewheel.services.service import open_patiently
 
     if is_embedded(where):
         wait_seconds_max = 0.0
@@ -106,19 +108,12 @@ async def driving(  # noqa: PLR0913 - each by name
     options with which a run is carried on instead of those that it has.
     """
     from tidewheel.core.operator.requests import RunClaim
-    from tidewheel.platforms import read_platforms
-    from tidewheel.runners.process.processes import is_process_alive
-    from tidewheel.scheduler.handler_socket import handler_socket
-    from tidewheel.scheduler.open_run import SchedulerHome, check_given, driver_of
-    from tidewheel.scheduler.run_driver import as_compatible
-    from tidewheel.scheduler.run_folder_lock import note_store, take_folder
-    from tidewheel.services.paths import run_directory
+    from tidewheel.scheduler.open_run import check_given, driver_of
 
     if given is not None:
         await check_given(run, given, home, store)
     make_private_directory(home)
-    take_folder(run, home)
-    note_store(run_directory(home, run.name), await store.store_id())
+    await _take_folder(store, run, home)
     how = settings or scheduler_settings()
     is_dead = run.owner is not None and not is_process_alive(run.owner)
     claim = RunClaim(
@@ -129,18 +124,8 @@ async def driving(  # noqa: PLR0913 - each by name
         seen_epoch=run.epoch,
     )
     lease = await store.claim_run(claim)
-    limit = store_settings(where).submit.message_bytes_max
-    async with handler_socket(store, run, home, limit) as environment:
-        scheduler_home = SchedulerHome(
-            store=store,
-            home=home,
-            environment=environment,
-            surroundings=surroundings(on_report),
-            smtp=how.smtp,
-            trigger_log=trigger_log,
-            pace=as_compatible,
-            platforms=read_platforms(home),
-        )
+    async with _scheduler_home(where, store, run, home, how.smtp, on_report) as made:
+        scheduler_home = replace(made, trigger_log=trigger_log)
         yield driver_of(run, lease, scheduler_home, given=given, on_batch=on_batch)
 
 
@@ -151,25 +136,70 @@ async def deliver_left(
     home: Path,
     on_report: OnReport | None = None,
 ) -> int:
-    """Call the event handlers of a run that is over and whose scheduler died before it could;
-    of how many events."""
-    from tidewheel.scheduler.handler_socket import handler_socket
-    from tidewheel.scheduler.open_run import SchedulerHome, deliver_left
-    from tidewheel.scheduler.run_folder_lock import note_store, take_folder
-    from tidewheel.services.paths import run_directory
+    """Calls the event handlers of a run that is over and whose scheduler died before it could.
+
+    Returns of how many events.
+    """
+    from tidewheel.scheduler.open_run import deliver_left
+
+    await _take_folder(store, run, home)
+    smtp = scheduler_settings().smtp
+    async with _scheduler_home(where, store, run, home, smtp, on_report) as scheduler_home:
+        return await deliver_left(run, scheduler_home)
+
+
+async def _take_folder(store: Store, run: RunView, home: Path) -> None:
+    from tidewheel.services.paths import note_store, run_directory, take_folder
 
     take_folder(run, home)
     note_store(run_directory(home, run.name), await store.store_id())
-    limit = store_settings(where).submit.message_bytes_max
-    async with handler_socket(store, run, home, limit) as environment:
-        scheduler_home = SchedulerHome(
+
+
+@asynccontextmanager
+async def _scheduler_home(
+    where: str | StoreSettings | None,
+    store: Store,
+    run: RunView,
+    home: Path,
+    smtp: str,
+    on_report: OnReport | None,
+) -> AsyncIterator[SchedulerHome]:
+    """The things that a run is driven with; the commands of its event handlers are heard."""
+    import secrets
+
+    from tidewheel.platforms import read_platforms
+    from tidewheel.runners.messages.server import MessageServer
+    from tidewheel.runners.process import event_handlers as handlers
+    from tidewheel.runners.worker_home import write_programs
+    from tidewheel.scheduler.open_run import SchedulerHome
+    from tidewheel.scheduler.run_driver import as_compatible
+    from tidewheel.services.job_api import JobApi, handler_caller
+    from tidewheel.services.paths import run_directory
+
+    directory = run_directory(home, run.name)
+    folder = handlers.handler_folder(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    message_bytes_max = store_settings(where).submit.message_bytes_max
+    server = MessageServer(home, message_bytes_max, JobApi(run_door(store, home), home))
+    secret = secrets.token_urlsafe()
+    await server.start()
+    try:
+        server.expect(secret, folder, handlers.Unheard(), handler_caller(run.name))
+        programs = write_programs(home)
+        environment = handlers.handler_environment(
+            os.environ, run.name, directory, programs, secret
+        )
+        yield SchedulerHome(
             store=store,
             home=home,
             environment=environment,
             surroundings=surroundings(on_report),
-            smtp=scheduler_settings().smtp,
+            smtp=smtp,
+            pace=as_compatible,
+            platforms=read_platforms(home),
         )
-        return await deliver_left(run, scheduler_home)
+    finally:
+        await server.stop()
 
 
 def build_standby(

@@ -32,8 +32,7 @@ from tidewheel.core.queue.requests import Beat
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.services.service import Service, ServiceReport, Surroundings
-from tidewheel.services.task_group import TaskGroup
+from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
 from tidewheel.services.wakeup import Wakeup, within
 from tidewheel.worker.attempts import Attempt, AttemptKey, StopReason
 

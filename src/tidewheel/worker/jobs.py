@@ -14,7 +14,7 @@ from functools import partial
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Job, PromptRunner, Runner
-from tidewheel.services.task_group import TaskGroup
+from tidewheel.services.service import TaskGroup
 from tidewheel.worker.attempt_table import AttemptTable
 from tidewheel.worker.attempts import (
     Attempt,

@@ -33,8 +33,8 @@ from tidewheel.services.service import (
     Service,
     ServiceReport,
     Surroundings,
+    TaskGroup,
 )
-from tidewheel.services.task_group import TaskGroup
 from tidewheel.services.wakeup import Wakeup
 from tidewheel.worker.adoption import Adoption, IsAlive
 from tidewheel.worker.attempt_table import AttemptTable, JobFolders, Supply, TellJob

@@ -29,8 +29,7 @@ from tidewheel.errors import Unavailable
 from tidewheel.ports.runners import Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.paths import store_name, tasks_directory
-from tidewheel.services.service import Service, ServiceReport, Surroundings
-from tidewheel.services.task_group import TaskGroup
+from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
 from tidewheel.services.wakeup import within
 from tidewheel.worker.adoption import (
     dead_workers_with_leases,

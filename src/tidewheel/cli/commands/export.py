@@ -49,7 +49,7 @@ def command(session: Session, file: str, *, append: bool, **which: Unpack[Filter
 async def _export(client: AsyncClient, path: Path | None, which: Filters) -> int:
     from tidewheel.client.fields import task_filter
     from tidewheel.core.queue.requests import KeysetPage
-    from tidewheel.services.export import append_lines, task_line
+    from tidewheel.services.monitor import append_lines, task_line
 
     count, before = 0, None
     while True:

@@ -211,7 +211,7 @@ def _learnt(
     from tidewheel.cli.output import note, plural
     from tidewheel.cli.runs.remote import folder_text
     from tidewheel.config import home_directory
-    from tidewheel.services.rehearsal.history import learnt_lengths
+    from tidewheel.services.rehearsal.assumptions import learnt_lengths
     from tidewheel.wiring.services import run_door
     from tidewheel.wiring.stores import (
         opened_store,

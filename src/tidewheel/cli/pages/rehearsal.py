@@ -14,8 +14,8 @@ from tidewheel.cli.output import plural, safe, say, say_table
 from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.status import Status
+from tidewheel.core.sched.pool import RunStatus
 from tidewheel.quantities import show_duration
-from tidewheel.services.rehearsal.core_run import RunStatus
 from tidewheel.services.rehearsal.record import (
     Hop,
     PlayedSubmission,

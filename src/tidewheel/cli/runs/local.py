@@ -55,7 +55,7 @@ from tidewheel.scheduler.restart_options import (
     newest_of,
     run_to_carry_on,
 )
-from tidewheel.scheduler.run_folder_lock import last_numbered
+from tidewheel.services.paths import last_numbered
 from tidewheel.services.service import OnReport
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import deliver_left, run_door

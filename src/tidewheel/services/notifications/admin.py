@@ -11,7 +11,16 @@ from tidewheel.errors import NotFound
 from tidewheel.ports.runs import Document
 from tidewheel.ports.store import Store
 from tidewheel.services.notifications.delivery import DeliveryMeans, deliver
-from tidewheel.services.notifications.messages import text_of, trial_message
+from tidewheel.services.notifications.messages import (
+    NAME,
+    Ended,
+    NotifierState,
+    WaitingMessage,
+    read_owner,
+    read_state,
+    text_of,
+    trial_message,
+)
 from tidewheel.services.notifications.rules import (
     Destination,
     MailTo,
@@ -20,14 +29,6 @@ from tidewheel.services.notifications.rules import (
     RunCommand,
     Webhook,
     load_rules,
-)
-from tidewheel.services.notifications.state import (
-    NAME,
-    Ended,
-    NotifierState,
-    WaitingMessage,
-    read_owner,
-    read_state,
 )
 from tidewheel.vocabulary import time_text
 

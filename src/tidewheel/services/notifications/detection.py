@@ -35,6 +35,7 @@ from tidewheel.services.notifications.messages import (
     REASON_MAX,
     TASKS_NAMED_MAX,
     Notification,
+    NotifierState,
     message_id,
 )
 from tidewheel.services.notifications.rules import (
@@ -47,7 +48,6 @@ from tidewheel.services.notifications.rules import (
     STOPPED,
     NotificationRule,
 )
-from tidewheel.services.notifications.state import NotifierState
 from tidewheel.services.workflow_state import DefinitionOf
 from tidewheel.views.events import changed_tasks
 from tidewheel.views.snapshot import gather

@@ -39,18 +39,19 @@ from tidewheel.services.notifications.detection import (
     noticed,
     stall_summary,
 )
-from tidewheel.services.notifications.messages import Notification, message_id
-from tidewheel.services.notifications.rules import STALL, NotificationRule, RulesInForce
-from tidewheel.services.notifications.state import (
+from tidewheel.services.notifications.messages import (
     NAME,
+    Notification,
     NotifierState,
     Owner,
     WaitingMessage,
+    message_id,
     owner_text,
     read_owner,
     read_state,
     write_state,
 )
+from tidewheel.services.notifications.rules import STALL, NotificationRule, RulesInForce
 from tidewheel.services.service import Backoff, Service, ServiceReport, Surroundings
 from tidewheel.services.workflow_state import definitions_of, remembering
 from tidewheel.views.events import EventDocuments

@@ -9,15 +9,20 @@ that is made up proves nothing about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef, RunMode
 from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
+from tidewheel.core.queue.status import Status
+
+if TYPE_CHECKING:
+    from tidewheel.ports.runs import RunDoor
 
 ROOT = "root"  # the family of all: `*` means the same
 EVERY_POINT = "all"  # of `fail cycle points`
@@ -158,3 +163,37 @@ def is_simulated_to_fail(node: NodeDef, point: str, try_number: int) -> bool:
     if simulation.fail_first_try_only and try_number > 1:
         return False
     return EVERY_POINT in simulation.fail_points or point in simulation.fail_points
+
+
+# How long jobs took in earlier runs.
+
+
+LISTED_MAX = 100
+RUNS_MAX = 5  # the newest ones are looked at
+SUBMISSIONS_MAX = 10_000  # of each
+
+
+async def learnt_lengths(
+    door: RunDoor, workflow: str, folders: Collection[str]
+) -> dict[str, float]:
+    """Returns the median seconds by node, of jobs that succeeded, in the newest runs.
+
+    A folder has several names: a server is told on which machine it is.
+    """
+    from statistics import median  # noqa: PLC0415 - slow to import, and only asked for here
+
+    taken: dict[str, list[float]] = {}
+    listed: Any = await door.look("runs", {"workflow": workflow, "count": LISTED_MAX})
+    runs = [one["name"] for one in listed["runs"] if one["folder"] in folders]
+    for run in runs[:RUNS_MAX]:
+        shown: Any = await door.look("submissions", {"run": run, "count": SUBMISSIONS_MAX})
+        for one in shown["submissions"]:
+            if one["status"] == Status.SUCCEEDED and one["started_at"] and one["ended_at"]:
+                name = one["id"].partition("/")[2]
+                taken.setdefault(name, []).append(_seconds(one["started_at"], one["ended_at"]))
+    return {name: median(seconds) for name, seconds in taken.items()}
+
+
+def _seconds(started: str, ended: str) -> float:
+    between = datetime.fromisoformat(ended) - datetime.fromisoformat(started)
+    return max(0.0, between.total_seconds())

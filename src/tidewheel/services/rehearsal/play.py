@@ -6,13 +6,19 @@ wants done because of it is put on the heap. Jobs wait for a slot of the one wor
 of their submission. The same definition and assumptions give the same rehearsal.
 
 `_occasion` is what is being told to the core: whatever the core submits meanwhile was let go by
-it. A timer remembers what will have let its task go when it fires.
+it. A timer remembers what will have let its task go when it fires. What a submission waited for
+last is read off the core's own standings: after each step the standing of every task that the
+step touched is noted, so at a submission it is known why the task had still been waiting.
+
+It shares `step`, timers and assumptions with a simulated run, not its `RunEngine`: see decision
+0038.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from heapq import merge
 from typing import NamedTuple
 
@@ -20,28 +26,30 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched import events
+from tidewheel.core.sched.effects import (
+    CancelTimer,
+    CheckXtrigger,
+    DropXtrigger,
+    Effect,
+    Notice,
+    SetTimer,
+    Submit,
+)
+from tidewheel.core.sched.explain import triggered_off, why
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.spawn import EXPIRY, RETRY
+from tidewheel.core.sched.stall import RunStatus, left_over, root_causes
+from tidewheel.core.sched.step import new_pool, step
+from tidewheel.core.sched.task_state import FIRST_FLOW, Key, PoolState, TaskHistory
 from tidewheel.scheduler.timers import TimerHeap
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.rehearsal.assumptions import AssumedJobs, Assumptions
-from tidewheel.services.rehearsal.core_run import (
-    EXPIRY,
-    RETRY,
-    CancelTimer,
-    CheckXtrigger,
-    CoreRun,
-    DropXtrigger,
-    Key,
-    Notice,
-    PoolState,
-    RunStatus,
-    SetTimer,
-    SubmittedTask,
-    Wanted,
-)
-from tidewheel.services.rehearsal.record import PlayedSubmission, Rehearsal, WaitedFor
+from tidewheel.services.rehearsal.record import Cause, PlayedSubmission, Rehearsal, WaitedFor
 
 SUBMISSIONS_MAX = 1_000_000  # that are kept in memory
 STEPS_BETWEEN_NEWS = 2_000
+CAUSES_MAX = 1_000  # of a stall that are explained
 OVER = (RunStatus.COMPLETED, RunStatus.STOPPED)
 
 
@@ -89,20 +97,29 @@ class _Remarks:
 
 
 class _Play:
-    """One rehearsal in the making."""
+    """One rehearsal in the making; the pool's past is here, too (`recall`)."""
 
     def __init__(
         self, graph: Graph, assumptions: Assumptions, at: Instant, until: Point | None
     ) -> None:
         self._graph = graph
-        self._core = CoreRun(graph, until)
+        if until is not None:
+            graph = replace(graph, cycling=replace(graph.cycling, stop=until))
+        self._played = graph  # up to where it is played
+        self._pool = new_pool(graph, past=self)
+        self._steps = 0
+        self._submits: dict[Key, int] = {}
+        self._stood: dict[Key, PoolState] = {}  # how tasks stood after the last step
+        self._ready_at: dict[Key, Instant] = {}
         self._jobs = AssumedJobs(graph, assumptions, graph.cycling.style.text)
         self._clocks = Clocks(graph)
         self._begins_at = self._now = at
         # Ends of jobs, and timers of the core by task and name.
         self._ahead: TimerHeap[PlayedSubmission | tuple[Key, str]] = TimerHeap()
         self._awaited: dict[tuple[Key, str], AwaitedTimer] = {}
-        self._slots = Slots(assumptions.slots)
+        self._free_slots = assumptions.slots
+        self._waiting: deque[PlayedSubmission] = deque()  # for a slot, in order of submission
+        self._freed_by: PlayedSubmission | None = None  # whose slot was given back last
         self._started: deque[PlayedSubmission] = deque()  # of which the core is to be told
         self._submissions: list[PlayedSubmission] = []
         self._occasion = Occasion(WaitedFor.START)
@@ -111,14 +128,13 @@ class _Play:
     def to_the_end(
         self, submissions_max: int, on_progress: Callable[[Progress], None]
     ) -> Rehearsal:
-        core = self._core
-        self._do(core.begins(self._now))
+        self._step(events.RunStarted(self._now))
         news_at = STEPS_BETWEEN_NEWS
-        while core.status not in OVER and len(self._submissions) <= submissions_max:
+        while self._pool.run.status not in OVER and len(self._submissions) <= submissions_max:
             if not self._next():
                 break
-            if core.steps > news_at and self._submissions:
-                news_at = core.steps + STEPS_BETWEEN_NEWS
+            if self._steps > news_at and self._submissions:
+                news_at = self._steps + STEPS_BETWEEN_NEWS
                 last = self._submissions[-1]
                 on_progress(Progress(self._now, last.key[0], len(self._submissions)))
         return self._result(is_cut=len(self._submissions) > submissions_max)
@@ -127,11 +143,10 @@ class _Play:
 
     def _next(self) -> bool:
         """The next thing that happens, if any does; that a job started is known at once."""
-        core = self._core
         if self._started:
             job = self._started.popleft()
             self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
-            self._do(core.job_makes(job.key, job.submit, STARTED, self._now))
+            self._step(events.OutputMade(job.key, job.submit, STARTED, self._now))
             return True
         at = self._ahead.next_at()
         if at is None:
@@ -143,39 +158,55 @@ class _Play:
         what = self._awaited.pop(due)
         self._occasion = what.occasion
         if what.is_xtrigger:
-            self._do(core.xtrigger_is_met(what.name, what.key, self._now))
+            self._step(events.XtriggerSatisfied(what.name, (what.key,), at))
         else:
-            self._do(core.timer_fires(what.key, what.name, self._now))
+            self._step(events.TimerFired(what.key, what.name, at))
         return True
 
     def _end(self, job: PlayedSubmission) -> None:
-        """A job is over."""
-        core, now = self._core, self._now
-        job.end_at = now
-        self._slots.give_back(job)
+        """Ends a job, and gives its slot back."""
+        now = job.end_at = self._now
+        self._free_slots += 1
+        self._freed_by = job
         self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
-        if job.fails:
-            job.ended = FAILED
-            self._do(core.job_fails(job.key, job.submit, now))
-        else:
+        job.ended = FAILED if job.fails else SUCCEEDED
+        if not job.fails:
             for output in self._jobs.part(job.key[1]).outputs:
-                self._do(core.job_makes(job.key, job.submit, output, now))
-            job.ended = SUCCEEDED
-            self._do(core.job_succeeds(job.key, job.submit, now))
+                self._step(events.OutputMade(job.key, job.submit, output, now))
+        how = events.JobEnd.FAILED if job.fails else events.JobEnd.SUCCEEDED
+        self._step(events.JobEnded(job.key, job.submit, how, now))
 
     # What the core wants.
 
-    def _do(self, wanted: list[Wanted]) -> None:
-        for one in wanted:
-            if isinstance(one, SubmittedTask):
-                self._submit(one)
+    def _step(self, event: events.Event) -> None:
+        """Tells the core of an event, does what it wants, and notes how tasks stand then."""
+        outcome = step(self._played, self._pool, event)
+        self._steps += 1
+        for effect in outcome.effects:
+            if isinstance(effect, Submit):
+                self._submit(effect)
             else:
-                self._do_other(one)
-        while (job := self._slots.take()) is not None:
-            self._start(job)
+                self._do_other(effect)
+        self._note_standings(outcome.touched.tasks)
+        while self._waiting and self._free_slots:
+            self._free_slots -= 1
+            self._start(self._waiting.popleft())
 
-    def _do_other(self, wanted: Wanted) -> None:
-        match wanted:
+    def _note_standings(self, touched: Iterable[Key]) -> None:
+        tasks, stood = self._pool.tasks, self._stood
+        for key in touched:
+            task = tasks.get(key)
+            if task is None:
+                stood.pop(key, None)
+                self._ready_at.pop(key, None)
+                continue
+            standing = task.standing
+            stood[key] = standing
+            if standing is PoolState.READY:
+                self._ready_at.setdefault(key, self._now)
+
+    def _do_other(self, effect: Effect) -> None:
+        match effect:
             case SetTimer(task, name, at) if task is not None:
                 waits = at > self._now
                 occasion = occasion_of_clock(self._occasion, task, name, waits=waits)
@@ -206,22 +237,28 @@ class _Play:
         self._awaited[key] = timer
         self._ahead.set(key, at)
 
-    def _submit(self, one: SubmittedTask) -> None:
-        job = PlayedSubmission(
-            one.key, one.submit, one.try_number, one.flows, one.parents, one.ready_at
-        )
+    def _submit(self, one: Submit) -> None:
+        key = one.task
+        self._submits[key] = one.submit
+        task = self._pool.tasks.get(key)
+        parents = () if task is None else triggered_off(self._pool, task)
+        ready_at = self._ready_at.pop(key, self._now)
+        job = PlayedSubmission(key, one.submit, one.try_number, one.flows, parents, ready_at)
         job.waited_for, job.blocker, job.blocker_key = self._occasion
-        if job.waited_for is WaitedFor.PARENT:
-            job.waited_for = _last_wait(one, job.blocker_key)
-        elif one.stood is PoolState.READY:
+        stood = self._stood.get(key)
+        if stood is PoolState.READY:
             job.waited_for = WaitedFor.LIMIT
+        elif job.waited_for is WaitedFor.PARENT and (
+            stood is PoolState.UNRELEASED or job.blocker_key not in parents
+        ):
+            job.waited_for = WaitedFor.RUNAHEAD
         job.submitted_at = self._now
         self._submissions.append(job)
-        self._slots.ask(job)
+        self._waiting.append(job)
 
     def _start(self, job: PlayedSubmission) -> None:
         job.start_at = self._now
-        freed_by = self._slots.freed_by
+        freed_by = self._freed_by
         if self._now > job.submitted_at and freed_by is not None:
             job.waited_for = WaitedFor.SLOT
             job.blocker, job.blocker_key = freed_by, freed_by.key
@@ -233,31 +270,49 @@ class _Play:
         if part.is_heard_at_start or job.fails:
             self._started.append(job)
 
+    # What came of it.
+
+    def recall(self, point: Point, name: str) -> TaskHistory | None:
+        """Returns that a task ran, which is enough: here nobody intervenes."""
+        if (point, name) not in self._submits:
+            return None
+        memory = TaskHistory()
+        memory.spawned, memory.submits = FIRST_FLOW, self._submits[point, name]
+        return memory
+
     def _result(self, *, is_cut: bool) -> Rehearsal:
         remarks = self._remarks
         return Rehearsal(
             graph=self._graph,
-            status=self._core.status,
+            status=RunStatus(self._pool.run.status),
             begins_at=self._begins_at,
             ends_at=self._now,
             submissions=self._submissions,
-            causes=self._core.causes(),
+            causes=_causes(self._pool),
             lost=list(remarks.lost.values()),
             expired=remarks.expired,
             assumed=list(remarks.assumed),
             unused_failures=sorted(map(str, self._jobs.unused)),
-            steps=self._core.steps,
+            steps=self._steps,
             is_cut=is_cut,
         )
 
 
-def _last_wait(one: SubmittedTask, reporter: Key | None) -> WaitedFor:
-    """Returns what a task waited for last, before a report of a task let it go."""
-    if one.stood is PoolState.READY:
-        return WaitedFor.LIMIT
-    if one.stood is PoolState.UNRELEASED or reporter not in one.parents:
-        return WaitedFor.RUNAHEAD
-    return WaitedFor.PARENT
+def _causes(pool: TaskPool) -> list[Cause]:
+    """Says why a run that stalled does not go on, or for which release it waits."""
+    if pool.run.status == RunStatus.WAITING_FOR_RELEASE:
+        found = [one for one in pool.tasks.values() if one.standing is PoolState.HELD]
+    elif pool.run.status == RunStatus.STALLED:
+        found = root_causes(pool) or left_over(pool)
+    else:
+        found = []
+    found.sort(key=lambda task: (task.point, task.plan.rank))
+    causes = []
+    for task in found[:CAUSES_MAX]:
+        reasons = why(pool, task.key)
+        commands = dict.fromkeys(reason.command for reason in reasons if reason.command)
+        causes.append(Cause(task.key, tuple(one.text for one in reasons), tuple(commands)))
+    return causes
 
 
 class Occasion(NamedTuple):
@@ -322,29 +377,6 @@ class Clocks:
         seconds = xtrigger.interval_seconds
         text = f"xtrigger {label} ({xtrigger.function}) is satisfied after {seconds:g} s"
         return Check(Instant(now + seconds), False, text)
-
-
-class Slots:
-    """The slots of the one worker: jobs take them in the order of submission."""
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._waiting: deque[PlayedSubmission] = deque()
-        self.freed_by: PlayedSubmission | None = None
-
-    def ask(self, job: PlayedSubmission) -> None:
-        self._waiting.append(job)
-
-    def give_back(self, job: PlayedSubmission) -> None:
-        self._free += 1
-        self.freed_by = job
-
-    def take(self) -> PlayedSubmission | None:
-        """Returns the next job that gets a slot; None: there is none."""
-        if not self._waiting or not self._free:
-            return None
-        self._free -= 1
-        return self._waiting.popleft()
 
 
 POINTS_DEFAULT = 10

@@ -19,8 +19,9 @@ from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.pool import RunStatus
+from tidewheel.core.sched.task_state import Key
 from tidewheel.quantities import show_duration
-from tidewheel.services.rehearsal.core_run import Cause, Key, RunStatus
 
 CLOCK_FORMAT = "CCYY-MM-DDThh:mm:ssZ"
 
@@ -92,6 +93,14 @@ class PlayedSubmission:
         if self.start_at is None or self.end_at is None:
             return 0.0
         return self.end_at - self.start_at
+
+
+class Cause(NamedTuple):
+    """A task that keeps a run from completing, and every reason for it."""
+
+    key: Key
+    reasons: tuple[str, ...]
+    commands: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
