@@ -1,6 +1,6 @@
 """Counts what of tidewheel lies between the end of one job and the start of the next.
 
-``tidewheel run`` drives ``a => b`` on SQLite in a process whose threads all have a profile hook.
+``tidewheel run`` drives ``a => b`` on SQLite in a process with a profile hook in all threads.
 Counted is from the callback that hears the end of a's process to ``Jobs.begin`` of b: distinct
 files, distinct functions and calls of tidewheel, without comprehensions, and how often one
 thread goes on where another was. Files that only another thread touches meanwhile count, too.
@@ -23,7 +23,7 @@ from types import CodeType, FrameType
 import tidewheel
 
 ROOT = str(Path(tidewheel.__file__).parent) + os.sep
-BEGINS = "watch.<locals>.readable"  # runners/process/processes.py: the pidfd of a job
+BEGINS = "watch.<locals>.readable"  # runners/processes.py: the pidfd of a job
 ENDS = "Jobs.begin"
 COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 CHILD = "--child"
@@ -84,7 +84,10 @@ class Trace:
             ]
         return [
             head,
-            *(f"{file} ({len(named)}): {', '.join(named)}" for file, named in functions.items()),
+            *(
+                f"{file} ({len(named)}): {', '.join(named)}"
+                for file, named in functions.items()
+            ),
         ]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.runners.job_environment import RunAids, inherited_environment
-from tidewheel.runners.process.processes import boot_id
+from tidewheel.runners.processes import boot_id
 from tidewheel.runners.shell.runner import SHELL, WRAPPER, find_bash
 
 SUBMIT, LATEST = "01", "NN"

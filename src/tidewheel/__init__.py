@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tidewheel.client import AsyncClient, Client
     from tidewheel.client.embedded import Monitor, Worker
     from tidewheel.formats.python_api import Workflow, all_of, any_of
-    from tidewheel.runners.python.handlers import Abort, Handlers, JobContext
+    from tidewheel.runners.python.runner import Abort, Handlers, JobContext
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,9 +37,9 @@ _HOMES = {
     "AsyncClient": "tidewheel.client",
     "Worker": "tidewheel.client.embedded",
     "Monitor": "tidewheel.client.embedded",
-    "Handlers": "tidewheel.runners.python.handlers",
-    "JobContext": "tidewheel.runners.python.handlers",
-    "Abort": "tidewheel.runners.python.handlers",
+    "Handlers": "tidewheel.runners.python.runner",
+    "JobContext": "tidewheel.runners.python.runner",
+    "Abort": "tidewheel.runners.python.runner",
     "Workflow": "tidewheel.formats.python_api",
     "all_of": "tidewheel.formats.python_api",
     "any_of": "tidewheel.formats.python_api",

@@ -9,7 +9,7 @@ from tests.kit.runner_conformance import ProcessRunnerConformance, claimed
 from tests.support.runner_commands import command
 from tidewheel.core.queue.resources import Resources
 from tidewheel.runners.messages.server import MessageServer
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.slurm.directives import RUNNER_LABEL
 from tidewheel.runners.slurm.runner import SlurmRunner
 

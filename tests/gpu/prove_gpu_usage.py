@@ -17,9 +17,8 @@ import threading
 from pathlib import Path
 
 from tidewheel.core.queue.requests import UsageSample
-from tidewheel.runners.process.processes import identify
-from tidewheel.runners.process.tree import MARKER, ProcessTree
-from tidewheel.runners.process.usage import UsageSampler, open_gpus
+from tidewheel.runners.processes import MARKER, ProcessTree, identify
+from tidewheel.runners.usage import UsageSampler, open_gpus
 
 HELD_BYTES = 2 * 2**30
 BUSY_SECONDS = 20.0

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from tests.support.patience import eventually
-from tidewheel.runners.process.table import read_row
+from tidewheel.runners.processes import read_row
 from tidewheel.runners.python.functions import (
     FunctionAnswer,
     FunctionFailure,

@@ -7,8 +7,8 @@ from tests.support.mail_server import mail_server
 from tests.support.patience import eventually
 from tidewheel.core.graph.node import Events, NodeDef
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
-from tidewheel.runners.process.event_handlers import HandlerCommand, run_handler
-from tidewheel.runners.process.table import read_row
+from tidewheel.runners.event_handlers import HandlerCommand, run_handler
+from tidewheel.runners.processes import read_row
 from tidewheel.scheduler.event_handlers import (
     EventHandlers,
     HandledNotice,

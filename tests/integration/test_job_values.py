@@ -14,8 +14,8 @@ from tests.kit.runner_conformance import (
 from tidewheel.core.queue.values import VALUES_BYTES_MAX
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.outcome import end_of
-from tidewheel.runners.process.processes import Exit
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.processes import Exit
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
 
 

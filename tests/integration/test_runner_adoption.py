@@ -23,23 +23,23 @@ from tests.kit.runner_conformance import (
 from tidewheel.core.queue.steps import Ending
 from tidewheel.runners.job_directory import JobDirectory
 from tidewheel.runners.messages.server import MessageServer
-from tidewheel.runners.process.processes import (
+from tidewheel.runners.processes import (
     all_ended,
     boot_id,
     identify,
     is_process_alive,
     this_process,
 )
-from tidewheel.runners.process.usage import UsageSampler
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
+from tidewheel.runners.usage import UsageSampler
 
 # A worker in miniature: it starts one job and waits for it, until it is killed.
 WORKER = """
 import asyncio, os, sys
 from pathlib import Path
 from tidewheel.runners.messages.server import MessageServer
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 

@@ -18,9 +18,8 @@ from tests.kit.runner_conformance import (
     claimed,
 )
 from tests.support.patience import eventually
-from tidewheel.runners.process.processes import all_ended, identify
-from tidewheel.runners.process.table import read_table
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.processes import all_ended, identify, read_table
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.fence_guard import GUARD
 from tidewheel.runners.shell.runner import ShellRunner
 
@@ -28,7 +27,7 @@ from tidewheel.runners.shell.runner import ShellRunner
 WORKER = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 

@@ -13,14 +13,15 @@ import pytest
 from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX, MESSAGES_MAX
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
-from tidewheel.runners.messages.client import Delivery, send_message
-from tidewheel.runners.messages.server import CONNECTIONS_MAX, MessageServer
-from tidewheel.runners.messages.spool import (
+from tidewheel.runners.messages.client import (
     SPOOL_NAME,
+    Delivery,
     SpooledMessage,
     append,
     read_from,
+    send_message,
 )
+from tidewheel.runners.messages.server import CONNECTIONS_MAX, MessageServer
 
 TURNED_AWAY = 30
 

@@ -24,7 +24,7 @@ from tidewheel.core.queue.steps import Ending
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.runners.messages.server import MessageServer
-from tidewheel.runners.runner_parts import NO_LIMITS, RunnerParts
+from tidewheel.runners.registry import NO_LIMITS, RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
 
 HOSTILE = [
@@ -296,7 +296,7 @@ def test_a_job_that_cannot_be_watched_is_not_left_running(tmp_path):
 import asyncio, os, resource, sys
 from pathlib import Path
 from tidewheel.errors import RunnerUnable
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 

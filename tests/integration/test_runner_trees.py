@@ -23,10 +23,14 @@ from tests.kit.runner_conformance import (
 from tests.support.patience import allowed
 from tidewheel.core.queue.steps import Ending
 from tidewheel.errors import BadSetting
-from tidewheel.runners.process.processes import all_ended, identify, is_alive
-from tidewheel.runners.process.table import read_table
-from tidewheel.runners.process.tree import ProcessTree
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.processes import (
+    ProcessTree,
+    all_ended,
+    identify,
+    is_alive,
+    read_table,
+)
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.fence_guard import tying_prefix
 from tidewheel.runners.shell.runner import ShellRunner
 
@@ -210,7 +214,7 @@ def test_only_the_job_that_is_stopped_ends(tmp_path):
 WORKER = """
 import asyncio, os, sys
 from pathlib import Path
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 
@@ -268,8 +272,8 @@ def test_tied_jobs_are_refused_where_they_cannot_be_had():
 SUBREAPER = """
 import asyncio, ctypes, os, sys
 from pathlib import Path
-from tidewheel.runners.process.processes import reap_orphans, takes_in_orphans
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.processes import reap_orphans, takes_in_orphans
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 

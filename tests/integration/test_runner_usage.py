@@ -15,15 +15,15 @@ from tests.kit.runner_conformance import (
     claimed,
 )
 from tidewheel.core.queue.requests import UsageSample
-from tidewheel.runners.process.usage import (
+from tidewheel.runners.registry import RunnerParts
+from tidewheel.runners.shell.runner import ShellRunner
+from tidewheel.runners.usage import (
     CardReading,
     GpuUse,
     UsageSampler,
     open_gpus,
     use_by_process,
 )
-from tidewheel.runners.runner_parts import RunnerParts
-from tidewheel.runners.shell.runner import ShellRunner
 
 HELD_BYTES = 100_000_000
 

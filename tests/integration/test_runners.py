@@ -16,10 +16,10 @@ from tests.kit.runner_conformance import (
 )
 from tests.support.runner_commands import command
 from tidewheel.runners.messages.server import MessageServer
-from tidewheel.runners.process.usage import UsageSampler
 from tidewheel.runners.python.runner import Handlers, PythonRunner
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
+from tidewheel.runners.usage import UsageSampler
 
 
 class TestShellRunner(ProcessRunnerConformance):

@@ -20,7 +20,7 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.task import NewTask
 from tidewheel.errors import BadSetting, NotFound, Refused, StoreUnreachable
-from tidewheel.runners.python.handlers import Handlers
+from tidewheel.runners.python.runner import Handlers
 from tidewheel.store.remote import open_remote_store
 
 PROCESS = HostProcess(host="tern", boot_id="boot-1", pid=4711, started=1234.0)

@@ -16,7 +16,7 @@ from tidewheel.formats.flow_cylc.node_checks import handler_problem
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
 from tidewheel.formats.flow_cylc.settings_reader import read_flow
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
-from tidewheel.runners.process.event_handlers import HandlerEnd
+from tidewheel.runners.event_handlers import HandlerEnd
 from tidewheel.scheduler.event_handlers import (
     EventHandlers,
     HandlerSettings,

@@ -11,7 +11,7 @@ from tests.kit.driven_run import DrivenRun
 from tests.kit.memory import MemoryStore
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.queue.task import Instant
-from tidewheel.runners.process.processes import this_process
+from tidewheel.runners.processes import this_process
 from tidewheel.scheduler.run_files import LOGS_KEPT, RunFiles
 from tidewheel.services.file_removal import (
     find_orphans,

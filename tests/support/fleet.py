@@ -18,8 +18,7 @@ from typing import NamedTuple
 from tests.support.command_line import PROGRAM
 from tests.support.patience import SECONDS_MAX, allowed, eventually
 from tidewheel.client import Client
-from tidewheel.runners.process.table import read_row, read_table
-from tidewheel.runners.process.tree import MARKER
+from tidewheel.runners.processes import MARKER, read_row, read_table
 
 # Python functions for `--handlers jobs:handlers`. Each execution is a line of the journal,
 # written with O_APPEND: lines of many processes do not mix.

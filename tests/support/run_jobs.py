@@ -9,11 +9,10 @@ from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports, clai
 from tidewheel.core.graph.node import NodeDef, Scripts
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
-from tidewheel.runners.job_environment import RunAids
+from tidewheel.runners.job_environment import RunAids, write_programs
 from tidewheel.runners.messages.server import MessageServer
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
-from tidewheel.runners.worker_home import write_programs
 from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
 from tidewheel.services.paths import tasks_directory
 from tidewheel.worker.attempt_table import JobFolders

@@ -23,7 +23,7 @@ from tests.support.run_crew import RunCrew
 from tidewheel.client.tokens import make_token
 from tidewheel.core.queue.access import Grant, Scope
 from tidewheel.errors import Unavailable
-from tidewheel.runners.worker_home import known_home_id
+from tidewheel.runners.job_environment import known_home_id
 from tidewheel.wiring.machine import this_process
 
 PROGRAMS = ("ip", "nsenter", "unshare", "openssl")

@@ -18,7 +18,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End
 from tidewheel.ports.runners import Assignment, Job
 from tidewheel.runners.messages.server import MessageServer
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.slurm.directives import RUNNER_LABEL
 from tidewheel.runners.slurm.runner import SlurmRunner
 

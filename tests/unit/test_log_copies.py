@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidewheel.errors import Refused
+from tidewheel.runners.job_environment import home_id, known_home_id
 from tidewheel.runners.job_logs import CopyPlace, add_to_copy, point_to_latest
-from tidewheel.runners.worker_home import home_id, known_home_id
 
 
 @given(

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tidewheel.errors import Refused
-from tidewheel.runners.safe_open import open_plain
+from tidewheel.runners.job_logs import open_plain
 
 opened = []
 sys.addaudithook(lambda name, facts: opened.append(facts) if name == "open" else None)

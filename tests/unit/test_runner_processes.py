@@ -18,12 +18,14 @@ from tidewheel.runners.job_directory import (
 )
 from tidewheel.runners.job_environment import inherited_environment
 from tidewheel.runners.outcome import end_of, exit_status_of
-from tidewheel.runners.process.processes import Exit, ProcessId, identify
-from tidewheel.runners.process.table import (
+from tidewheel.runners.processes import (
     PAGE_BYTES,
     TICKS_PER_SECOND,
+    Exit,
+    ProcessId,
     ProcessRow,
     ProcessTable,
+    identify,
     parse_row,
     read_row,
     read_table,

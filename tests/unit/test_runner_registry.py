@@ -5,7 +5,7 @@ import pytest
 from tidewheel.config import RUNNERS
 from tidewheel.errors import BadSetting
 from tidewheel.runners import registry
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 
 
 def test_settings_and_registry_name_the_same_runners_in_the_same_order():

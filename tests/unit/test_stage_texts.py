@@ -8,21 +8,22 @@ from hypothesis import strategies as st
 
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadValues
-from tidewheel.runners.containers.logs import LINE_BYTES_MAX, LineReader
+from tidewheel.runners.containers.logs import (
+    FOLDER,
+    LINE_BYTES_MAX,
+    SAID_BYTES_MAX,
+    LineReader,
+    SaidValues,
+    StdoutMessage,
+    gather_values,
+    read_said,
+)
 from tidewheel.runners.containers.project import NAME_LENGTH_MAX, project_name
 from tidewheel.runners.containers.stage_spec import (
     BadStage,
     read_stage_spec,
     runner_named,
     stand_in,
-)
-from tidewheel.runners.containers.stdout_protocol import (
-    FOLDER,
-    SAID_BYTES_MAX,
-    SaidValues,
-    StdoutMessage,
-    gather_values,
-    read_said,
 )
 from tidewheel.runners.job_directory import OUTPUTS_NAME
 

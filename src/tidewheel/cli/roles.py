@@ -48,7 +48,7 @@ from tidewheel.config import (
     monitor_settings,
 )
 from tidewheel.errors import BadSetting, Refused, Unavailable
-from tidewheel.runners.python.handlers import Handlers
+from tidewheel.runners.python.runner import Handlers
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
 from tidewheel.wiring.workers import usable_cores

@@ -45,7 +45,7 @@ from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.quantities import show_instant
-from tidewheel.runners.python.handlers import Handlers
+from tidewheel.runners.python.runner import Handlers
 from tidewheel.services.service import OnReport
 from tidewheel.services.wakeup import SystemClock, Wakeup
 from tidewheel.wiring.services import (

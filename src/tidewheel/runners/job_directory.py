@@ -32,7 +32,7 @@ from tidewheel.core.queue.task import TaskError
 from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
 from tidewheel.errors import BadValues
 from tidewheel.ports.runners import Assignment
-from tidewheel.runners.process.processes import ProcessId
+from tidewheel.runners.processes import ProcessId
 from tidewheel.runners.sanitize import printable, storable
 
 OUTPUTS = "TIDEWHEEL_OUTPUTS"

@@ -12,7 +12,8 @@ it, is written, so that a chunk that comes twice or too early changes nothing; t
 where the copy ends, and the sender goes on from there. Several servers may share a folder:
 the file is locked while its end is looked at. Jobs of this user may have put links in the way:
 every folder below the root is entered by itself, without following any, and only a plain file
-with one name is written to.
+with one name is written to. To read a file, what lies at the end of the way is looked at before
+it is opened (S11): a pipe would be waited for, and a device may do something when it is opened.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from tidewheel.errors import Refused
 
@@ -178,3 +179,38 @@ def _folder(root: Path, folders: Sequence[str]) -> Iterator[int]:
 
 def _not_plain(place: CopyPlace) -> Refused:
     return Refused(f"{place.name} of this attempt is no plain file here, so nothing is written")
+
+
+_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_plain(root: Path, path: Path) -> BinaryIO:
+    """A plain file below the root; FileNotFoundError if there is nothing, Refused for the rest.
+
+    The root itself may be a link: it is this user's, and no job is told to write there.
+    """
+    try:
+        parts = path.relative_to(root).parts
+    except ValueError:
+        raise Refused(f"{path} is not below {root}, so it is not read") from None
+    if not parts or ".." in parts:
+        raise Refused(f"{path} is no file below {root}, so it is not read")
+    descriptor = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    for part in parts:
+        try:
+            following = os.open(part, _LOOK, dir_fd=descriptor)
+        except NotADirectoryError:
+            raise Refused(_NOT_READ.format(path=path)) from None
+        finally:
+            os.close(descriptor)
+        descriptor = following
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Refused(_NOT_READ.format(path=path))
+        # The very file that was looked at, whatever has the name by now.
+        return open(f"/proc/self/fd/{descriptor}", "rb")
+    finally:
+        os.close(descriptor)
+
+
+_NOT_READ = "{path} is no plain file, or a link leads there, so it is not read"

@@ -11,7 +11,7 @@ from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError
 from tidewheel.errors import RunnerUnable
 from tidewheel.runners.job_directory import JobDirectory, last_line, read_values, with_values
-from tidewheel.runners.process.processes import Exit, ProcessId
+from tidewheel.runners.processes import Exit, ProcessId
 from tidewheel.runners.sanitize import storable
 
 

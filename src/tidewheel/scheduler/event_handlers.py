@@ -20,7 +20,7 @@ from pathlib import Path
 from tidewheel.core.graph.node import NO_EVENTS, Events, NodeDef, RunMode
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
 from tidewheel.ports.clock import Clock
-from tidewheel.runners.process.event_handlers import HandlerCommand, HandlerEnd, run_handler
+from tidewheel.runners.event_handlers import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.scheduler.handler_templates import (
     REPEATABLE,
     Done,

@@ -25,7 +25,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.ports.store import Store
 from tidewheel.runners.job_directory import STATUS_NAME, parse_status
-from tidewheel.runners.process.processes import boot_id, is_alive
+from tidewheel.runners.processes import boot_id, is_alive
 from tidewheel.services.paths import (
     OWNER,
     STORE,

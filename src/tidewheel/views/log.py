@@ -17,7 +17,7 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import LogPart, LogPlace
 from tidewheel.ports.store import Store
-from tidewheel.runners.safe_open import open_plain
+from tidewheel.runners.job_logs import open_plain
 from tidewheel.services.paths import (
     log_generations,
     run_directory,

@@ -23,23 +23,23 @@ def spare_garbage_collector() -> None:
 
 def this_process() -> HostProcess:
     """Returns this process, so that it can be told apart from any later one."""
-    from tidewheel.runners.process import processes
+    from tidewheel.runners import processes
 
     return processes.this_process()
 
 
 def is_process_alive(process: HostProcess) -> bool:
     """Returns whether a process may still run; False only if its death can be proven here."""
-    from tidewheel.runners.process import processes
+    from tidewheel.runners import processes
 
     return processes.is_process_alive(process)
 
 
 def listener_on(port: int) -> str:
     """Returns which process of this machine listens there; empty if nobody can tell."""
-    from tidewheel.runners.process import table
+    from tidewheel.runners.processes import listener_on
 
-    return table.listener_on(port)
+    return listener_on(port)
 
 
 def make_private_directory(path: Path) -> None:

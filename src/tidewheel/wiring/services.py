@@ -168,9 +168,9 @@ async def _scheduler_home(
     import secrets
 
     from tidewheel.platforms import read_platforms
+    from tidewheel.runners import event_handlers as handlers
+    from tidewheel.runners.job_environment import write_programs
     from tidewheel.runners.messages.server import MessageServer
-    from tidewheel.runners.process import event_handlers as handlers
-    from tidewheel.runners.worker_home import write_programs
     from tidewheel.scheduler.open_run import SchedulerHome
     from tidewheel.scheduler.run_driver import as_compatible
     from tidewheel.services.job_api import JobApi, handler_caller

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from tidewheel.config import WorkerSettings
     from tidewheel.core.operator.definition import StoredDefinition
     from tidewheel.runners.messages.server import MessageServer
-    from tidewheel.runners.python.handlers import Handlers
-    from tidewheel.runners.registry import OtherRunner
-    from tidewheel.runners.runner_parts import RunnerParts
+    from tidewheel.runners.python.runner import Handlers
+    from tidewheel.runners.registry import OtherRunner, RunnerParts
     from tidewheel.services.job_api import SpeakingFor
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
@@ -77,9 +76,8 @@ async def built_worker(
 
     ``where`` is the address of ``store``: heartbeats have a connection of their own.
     """
-    from tidewheel.runners.job_environment import RunAids
-    from tidewheel.runners.runner_parts import RunnerParts
-    from tidewheel.runners.worker_home import write_programs
+    from tidewheel.runners.job_environment import RunAids, write_programs
+    from tidewheel.runners.registry import RunnerParts
     from tidewheel.worker.runtime import Host
     from tidewheel.worker.worker import Worker
 
@@ -120,7 +118,7 @@ def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
     Only workers of one home know each other: what another keeps elsewhere, its jobs and their
     files, cannot be found from here, and would be taken for something that never started.
     """
-    from tidewheel.runners.worker_home import home_id
+    from tidewheel.runners.job_environment import home_id
 
     place = f"@{home_id(home)}"
     own = this_process()
@@ -154,8 +152,8 @@ async def _messages(
 
 
 def _shell(stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts) -> Runner:
-    from tidewheel.runners.process.usage import UsageSampler
     from tidewheel.runners.shell.runner import ShellRunner
+    from tidewheel.runners.usage import UsageSampler
 
     sampler = UsageSampler(settings.usage_interval_seconds)
     shell = ShellRunner(parts, sampler=sampler, tie_jobs=settings.tie_jobs)
@@ -212,8 +210,8 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
     """Returns the differences behind a server; None if the store itself is within reach."""
     if not is_remote(where):
         return None
+    from tidewheel.runners.job_environment import known_home_id
     from tidewheel.runners.job_logs import read_part
-    from tidewheel.runners.worker_home import known_home_id
     from tidewheel.store.remote import RemoteStore
     from tidewheel.store.remote.worker_channel import JobVoices, LogSender, channel
     from tidewheel.worker.log_upload import LogWay, Receipt

@@ -22,6 +22,7 @@ from tidewheel.runners.containers.docker_cli import (
     whole_seconds,
     without_chatter,
 )
+from tidewheel.runners.containers.logs import TARGET, make_outputs_folder
 from tidewheel.runners.containers.outcome import KILLED, out_of_memory
 from tidewheel.runners.containers.project import (
     LABELS,
@@ -38,7 +39,6 @@ from tidewheel.runners.containers.project import (
     labelled,
     sighted,
 )
-from tidewheel.runners.containers.stdout_protocol import TARGET, make_outputs_folder
 from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME
 
 NAME = "compose"

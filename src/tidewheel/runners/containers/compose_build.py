@@ -28,6 +28,7 @@ from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.containers import policy
 from tidewheel.runners.containers.docker_cli import Cli
+from tidewheel.runners.containers.logs import SAY, SPEC, prefix_of
 from tidewheel.runners.containers.policy import SOCKETS, HostFolders, is_below, mount_of
 from tidewheel.runners.containers.project import (
     NAME_LENGTH_MAX,
@@ -39,7 +40,6 @@ from tidewheel.runners.containers.project import (
     project_name,
 )
 from tidewheel.runners.containers.stage_spec import BadStage, StageSpec, read_stage_spec
-from tidewheel.runners.containers.stdout_protocol import SAY, SPEC, prefix_of
 from tidewheel.runners.job_directory import write_whole
 
 NODES_MAX = 50_000  # counted as often as aliases repeat them

@@ -12,11 +12,17 @@ from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
 from tidewheel.runners.containers.compose_build import ProjectFolder, prepare, read_plan
 from tidewheel.runners.containers.docker_cli import EngineAway
-from tidewheel.runners.containers.job import EngineAccess, EngineJob, read_end, refused
+from tidewheel.runners.containers.job import (
+    ContainerSampler,
+    EngineAccess,
+    EngineJob,
+    EnginePoller,
+    read_end,
+    refused,
+)
 from tidewheel.runners.containers.logs import Followers
 from tidewheel.runners.containers.outcome import failure
 from tidewheel.runners.containers.policy import read_allowances
-from tidewheel.runners.containers.poller import ContainerSampler, EnginePoller
 from tidewheel.runners.containers.project import CannotCreate, Engine, Phase, ProjectPlan, Tags
 from tidewheel.runners.containers.stage_spec import BadStage, runner_named
 from tidewheel.runners.job_directory import JobDirectory, make_private_directory, run_folders

@@ -32,9 +32,13 @@ from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import PayloadTooLarge, Refused, Unavailable
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners.job_directory import link_whole, make_private_directory
-from tidewheel.runners.messages import spool
-from tidewheel.runners.messages.client import BUSY, SOCKET_LINK
-from tidewheel.runners.messages.spool import SpooledMessage
+from tidewheel.runners.messages.client import (
+    BUSY,
+    SOCKET_LINK,
+    SpooledMessage,
+    append,
+    read_from,
+)
 from tidewheel.runners.sanitize import storable
 
 Answer = dict[str, object]
@@ -78,14 +82,14 @@ class Speaker:
         if len(self.heard) >= MESSAGES_MAX:
             raise Refused(f"this attempt has said {MESSAGES_MAX} things; no more are accepted")
         try:
-            spool.append(self.directory, message)
+            append(self.directory, message)
         except OSError:
             self._pass_on(message)
         self.hear_spool()
 
     def hear_spool(self) -> None:
         """Pass on what the spool holds and the worker has not heard."""
-        messages, self.offset = spool.read_from(self.directory, self.offset)
+        messages, self.offset = read_from(self.directory, self.offset)
         for message in messages:
             if message.key not in self.heard and len(self.heard) < MESSAGES_MAX:
                 self._pass_on(message)

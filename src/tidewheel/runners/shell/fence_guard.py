@@ -33,9 +33,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from tidewheel.errors import BadSetting
-from tidewheel.runners.process.processes import ProcessId, identify, watch
-from tidewheel.runners.process.table import ProcessTable, read_table
-from tidewheel.runners.process.tree import MARKER, ProcessTree, kill
+from tidewheel.runners.processes import (
+    MARKER,
+    ProcessId,
+    ProcessTable,
+    ProcessTree,
+    identify,
+    kill,
+    read_table,
+    watch,
+)
 
 _BWRAP = ("bwrap", "--dev-bind", "/", "/")
 _BWRAP_TIES = ("--unshare-pid", "--die-with-parent", "--new-session", "--as-pid-1", "--")

@@ -32,6 +32,7 @@ from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Assignment, Job, JobReports
+from tidewheel.runners import processes
 from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, JobStatus, run_folders
 from tidewheel.runners.job_environment import (
     SECRET,
@@ -50,24 +51,23 @@ from tidewheel.runners.outcome import (
     killed,
     vanished,
 )
-from tidewheel.runners.process import tree
-from tidewheel.runners.process.processes import (
+from tidewheel.runners.processes import (
     Exit,
     ProcessId,
+    ProcessTree,
     all_ended,
     boot_id,
     is_alive,
+    read_environment,
     reap,
     reap_orphans,
     spawn,
     takes_in_orphans,
     watch,
 )
-from tidewheel.runners.process.table import read_environment
-from tidewheel.runners.process.tree import ProcessTree
-from tidewheel.runners.process.usage import UsageSampler
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.fence_guard import Fence, tying_prefix
+from tidewheel.runners.usage import UsageSampler
 
 SHELL = "/bin/sh"
 REAP_INTERVAL_SECONDS = 1.0
@@ -114,11 +114,11 @@ class ShellJob:
 
     async def stop(self, grace_seconds: float) -> None:
         """SIGTERM for the whole tree, the grace, then SIGKILL for whatever is left."""
-        asked = await tree.terminate(self._tree)
+        asked = await processes.terminate(self._tree)
         await all_ended(asked, grace_seconds)
         if not self._end.done():
             self._killed_after_seconds = grace_seconds
-        await tree.kill(self._tree)
+        await processes.kill(self._tree)
 
     def find_end(self) -> None:
         """The leader has ended: say how."""

@@ -1,4 +1,4 @@
-"""Knows one attempt in Slurm's hands: its record, its reports, and how it is ended.
+"""Knows one attempt in Slurm's hands: its script, its record, its reports, and its stop.
 
 ``job.slurm`` is what a worker and a job on a compute node agree on, in the attempt's folder:
 
@@ -11,6 +11,12 @@
 The key is there before sbatch is called. A worker that finds a key without a number looks for a
 job of that name; if there is none it makes the record void before it lets another have the
 task. So a submission whose answer was lost, or is still on its way, runs once or not at all.
+
+The script that Slurm runs has directives, then a wrapper around the job as it was submitted. As
+with the shell runner the wrapper writes down how the job ended, so that nobody has to ask
+Slurm for an exit status within the minutes for which it remembers. It begins nothing if its
+record is void, or if the job has begun before: a job that Slurm puts back into its queue, after
+a node died, is not this attempt any more.
 """
 
 from __future__ import annotations
@@ -20,21 +26,96 @@ import os
 import re
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Protocol
 
 from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.queue.requests import UsageSample
 from tidewheel.core.queue.steps import End
 from tidewheel.ports.runners import Assignment, JobReports
-from tidewheel.runners.job_directory import JobDirectory, write_whole
+from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, write_whole
 from tidewheel.runners.outcome import exit_status_of, killed
-from tidewheel.runners.process.processes import Exit
-from tidewheel.runners.slurm.outcome import is_of_queue
+from tidewheel.runners.processes import Exit
+from tidewheel.runners.slurm.outcome import TIMES_NAME, is_of_queue
 from tidewheel.runners.slurm.programs import SlurmRow, SlurmUsage
+
+ENVIRONMENT_NAME = "job.environment"
+NOT_OURS = 125  # exit status of a job that must not begin
+
+_WRAPPER = """\
+umask 077
+cd -- {directory} || exit 126
+unset OLDPWD
+asked= mine=
+trap asked=1 HUP INT QUIT USR1 USR2 PIPE ALRM TERM
+while read -r line; do
+  case $line in
+    key={key}) mine=1 ;;
+    void) mine= ;;
+  esac
+done < job.slurm
+[ -n "$mine" ] || exit {not_ours}
+if [ -e job.status ]; then
+  echo "tidewheel: this attempt began before; Slurm may not begin it again" >&2
+  exit {not_ours}
+fi
+. ./{environment}
+read -r row < /proc/$$/stat
+set -- $row
+echo "pid=$$ start=${{22}} boot=slurm/$SLURM_JOB_ID node=$SLURMD_NODENAME" > job.status
+[ -z "$asked" ] || exit 143
+{run}
+code=$?
+times > {times}
+{write_exit}echo "exit=$code${{asked:+ asked=1}}" >> job.status
+exit $code
+"""
+
+
+def batch_script(
+    lines: Sequence[str], directory: Path, key: str, *, script: str, limits: str
+) -> str:
+    """Returns what sbatch is given; it reads the directives at the head by itself."""
+    run = f"bash {quote(script)}"
+    if limits:
+        limited = f'{limits} exec bash "$0"'
+        run = f"bash -c {quote(limited)} {quote(script)}"
+    body = _WRAPPER.format(
+        directory=quote(str(directory)),
+        key=key,
+        not_ours=NOT_OURS,
+        environment=ENVIRONMENT_NAME,
+        times=TIMES_NAME,
+        run=run,
+        write_exit=WRITE_EXIT,
+    )
+    return "\n".join(["#!/bin/sh", *lines, body])
+
+
+def write_environment(directory: Path, environment: Mapping[str, str]) -> None:
+    """Writes the environment for the job alone: neither Slurm's files nor the arguments of a
+    process show it."""
+    lines = [f"export {name}={quote(value)}" for name, value in environment.items()]
+    content = "\n".join([*lines, ""]).encode(errors="surrogateescape")
+    write_whole(directory / ENVIRONMENT_NAME, content, mode=0o600)
+
+
+def read_variable(directory: Path, name: str) -> str:
+    """Returns what a job was told, for an adopter; empty if that is not known."""
+    beginning = f"export {name}="
+    try:
+        text = (directory / ENVIRONMENT_NAME).read_text(errors="surrogateescape")
+    except OSError:
+        return ""
+    found = (
+        line.removeprefix(beginning) for line in text.split("\n") if line.startswith(beginning)
+    )
+    return next(found, "").strip("'")
+
 
 RECORD_NAME = "job.slurm"
 RECORD_BYTES_MAX = 4096

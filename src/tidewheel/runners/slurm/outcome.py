@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 from tidewheel.core.queue.steps import TIMED_OUT, End, Ending
 from tidewheel.core.queue.task import TaskError
 from tidewheel.runners.job_directory import JobDirectory, JobStatus, last_line, tail
 from tidewheel.runners.outcome import DESCRIPTION_LENGTH_MAX, end_of, exit_status_of
-from tidewheel.runners.process.processes import Exit
+from tidewheel.runners.processes import Exit
 from tidewheel.runners.sanitize import storable
 from tidewheel.runners.slurm.programs import SlurmRow, SlurmUsage
-from tidewheel.runners.slurm.script import read_cpu_seconds
 
+TIMES_NAME = "job.times"  # what the shell counted
 START = "start"  # the code of everything that ended before it began
 WAITS = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"})
 ENDED = frozenset(
@@ -127,6 +128,22 @@ def with_usage(end: End, files: JobDirectory, usage: SlurmUsage | None) -> End:
     if usage is not None:
         metrics["memory_bytes_max"] = usage.memory_bytes
     return replace(end, metrics=json.dumps(metrics)) if metrics else end
+
+
+def read_cpu_seconds(directory: Path) -> float | None:
+    """Returns what a job and its children have used, as the shell counted it."""
+    try:
+        lines = (
+            (directory / TIMES_NAME).read_text(encoding="ascii", errors="replace").split("\n")
+        )
+        return round(sum(map(_seconds, lines[1].split())), 3)
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _seconds(text: str) -> float:
+    minutes, _, seconds = text.rstrip("s").partition("m")
+    return int(minutes) * 60 + float(seconds)
 
 
 def not_submitted(refused: str) -> End:

@@ -32,9 +32,8 @@ from tidewheel.runners.job_environment import (
 from tidewheel.runners.messages.client import MESSAGE_LIMIT
 from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.outcome import EndedJob, cannot_start, host_trouble
-from tidewheel.runners.runner_parts import RunnerParts
+from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import caller_of
-from tidewheel.runners.slurm.cancel import SlurmLeftovers
 from tidewheel.runners.slurm.directives import (
     RUNNER_LABEL,
     head_lines,
@@ -46,23 +45,30 @@ from tidewheel.runners.slurm.job import (
     SlurmJob,
     SlurmRecord,
     SlurmReports,
+    batch_script,
     job_name,
     key_of,
     known_id,
     make_void,
     read_record,
+    read_variable,
+    write_environment,
     write_id,
     write_key,
 )
 from tidewheel.runners.slurm.outcome import ENDED, not_submitted
-from tidewheel.runners.slurm.poller import LAST_WORD_SECONDS, SlurmWatch, TellTrouble
+from tidewheel.runners.slurm.poller import (
+    LAST_WORD_SECONDS,
+    SlurmLeftovers,
+    SlurmWatch,
+    TellTrouble,
+)
 from tidewheel.runners.slurm.programs import (
     Slurm,
     SlurmNotReached,
     SlurmRefused,
     SlurmSilent,
 )
-from tidewheel.runners.slurm.script import batch_script, read_variable, write_environment
 
 KEY_BYTES = 8
 JOB_RUNNER = "TIDEWHEEL_JOB_RUNNER"  # in a job's environment

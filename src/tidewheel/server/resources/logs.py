@@ -16,6 +16,7 @@ from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import LeaseLost, NotFound, Unavailable
 from tidewheel.runners.job_directory import make_private_directory
+from tidewheel.runners.job_environment import home_id
 from tidewheel.runners.job_logs import (
     CHUNK_BYTES_MAX,
     FILES,
@@ -24,7 +25,6 @@ from tidewheel.runners.job_logs import (
     add_to_copy,
     point_to_latest,
 )
-from tidewheel.runners.worker_home import home_id
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
 from tidewheel.server.wire.validation import In, Out

@@ -12,7 +12,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import assert_never
 
-from tidewheel.runners.process.event_handlers import HandlerCommand, HandlerEnd, run_handler
+from tidewheel.runners.event_handlers import HandlerCommand, HandlerEnd, run_handler
 from tidewheel.scheduler.mail import Addresses, MailSettings, new_mail, smtp_sender
 from tidewheel.services.notifications import webhook
 from tidewheel.services.notifications.messages import Notification, document, facts, text_of

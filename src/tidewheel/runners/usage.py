@@ -24,8 +24,7 @@ from typing import Protocol, cast
 from tidewheel.core.queue.requests import UsageSample
 from tidewheel.ports.runners import JobReports
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
-from tidewheel.runners.process.table import ProcessTable, read_table
-from tidewheel.runners.process.tree import ProcessTree
+from tidewheel.runners.processes import ProcessTable, ProcessTree, read_table
 
 PID_NONE = 0xFFFFFFFF  # the library's "this slot holds no process"
 

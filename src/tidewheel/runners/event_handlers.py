@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tidewheel.core.queue.requests import UsageSample
 from tidewheel.runners.job_environment import SECRET, inherited_environment
-from tidewheel.runners.process.tree import MARKER
+from tidewheel.runners.processes import MARKER
 
 
 class Unheard:

@@ -1,1 +1,0 @@
-"""Starts, watches, measures and ends processes of this machine."""

@@ -1,0 +1,478 @@
+"""Starts, watches and ends the processes of this machine, alone and in trees.
+
+Theory of operation
+-------------------
+``posix_spawn`` starts a process without copying this one, twice as fast as asyncio's own way.
+A pidfd becomes readable when its process ends, for our children and for others alike, so one
+``add_reader`` per job replaces SIGCHLD, polling and threads. A pid alone names nothing: it is
+used again. A pid with the kernel's start time, on one boot and in one pid namespace, names
+one process for ever.
+
+A process that becomes a subreaper is the new parent of every orphan below it, and must reap
+them or its machine runs out of pids; so must pid 1. It cannot tell an orphan from a child that
+other code in the same process started and waits for, except by the session: jobs have sessions
+of their own. So only a process that starts nothing else with a new session may become a
+subreaper.
+
+One reading of /proc serves every job of a worker: asking for the children of each job by
+itself would walk /proc once per job.
+
+A job is the leader of a session. What it starts is found by four traces, each of which
+survives something that the others do not: being below the leader (lost when a parent ends),
+its process group (lost by setpgid), its session (lost by setsid, so by every daemon), and
+the attempt's directory in the environment (lost only by a program that clears it). A process
+that loses all four at once escapes here; ``tie_jobs`` runs jobs where even that is in vain.
+
+Signals go to a (pid, start time) through a pidfd and so never to a stranger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import NamedTuple
+
+from tidewheel.core.queue.requests import HostProcess
+from tidewheel.runners.sanitize import printable
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+ENDED_STATES = frozenset("ZXx")  # a zombie has ended: only its number is still taken
+
+# A process may go away between two reads, and another user's may be hidden from us.
+_NOT_READABLE = (FileNotFoundError, ProcessLookupError, PermissionError)
+
+
+class ProcessRow(NamedTuple):
+    """One process; ``started`` (ticks since boot) tells it from a later one of its pid."""
+
+    pid: int
+    state: str
+    parent: int
+    group: int
+    session: int
+    cpu_seconds: float  # its own and that of the children it has waited for
+    started: int
+    memory_bytes: int
+
+    @property
+    def ended(self) -> bool:
+        """Returns whether nothing of it runs any more."""
+        return self.state in ENDED_STATES
+
+
+def read_row(pid: int) -> ProcessRow | None:
+    """The process with this number, or None."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            text = stat.read()
+    except _NOT_READABLE:
+        return None
+    return parse_row(pid, text)
+
+
+def parse_row(pid: int, stat: bytes) -> ProcessRow:
+    """Returns what ``/proc/PID/stat`` says; the name in it may hold brackets and blanks."""
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return ProcessRow(
+        pid=pid,
+        state=chr(fields[0][0]),
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        session=int(fields[3]),
+        cpu_seconds=sum(map(int, fields[11:15])) / TICKS_PER_SECOND,
+        started=int(fields[19]),
+        memory_bytes=int(fields[21]) * PAGE_BYTES,
+    )
+
+
+class ProcessTable:
+    """Every process that could be seen at one moment."""
+
+    def __init__(self, rows: Mapping[int, ProcessRow]) -> None:
+        self.rows = rows
+        self._environments: dict[int, dict[bytes, bytes]] = {}
+
+    @cached_property
+    def children(self) -> Mapping[int, list[int]]:
+        """The pids below each pid."""
+        children = defaultdict(list)
+        for row in self.rows.values():
+            children[row.parent].append(row.pid)
+        return children
+
+    def environment(self, pid: int) -> Mapping[bytes, bytes]:
+        """The environment of a process, read once for all who ask."""
+        if pid not in self._environments:
+            self._environments[pid] = read_environment(pid)
+        return self._environments[pid]
+
+    def with_descendants(self, roots: Iterable[int]) -> set[int]:
+        """The roots that are in the table and everything below them."""
+        found: set[int] = set()
+        open_pids = [pid for pid in roots if pid in self.rows]
+        while open_pids:
+            pid = open_pids.pop()
+            if pid not in found:
+                found.add(pid)
+                open_pids += self.children.get(pid, ())
+        return found
+
+
+def read_table() -> ProcessTable:
+    """The processes of this moment."""
+    pids = (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
+    return ProcessTable({pid: row for pid in pids if (row := read_row(pid)) is not None})
+
+
+def read_environment(pid: int) -> dict[bytes, bytes]:
+    """The environment a process was started with; empty for a zombie or another user's."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            entries = environ.read().split(b"\0")
+    except _NOT_READABLE:
+        return {}
+    pairs = (entry.partition(b"=") for entry in entries if entry)
+    return {name: value for name, _, value in pairs}
+
+
+_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+_LISTENING = "0A"
+_COMMAND_LENGTH_MAX = 80
+
+
+def listener_on(port: int) -> str:
+    """`process 4711 (python tidewheel up)`; empty if it belongs to another user, or is gone."""
+    sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
+    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
+        with suppress(OSError):
+            if sockets & {os.readlink(link) for link in (process / "fd").iterdir()}:
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").strip()
+                shown = printable(command.decode(errors="replace"))[:_COMMAND_LENGTH_MAX]
+                return f"process {process.name} ({shown})"
+    return ""
+
+
+def _listening_inodes(port: int) -> set[str]:
+    found: set[str] = set()
+    for table in _TABLES:
+        with suppress(OSError):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                columns = line.split()
+                _, _, own_port = columns[1].rpartition(":")
+                if columns[3] == _LISTENING and int(own_port, 16) == port:
+                    found.add(columns[9])
+    return found
+
+
+# Python ignores SIGPIPE and SIGXFSZ, and nohup SIGHUP; a job must not inherit that.
+_DEFAULT_SIGNALS = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGPIPE,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGXFSZ,
+)
+_LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessId:
+    """A process of this boot that cannot be mistaken for a later one."""
+
+    pid: int
+    started: int  # ticks since boot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """Says how a process ended: an exit status of 0 or more, or minus the signal."""
+
+    status: int
+    cpu_seconds: float | None = None
+
+
+def boot_id() -> str:
+    """Returns where pids of this process mean something: this boot of the kernel, this pid
+    namespace.
+
+    Containers share the kernel's boot id; without the namespace a worker in one container
+    would take the absence of a pid for the death of a process in another.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot}/{os.stat('/proc/self/ns/pid').st_ino}"
+
+
+def this_process() -> HostProcess:
+    """Returns how this process is known to others, now and after its death."""
+    row = read_row(os.getpid())
+    assert row is not None, "a process can read its own row in /proc"
+    return HostProcess(
+        host=socket.gethostname(), boot_id=boot_id(), pid=row.pid, started=float(row.started)
+    )
+
+
+def is_alive(pid: int, started: float) -> bool:
+    """Returns whether that very process still runs; a zombie does not."""
+    row = read_row(pid)
+    return row is not None and not row.ended and row.started == int(started)
+
+
+def is_process_alive(process: HostProcess) -> bool:
+    """Returns whether a process may still run; False only where its death can be proven from
+    here."""
+    if process.host != socket.gethostname() or process.boot_id != boot_id():
+        return True
+    return is_alive(process.pid, process.started)
+
+
+def identify(pid: int) -> ProcessId | None:
+    """The process that has this pid now, ended or not."""
+    row = read_row(pid)
+    return None if row is None else ProcessId(pid=pid, started=row.started)
+
+
+def spawn(
+    argv: tuple[str, ...], environment: Mapping[str, str], *, out: Path, err: Path
+) -> ProcessId:
+    """Start a program in a session and process group of its own, writing to these files."""
+    pid = os.posix_spawn(
+        argv[0],
+        argv,
+        environment,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, out, _LOG_FLAGS, 0o600),
+            (os.POSIX_SPAWN_OPEN, 2, err, _LOG_FLAGS, 0o600),
+        ],
+        setsid=True,
+        setsigmask=(),
+        setsigdef=_DEFAULT_SIGNALS,
+    )
+    try:
+        child = identify(pid)
+    except OSError:  # no file descriptor is left: nobody could watch it
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    assert child is not None, "a child keeps its pid until it is reaped"
+    return child
+
+
+def reap(pid: int) -> Exit | None:
+    """Returns how our ended child ended; None if somebody else has reaped it."""
+    try:
+        _, status, used = os.wait4(pid, 0)
+    except ChildProcessError:
+        return None
+    return Exit(
+        status=os.waitstatus_to_exitcode(status),
+        cpu_seconds=round(used.ru_utime + used.ru_stime, 6),
+    )
+
+
+def open_pidfd(process: ProcessId) -> int | None:
+    """A file descriptor that is this very process; None if it is gone."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return None
+    # Read after opening: from here on the descriptor cannot come to mean another process.
+    if identify(process.pid) == process:
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def send_signal(process: ProcessId, number: signal.Signals) -> None:
+    """Send a signal to this very process, if it is still there and ours."""
+    descriptor = open_pidfd(process)
+    if descriptor is None:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        signal.pidfd_send_signal(descriptor, number)
+    os.close(descriptor)
+
+
+def watch(process: ProcessId, ended: Callable[[], None]) -> Callable[[], None] | None:
+    """Call ``ended`` in the running loop when the process ends.
+
+    The answer stops the watching; None: the process is gone already, ``ended`` is not called.
+    """
+    descriptor = open_pidfd(process)
+    if descriptor is None:
+        return None
+    loop = asyncio.get_running_loop()
+
+    def stop_watching() -> None:
+        if loop.remove_reader(descriptor):
+            os.close(descriptor)
+
+    def readable() -> None:
+        stop_watching()
+        ended()
+
+    loop.add_reader(descriptor, readable)
+    return stop_watching
+
+
+async def all_ended(processes: Iterable[ProcessId], seconds_max: float) -> bool:
+    """Wait until every one of these processes has ended; False if the time was too short."""
+    everyone_ended = asyncio.Event()
+    waiting: dict[ProcessId, Callable[[], None]] = {}
+
+    def ended(process: ProcessId) -> None:
+        del waiting[process]
+        if not waiting:
+            everyone_ended.set()
+
+    for process in processes:
+        if stop_watching := watch(process, partial(ended, process)):
+            waiting[process] = stop_watching
+    try:
+        async with asyncio.timeout(seconds_max):
+            while waiting:
+                await everyone_ended.wait()
+    except TimeoutError:
+        return False
+    finally:
+        for stop_watching in waiting.values():
+            stop_watching()
+    return True
+
+
+_PR_GET_CHILD_SUBREAPER = 37
+
+
+def takes_in_orphans() -> bool:
+    """Returns whether orphans come to this process."""
+    answer = ctypes.c_int()
+    ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
+    return bool(answer.value) or os.getpid() == 1
+
+
+def reap_orphans(own_children: Collection[int]) -> int:
+    """Reap every ended orphan, but none of ``own_children``; how many there were."""
+    own_session = os.getsid(0)
+    reaped = 0
+    for pid in _children():
+        row = read_row(pid)
+        if row is None or not row.ended or row.session == own_session or pid in own_children:
+            continue
+        with suppress(ChildProcessError):
+            reaped += os.waitpid(pid, os.WNOHANG)[0] == pid
+    return reaped
+
+
+def _children() -> list[int]:
+    """The children of this process: the kernel lists them by the thread that they belong to."""
+    pids: list[int] = []
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):
+            pids += map(int, (thread / "children").read_text(encoding="ascii").split())
+    return pids
+
+
+MARKER = "TIDEWHEEL_JOB_DIR"
+KILL_ROUNDS_MAX = 4  # a tree that forks while it is killed needs more than one
+KILL_ROUND_SECONDS_MAX = 0.5  # four of them: gone within 2 s after the grace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessTree:
+    """The traces of one job's processes."""
+
+    leader: ProcessId
+    directory: str  # the value of MARKER in the environment of this job alone
+    spare_leader: bool = False  # it keeps the job in a namespace and must outlive a SIGTERM
+
+    def members(self, table: ProcessTable) -> list[ProcessId]:
+        """Every process of the job that has not ended."""
+        pids = table.with_descendants(self._roots(table))
+        rows = (table.rows[pid] for pid in pids)
+        return [
+            ProcessId(pid=row.pid, started=row.started)
+            for row in rows
+            if not row.ended and row.pid != os.getpid()
+        ]
+
+    def _roots(self, table: ProcessTable) -> list[int]:
+        first = table.rows.get(self.leader.pid)
+        # Without its leader the numbers of group and session may be another's by now.
+        leads = first is not None and first.started == self.leader.started
+        return [
+            row.pid
+            for row in table.rows.values()
+            # Nothing of the job is older than its leader: most processes are told apart here,
+            # before their environment is read.
+            if row.started >= self.leader.started
+            and ((leads and self._is_led(row)) or self._is_marked(row, table))
+        ]
+
+    def _is_led(self, row: ProcessRow) -> bool:
+        return self.leader.pid in (row.pid, row.group, row.session)
+
+    def _is_marked(self, row: ProcessRow, table: ProcessTable) -> bool:
+        return table.environment(row.pid).get(MARKER.encode()) == os.fsencode(self.directory)
+
+
+async def terminate(tree: ProcessTree) -> list[ProcessId]:
+    """Ask every process of the tree to end; the answer is whom it asked."""
+    members = await _read_members(tree)
+    asked = [one for one in members if not (tree.spare_leader and one == tree.leader)]
+    if not tree.spare_leader:
+        _signal_group(tree, signal.SIGTERM)
+        members_outside = [one for one in asked if not _is_in_group(one, tree.leader)]
+    else:
+        members_outside = asked
+    _send(members_outside, signal.SIGTERM)
+    # A stopped process sees the SIGTERM only when it goes on.
+    _send(asked, signal.SIGCONT)
+    return members
+
+
+async def kill(tree: ProcessTree) -> bool:
+    """End every process of the tree now; False if some would not even end by SIGKILL."""
+    for _ in range(KILL_ROUNDS_MAX):
+        members = await _read_members(tree)
+        if not members:
+            return True
+        _signal_group(tree, signal.SIGKILL)
+        _send(members, signal.SIGKILL)
+        await all_ended(members, KILL_ROUND_SECONDS_MAX)
+    return not await _read_members(tree)
+
+
+async def _read_members(tree: ProcessTree) -> list[ProcessId]:
+    """Reading /proc takes milliseconds on a full machine: not in the loop."""
+    return await asyncio.to_thread(lambda: tree.members(read_table()))
+
+
+def _signal_group(tree: ProcessTree, number: signal.Signals) -> None:
+    """One call for the whole group: a process that forks meanwhile cannot slip through."""
+    if is_alive(tree.leader.pid, tree.leader.started):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(tree.leader.pid, number)
+
+
+def _is_in_group(process: ProcessId, leader: ProcessId) -> bool:
+    with suppress(ProcessLookupError):
+        return os.getpgid(process.pid) == leader.pid
+    return False
+
+
+def _send(processes: Iterable[ProcessId], number: signal.Signals) -> None:
+    for process in processes:
+        send_signal(process, number)
