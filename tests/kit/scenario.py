@@ -53,9 +53,8 @@ from tidewheel.core.sched.task_state import (
     TaskHistory,
     VerdictKind,
 )
-from tidewheel.formats.flow_cylc.points import PointTexts
 from tidewheel.formats.flow_cylc.source_text import SourceText, origin
-from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_source
+from tidewheel.formats.flow_cylc.workflow import LoadOptions, PointTexts, load_source
 
 NOW = 1_900_000_000.0
 _SECTION = re.compile(r"^\s*[^\s=#]+\s*=(?!>)", re.MULTILINE)

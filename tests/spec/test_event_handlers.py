@@ -13,8 +13,7 @@ from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.node import NO_EVENTS, Events, Mail, NodeDef, RunMode, Simulation
 from tidewheel.core.queue.task import Instant
 from tidewheel.formats.flow_cylc.node_checks import handler_problem
-from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
-from tidewheel.formats.flow_cylc.settings_reader import read_flow
+from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail, read_flow
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.runners.event_handlers import HandlerEnd
 from tidewheel.scheduler.event_handlers import (

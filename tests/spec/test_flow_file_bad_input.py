@@ -10,10 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.flow_cylc.limits import LINE_LENGTH_MAX, LINES_MAX
-from tidewheel.formats.flow_cylc.settings_reader import read_flow, read_settings
+from tidewheel.formats.flow_cylc.settings import read_flow, read_settings
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
-from tidewheel.formats.flow_cylc.source_text import SourceText, join_continued
+from tidewheel.formats.flow_cylc.source_text import (
+    LINE_LENGTH_MAX,
+    LINES_MAX,
+    SourceText,
+    join_continued,
+)
 
 WHOLE = '''\
 [meta]

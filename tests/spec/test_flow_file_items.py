@@ -8,8 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
-from tidewheel.formats.flow_cylc.settings_reader import read_flow
+from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed, read_flow
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall
 

@@ -10,8 +10,7 @@ import pytest
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.node import NodeDef, RunMode
-from tidewheel.formats.flow_cylc.settings import FlowSettings
-from tidewheel.formats.flow_cylc.settings_reader import read_flow
+from tidewheel.formats.flow_cylc.settings import FlowSettings, read_flow
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 
 GRAPH = '[scheduling]\n    [[graph]]\n        R1 = "a"\n'

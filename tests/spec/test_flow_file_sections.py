@@ -8,8 +8,7 @@ from textwrap import dedent
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.formats.flow_cylc.settings import FlowSettings
-from tidewheel.formats.flow_cylc.settings_reader import read_flow, read_settings
+from tidewheel.formats.flow_cylc.settings import FlowSettings, read_flow, read_settings
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 
 GRAPH = '[scheduling]\n    [[graph]]\n        R1 = "a"\n'

@@ -244,7 +244,7 @@ def test_a_plain_file_loads_no_template_engine(tmp_path):
         from pathlib import Path
         from tidewheel.core.graph.findings import Findings
         from tidewheel.formats.flow_cylc.source_loader import SourceOptions
-        from tidewheel.formats.flow_cylc.settings_reader import read_flow
+        from tidewheel.formats.flow_cylc.settings import read_flow
         read_flow(Path(sys.argv[1]), SourceOptions(), Findings())
         print({"jinja2", "subprocess", "metomi"} & set(sys.modules))
     """)

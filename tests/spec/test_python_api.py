@@ -21,8 +21,12 @@ from hypothesis import strategies as st
 from tidewheel.core.graph.definition import CYLC8
 from tidewheel.core.graph.findings import Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph, meaning
-from tidewheel.formats.flow_cylc.points import PointTexts
-from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, load_workflow
+from tidewheel.formats.flow_cylc.workflow import (
+    LoadedWorkflow,
+    LoadOptions,
+    PointTexts,
+    load_workflow,
+)
 from tidewheel.formats.python_api import (
     BadStatement,
     InvalidDefinition,

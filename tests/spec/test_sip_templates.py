@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support.sips import codes, definition, sip, stage, with_compose, yaml_value
 from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.sip.template_child import answers
+from tidewheel.formats.sip.template_environment import answers
 from tidewheel.formats.sip.validation import render_stages, validate
 
 DEFINITION = """\

@@ -10,9 +10,13 @@ from tidewheel.core.graph.definition import TIDEWHEEL, Policy
 from tidewheel.core.graph.edges import reference_lines, window
 from tidewheel.core.graph.findings import Finding, Findings, Severity
 from tidewheel.core.graph.graph import Graph
-from tidewheel.formats.flow_cylc.points import PointTexts
 from tidewheel.formats.flow_cylc.source_text import SourceText
-from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, load_source
+from tidewheel.formats.flow_cylc.workflow import (
+    LoadedWorkflow,
+    LoadOptions,
+    PointTexts,
+    load_source,
+)
 
 NOW = 1_900_000_000.0
 

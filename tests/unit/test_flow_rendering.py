@@ -6,21 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tidewheel.formats.flow_cylc.template_child import answer_job
+from tidewheel.formats.flow_cylc.template_environment import answers
 
 
 def answer(folder: Path, text: str, **variables: object) -> dict[str, object]:
-    return answer_job(
-        {
-            "text": text,
-            "folder": str(folder),
-            "variables": {name: repr(value) for name, value in variables.items()},
-            "names": {"CYLC_WORKFLOW_NAME": "w"},
-            "code_trusted": True,
-            "memory_bytes": 1,
-            "output_bytes": 1000,
-        }
-    )
+    job = {
+        "text": text,
+        "folder": str(folder),
+        "variables": {name: repr(value) for name, value in variables.items()},
+        "names": {"CYLC_WORKFLOW_NAME": "w"},
+        "code_trusted": True,
+        "memory_bytes": 1,
+        "output_bytes": 1000,
+    }
+    return next(answers(job))
 
 
 @pytest.mark.parametrize(

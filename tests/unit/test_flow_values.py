@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metomi.isodatetime.parsers import DurationParser
 
-from tidewheel.formats.flow_cylc.value_text import (
+from tidewheel.formats.flow_cylc.values import (
+    READERS,
     BadValue,
+    ValueKind,
     duration_seconds,
     list_items,
     multiplied,
     plain_text,
 )
-from tidewheel.formats.flow_cylc.values import READERS, ValueKind
 from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, read_xtrigger
 
 

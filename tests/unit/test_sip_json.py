@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.sip.document import Builder, plain_value
-from tidewheel.formats.sip.yaml_json import read_json
+from tidewheel.formats.sip.text_files import read_json
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\U000f5ee0\U000f5ee1")
 VALUES = st.recursive(

@@ -4,7 +4,7 @@ import pytest
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.sip.document import Builder, Fields, Items, Scalar, plain_value
-from tidewheel.formats.sip.yaml_json import read_yaml
+from tidewheel.formats.sip.text_files import read_yaml
 
 
 def read(text):

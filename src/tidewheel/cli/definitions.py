@@ -165,8 +165,7 @@ class Definition(NamedTuple):
 
     def load_options(self) -> LoadOptions:
         from tidewheel.core.graph.definition import POLICIES, TIDEWHEEL
-        from tidewheel.formats.flow_cylc.points import PointTexts
-        from tidewheel.formats.flow_cylc.workflow import LoadOptions
+        from tidewheel.formats.flow_cylc.workflow import LoadOptions, PointTexts
 
         return LoadOptions(
             # Here the clock comes in; below it is an argument.

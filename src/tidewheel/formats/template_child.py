@@ -1,7 +1,8 @@
-"""Serves one job of rendering templates: limits the process, then answers.
+"""The child process that renders: `python -m tidewheel.formats.template_child MODULE`.
 
-The job comes as JSON on stdin and brings its limits; the answer goes as JSON to stdout. Nothing
-that a template can reach is loaded before the limits hold.
+It limits itself and then loads the module, whose ``answers`` does the work: nothing that a
+template can reach is loaded before the limits hold. The job comes as JSON on stdin and brings
+its limits; each answer goes as a line of JSON to stdout, before the next one is begun.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from importlib import import_module
 
 _FILE_LIMIT_FACTOR = 8  # JSON with an origin for each line is longer than the text
 
@@ -29,18 +29,17 @@ def limit_this_process(cpu_seconds: float, memory_bytes: int, output_bytes: int)
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
 
 
-def serve(answer_job: Callable[[dict[str, Any]], Mapping[str, object]]) -> None:
-    """Gives one answer to one job."""
-    serve_lines(lambda job: [answer_job(job)])
-
-
-def serve_lines(answers: Callable[[dict[str, Any]], Iterable[Mapping[str, object]]]) -> None:
-    """Gives several answers, each a line that is written before the next one is begun."""
+def serve(module: str) -> None:
+    """Answers the one job that this process was started for."""
     job = json.load(sys.stdin)
     limit_this_process(job["cpu_seconds"], job["memory_bytes"], job["output_bytes"])
-    # Filters may print; only the answer belongs on what was stdout.
+    # Filters may print; only the answers belong on what was stdout.
     answer_descriptor = os.dup(1)
     os.dup2(2, 1)
     with open(answer_descriptor, "wb", buffering=0) as file:
-        for answer in answers(job):
+        for answer in import_module(module).answers(job):
             file.write(json.dumps(answer).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

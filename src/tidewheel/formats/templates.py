@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
-CHILD_MODULE = "tidewheel.formats.flow_cylc.template_child"
+CHILD_MODULE = "tidewheel.formats.flow_cylc.template_environment"
 # A stranger's template must not learn what is in our environment.
 _HARMLESS_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "VIRTUAL_ENV")
 
@@ -179,7 +179,7 @@ def _run_child(
     """Runs the child and returns its exit status; none if it had to be killed."""
     process = subprocess.Popen(
         # -P: the current folder is the workflow's, and its files are no modules of ours.
-        [sys.executable, "-P", "-m", child.module],
+        [sys.executable, "-P", "-m", "tidewheel.formats.template_child", child.module],
         stdin=asked,
         stdout=answered,
         stderr=subprocess.DEVNULL,

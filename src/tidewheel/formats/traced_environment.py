@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from jinja2 import TemplateSyntaxError, nodes
+from jinja2 import TemplateSyntaxError, UndefinedError, nodes
+from jinja2.exceptions import SecurityError
 from jinja2.sandbox import SandboxedEnvironment
 
 MAIN = "<template>"
@@ -34,6 +35,79 @@ class TracedEnvironment(SandboxedEnvironment):
         self._marking_macros = False
         self._looks_back = False
         super().__init__(**options)
+
+    def answer(
+        self, text: str, variables: dict[str, object], job: dict[str, Any]
+    ) -> dict[str, object]:
+        """Returns the lines of a rendered text with their origins, or why there are none."""
+        try:
+            self.prepare(text)
+            rendered, origins = self.render_traced(text, variables)
+        except MemoryError:
+            self.cache = None  # room for the answer
+            memory = f"{job['memory_bytes'] // 1024**2} MiB of memory"
+            seen = f"rendering needs more than {memory}"
+            return _too_large(seen, "text or list that grows in a loop")
+        except Exception as error:  # whatever a template or its filters raise is a finding
+            return self.failure(error, text, variables)
+        more = self.told()
+        if len(rendered) + self.size_of(more) > job["output_bytes"]:
+            seen = f"the template renders to more than {job['output_bytes']} bytes"
+            return _too_large(seen, "loop that is too large")
+        if "\0" in rendered:
+            return {"code": "not-text", "message": "the template renders to a NUL character"}
+        return {"lines": rendered.split("\n"), "origins": origins, **more}
+
+    def prepare(self, text: str) -> None:
+        """Does what must be done before a text is rendered, and may fail as it can."""
+
+    def told(self) -> dict[str, object]:
+        """Returns what an answer has besides lines and origins."""
+        raise NotImplementedError
+
+    def size_of(self, told: dict[str, object]) -> int:
+        """Returns how much of the bytes that an answer may have this takes."""
+        del told
+        return 0
+
+    def failure(
+        self, error: Exception, text: str, variables: dict[str, object]
+    ) -> dict[str, object]:
+        """Returns what is told of an error: where, what is wrong and what to do."""
+        file, line = where(error)
+        code, message, hint = "template-failed", str(error), ""
+        match error:
+            case TemplateSyntaxError():
+                code = "template-syntax"
+                line, message, hint = self.syntax_failure(error, text, line)
+            case UndefinedError():
+                code, hint = "template-undefined", self.advice(message, text, line, variables)
+            case SecurityError():
+                code, hint = "template-forbidden", "a template may not reach into Python itself"
+            case RecursionError():
+                message = "the template is nested too deeply"
+            case _:
+                code, message, hint = self.other_failure(error, text, line)
+        return {"code": code, "message": message, "hint": hint, "file": file, "line": line}
+
+    def syntax_failure(
+        self, error: TemplateSyntaxError, text: str, line: int
+    ) -> tuple[int, str, str]:
+        """Returns where a syntax error should be mended, what is wrong and what to do."""
+        error.source = error.source or text  # it has none before it is compiled
+        if (unclosed := _unclosed_block(error)) is not None:
+            word, begin = unclosed
+            ends = f"add {{% end{word} %}} where it ends"
+            return begin, f"the {{% {word} %}} that begins here is not closed", ends
+        return line, str(error), ""
+
+    def advice(self, message: str, text: str, line: int, variables: dict[str, object]) -> str:
+        """Returns what to do about a name that has no value."""
+        raise NotImplementedError
+
+    def other_failure(self, error: Exception, text: str, line: int) -> tuple[str, str, str]:
+        """Returns code, message and hint for an error that only some templates know."""
+        raise NotImplementedError
 
     def render_traced(
         self, text: str, variables: dict[str, object]
@@ -88,7 +162,11 @@ class TracedEnvironment(SandboxedEnvironment):
             self._mark(child, file_number)
 
 
-def unclosed_block(error: TemplateSyntaxError) -> tuple[str, int] | None:
+def _too_large(message: str, cause: str) -> dict[str, object]:
+    return {"code": "template-too-large", "message": message, "hint": f"look for a {cause}"}
+
+
+def _unclosed_block(error: TemplateSyntaxError) -> tuple[str, int] | None:
     """Returns the word and the line of the block that the template does not close."""
     match = _UNCLOSED.search(error.message or "")
     if match is None or error.source is None:

@@ -27,9 +27,8 @@ from tidewheel.core.operator.selection import read_point
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.node_groups import SCRIPT_ITEMS
-from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
-from tidewheel.formats.flow_cylc.values import ValueKind
+from tidewheel.formats.flow_cylc.runtime import SCRIPT_ITEMS
+from tidewheel.formats.flow_cylc.values import BadValue, ValueKind, unquoted
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 
 EVERY_POINT = "*"

@@ -9,7 +9,7 @@ from tidewheel.core.cycling.interval import Interval, add
 from tidewheel.core.graph.definition import CyclingDef, XtriggerDef
 from tidewheel.core.queue.task import Instant
 from tidewheel.formats.cycling.iso8601 import read_interval
-from tidewheel.formats.flow_cylc.value_text import duration_seconds
+from tidewheel.formats.flow_cylc.values import duration_seconds
 
 WALL_CLOCK = "wall_clock"
 _AT_ONCE = (Interval(), 0.0)

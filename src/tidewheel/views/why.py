@@ -14,7 +14,7 @@ from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import NotFound
-from tidewheel.formats.sip.names import OBJECT_PREFIX
+from tidewheel.formats.sip.model import OBJECT_PREFIX
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons

@@ -68,9 +68,8 @@ def _rendered(definition: Definition, findings: Findings) -> SourceText:
 
 def _plain(definition: Definition, findings: Findings) -> SourceText | None:
     from tidewheel.core.graph.findings import Position
-    from tidewheel.formats.flow_cylc.source_files import SourceFolder
     from tidewheel.formats.flow_cylc.source_loader import find_flow_file
-    from tidewheel.formats.flow_cylc.source_text import Inlined, SourceText
+    from tidewheel.formats.flow_cylc.source_text import Inlined, SourceFolder, SourceText
 
     if definition.is_sip:
         from tidewheel.services.definitions.sip import sip_text_as_written

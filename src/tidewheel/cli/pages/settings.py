@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Union
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.parameters import BadParameter
+from tidewheel.formats.flow_cylc.names import BadParameter
 from tidewheel.formats.flow_cylc.sections import Item, Section, parse_sections
 from tidewheel.formats.flow_cylc.upgrade import upgrade
-from tidewheel.formats.flow_cylc.value_text import BadValue, plain_text, unquoted
+from tidewheel.formats.flow_cylc.values import BadValue, plain_text, unquoted
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 if TYPE_CHECKING:

@@ -1,29 +1,382 @@
-"""Reads everything about cycling in one workflow: points, intervals, offsets, recurrences.
-
-The time zone is UTC unless the workflow sets one, as in Cylc 8; `UTC mode` does not change
-that. Whatever cannot be used is refused as BadCycling, and nothing else is ever raised.
-"""
+"""Reads the cycling texts of a workflow: points, expressions, offsets and recurrences."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
 
-from tidewheel.core.cycling.calendar import HOURS_PER_DAY, BadCycling, Calendar, Point
-from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.calendar import (
+    HOURS_PER_DAY,
+    SECONDS_PER_DAY,
+    BadCycling,
+    Calendar,
+    Point,
+    date_from_days,
+    days_from_date,
+    days_in_month,
+)
+from tidewheel.core.cycling.interval import Interval, add, add_all
 from tidewheel.core.cycling.offset import Absolute, FromInitial, Offset, Relative, Truncated
+from tidewheel.core.cycling.progression import WALKED_STEPS_MAX, Reckoning, steps_back
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.cycling.truncated import TruncatedPoint
-from tidewheel.formats.cycling.expression import Expressions, find_initial, now_in
 from tidewheel.formats.cycling.iso8601 import (
     POINTS_ACCEPTED,
     DateTimeText,
+    Form,
+    RecurrenceKind,
     Written,
     read_chain,
+    read_form,
     read_interval,
+    split_exclusions,
     split_recurrences,
 )
-from tidewheel.formats.cycling.recurrence import read_recurrence
+
+# Works out point expressions: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $, now, next(T00).
+
+# Works out point expressions in their context: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $.
+
+INITIAL, FINAL = "^", "$"
+NO_FINAL_POINT = "set a final cycle point, or write the end of the recurrence"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A point, how its date was written and, if truncated, how often such a time comes."""
+
+    point: Point
+    utc_offset_minutes: int = 0
+    reckoning: Reckoning = Reckoning.MONTH
+    period: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expressions:
+    """Works out what a text means between the initial and the final point of a workflow."""
+
+    style: PointStyle
+    read_point: Callable[[str], Written | TruncatedPoint]
+    initial: Point
+    final: Point | None = None
+    # What excludes a day excludes it at the time at which the recurrence would have its point:
+    # P1D!W-1 means no Mondays, whatever the time of the initial point.
+    days_at_time_of_context: bool = False
+
+    def find(self, text: str, context: Point | None) -> Found:
+        """Returns the point that an expression means; the context completes it."""
+        if text.startswith("min("):
+            return self._find_smallest(text, context)
+        base, intervals = read_chain(self.style.calendar, text)
+        return self._move(text, self._find_base(text, base, context), intervals)
+
+    def _find_smallest(self, text: str, context: Point | None) -> Found:
+        inside, closed, after = text.removeprefix("min(").partition(")")
+        if not closed:
+            raise BadCycling(f"{text!r} has no closing parenthesis")
+        base, intervals = read_chain(self.style.calendar, after)
+        if base:
+            raise BadCycling(f"{text!r} has {base!r} after min()", "only intervals may follow")
+        found = min(
+            (self.find(entry, context) for entry in split_recurrences(inside)),
+            key=lambda one: one.point,
+        )
+        return self._move(text, found, intervals)
+
+    def _find_base(self, text: str, base: str, context: Point | None) -> Found:
+        match base:
+            case "^":
+                return self._here(self.initial)
+            case "$":
+                return self._here(self._known(text, self.final))
+            case "":
+                return self._here(self._known(text, context))
+            case _:
+                written = self.read_point(base)
+        if isinstance(written, Written):
+            return Found(written.point, written.utc_offset_minutes, written.reckoning)
+        here = self._known(text, context)
+        if self.days_at_time_of_context and not written.has_time:
+            written = written.at_time_of(here)
+        point = written.next_from(here)
+        return replace(self._here(point), reckoning=_reckoning(written), period=written.period)
+
+    def _move(self, text: str, found: Found, intervals: tuple[Interval, ...]) -> Found:
+        point = add_all(self.style.calendar, found.point, intervals, found.utc_offset_minutes)
+        if not self.style.first_point <= point <= self.style.last_point:
+            raise BadCycling(
+                f"{text!r} leads to a point that cannot be written as {self.style.format}",
+                "set 'cycle point num expanded year digits' for years beyond 0000 to 9999"
+                if self.style.calendar is not Calendar.INTEGER
+                else "",
+            )
+        return replace(found, point=point)
+
+    def _here(self, point: Point) -> Found:
+        return Found(point, self.style.written_offset_minutes)
+
+    def _known(self, text: str, point: Point | None) -> Point:
+        if point is None:
+            raise BadCycling(f"{text or 'the end'!r} needs a final cycle point", NO_FINAL_POINT)
+        return point
+
+
+def _reckoning(point: TruncatedPoint) -> Reckoning:
+    if point.week is not None or point.day_of_week is not None:
+        return Reckoning.WEEK
+    return Reckoning.MONTH if point.day_of_year is None else Reckoning.ORDINAL
+
+
+# Works out initial points that start from the clock: now, next(T00), previous(--0101).
+
+INITIAL_POINTS_ACCEPTED = (
+    "write a point, now, an interval from now such as -P1D, the end of a date-time such as "
+    "T00, or next(T00;T12)-PT1H, previous(--0101) and the like"
+)
+
+_CALL = re.compile(r"(next|previous)\(([^()]*)\)(.*)")
+
+
+def now_in(calendar: Calendar, now: float) -> Point:
+    """Returns the clock's date in another calendar; a day that it lacks becomes its last."""
+    days, second = divmod(int(now // 1), SECONDS_PER_DAY)
+    year, month, day = date_from_days(Calendar.GREGORIAN, days)
+    day = min(day, days_in_month(calendar, year, month))
+    return Point(days_from_date(calendar, year, month, day) * SECONDS_PER_DAY + second)
+
+
+def find_initial(text: str, now: Point, expressions: Expressions) -> Point:
+    """Returns the point that an initial point, written without blanks, means at this moment."""
+    found = _CALL.fullmatch(text)
+    if found is None:
+        if "(" in text:
+            raise BadCycling(f"{text!r} is no initial cycle point", INITIAL_POINTS_ACCEPTED)
+        signed = "+" + text if text.startswith("P") else text
+        return expressions.find(signed, now).point
+    direction, times, after = found.groups()
+    signed = "+" + after if after.startswith("P") else after
+    base, intervals = read_chain(expressions.style.calendar, signed)
+    if base:
+        raise BadCycling(
+            f"{text!r} has {base!r} after its parentheses", "only intervals may follow"
+        )
+    points = [_nearest(text, direction, time, now, expressions) for time in times.split(";")]
+    point = min(points) if direction == "next" else max(points)
+    return add_all(
+        expressions.style.calendar, point, intervals, expressions.style.written_offset_minutes
+    )
+
+
+def _nearest(
+    text: str, direction: str, time: str, now: Point, expressions: Expressions
+) -> Point:
+    written = expressions.read_point(time)
+    if not isinstance(written, TruncatedPoint):
+        raise BadCycling(
+            f"{text!r} has a whole date-time in its parentheses",
+            "write only the end of one, such as T00 or --0101; several are separated by ';'",
+        )
+    return written.next_from(now) if direction == "next" else written.last_before(now)
+
+
+# Makes a sequence of a recurrence's text.
+
+_POINTS_CHECKED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A recurrence worked out: its first point, its step (None: one point), its last bound."""
+
+    start: Found
+    step: Interval | None
+    end: Point | None
+
+
+def read_recurrence(text: str, expressions: Expressions) -> Sequence:
+    """Returns the points of a recurrence between the initial and the final point."""
+    body, excluded = split_exclusions("".join(text.split()))
+    span = _span(read_form(body), expressions, expressions.initial, expressions.final)
+    style = expressions.style
+    sequence = replace(
+        _sequence(span, style.calendar),
+        lower=max(expressions.initial, style.first_point),
+        upper=_earliest(span.end, expressions.final, style.last_point),
+        endless=span.end is None and expressions.final is None,
+        text=text.strip(),
+    )
+    if not sequence.endless and sequence.is_cut_short:
+        raise _too_many(body)
+    if excluded:
+        sequence = _excluding(sequence, excluded, expressions, span)
+    _check_written(sequence, expressions)
+    return sequence
+
+
+def _excluding(
+    sequence: Sequence, excluded: Iterable[str], expressions: Expressions, span: _Span
+) -> Sequence:
+    """Exclusions are read in the context of their recurrence: its start and its end."""
+    expressions = replace(expressions, days_at_time_of_context=True)
+    start = span.start.point
+    end = expressions.final if span.end is None else span.end
+    points: set[Point] = set()
+    sequences: list[Sequence] = []
+    for text in excluded:
+        if "/" not in text and not text.startswith(("P", "R")):
+            found = expressions.find(text, start)
+            if found.period is None:
+                points.add(found.point)
+                continue
+        inner = _span(read_form(text), expressions, start, end)
+        sequences.append(_sequence(inner, sequence.calendar))
+    return replace(sequence, excluded_points=frozenset(points), exclusions=tuple(sequences))
+
+
+def _sequence(span: _Span, calendar: Calendar) -> Sequence:
+    return Sequence(
+        calendar=calendar,
+        start=span.start.point,
+        step=span.step,
+        upper=span.end,
+        utc_offset_minutes=span.start.utc_offset_minutes,
+        reckoning=span.start.reckoning,
+    )
+
+
+def _span(
+    form: Form, expressions: Expressions, context_start: Point, context_end: Point | None
+) -> _Span:
+    match form.kind:
+        case RecurrenceKind.FROM_START:
+            start = expressions.find(form.start, context_start)
+            return _from_start(form, start, _step(form, start, expressions), expressions)
+        case RecurrenceKind.TO_END:
+            end = expressions.find(form.end, context_end)
+            step = _step(form, end, expressions)
+            return _to_end(form, end, step, expressions, context_start)
+        case _:
+            start = expressions.find(form.start, context_start)
+            if form.repetitions == 1:
+                return _from_start(form, start, None, expressions)
+            end = expressions.find(form.end, context_end)
+            return _between(form, start, end, expressions)
+
+
+def _step(form: Form, anchor: Found, expressions: Expressions) -> Interval | None:
+    """Returns the interval between two points; None if there is but one."""
+    interval = anchor.period
+    if form.interval is not None:
+        interval = read_interval(expressions.style.calendar, form.interval)
+    if form.repetitions == 1:
+        return None
+    if interval is None:
+        # R/5 is accepted for R1/5 in integer cycling, as Cylc does.
+        if form.repeats and form.repetitions is None and _is_integer(expressions):
+            return None
+        raise BadCycling(
+            f"{form.text!r} does not say how often",
+            f"write R1/{form.start or form.end}, or "
+            f"an interval: {form.start or '^'}/P1{'' if _is_integer(expressions) else 'D'}",
+        )
+    # Repeating without moving on is one point.
+    return interval if interval else None
+
+
+def _is_integer(expressions: Expressions) -> bool:
+    return expressions.style.calendar is Calendar.INTEGER
+
+
+def _times(expressions: Expressions, anchor: Found, step: Interval, count: int) -> Point:
+    """Returns some steps at once, as metomi finds the other end of a bounded recurrence."""
+    return add(
+        expressions.style.calendar, anchor.point, step * count, anchor.utc_offset_minutes
+    )
+
+
+def _from_start(
+    form: Form, start: Found, step: Interval | None, expressions: Expressions
+) -> _Span:
+    if step is None:
+        return _Span(start, None, start.point)
+    if form.repetitions is None:
+        return _Span(start, step, None)
+    return _Span(start, step, _times(expressions, start, step, form.repetitions - 1))
+
+
+def _to_end(
+    form: Form, end: Found, step: Interval | None, expressions: Expressions, until: Point
+) -> _Span:
+    if step is None:
+        return _Span(end, None, end.point)
+    if form.repetitions is not None:
+        first = _times(expressions, end, step, 1 - form.repetitions)
+        return _Span(replace(end, point=first), step, end.point)
+    found = steps_back(
+        expressions.style.calendar,
+        end.point,
+        step,
+        until,
+        utc_offset_minutes=end.utc_offset_minutes,
+        reckoning=end.reckoning,
+    )
+    if found is None:
+        raise _too_many(form.text)
+    start = replace(end, point=found[0])
+    return _Span(start, step, _times(expressions, start, step, found[1]))
+
+
+def _between(form: Form, start: Found, end: Found, expressions: Expressions) -> _Span:
+    """Returns the span between two points.
+
+    Of date-times the end is the second point; of integers it is the last of n (Cylc).
+    """
+    distance = end.point - start.point
+    if not distance:
+        return _Span(start, None, start.point)
+    if distance < 0:
+        raise BadCycling(f"{form.text!r} has its end before its start")
+    if not _is_integer(expressions):
+        step = Interval(units=distance)
+        return _from_start(form, start, step, expressions)
+    if form.repetitions is None or distance % (form.repetitions - 1):
+        raise BadCycling(
+            f"{form.text!r} cannot be divided into equal whole steps",
+            "write Rn/start/interval, or a number n that fits",
+        )
+    return _Span(start, Interval(units=distance // (form.repetitions - 1)), end.point)
+
+
+def _too_many(text: str) -> BadCycling:
+    return BadCycling(
+        f"{text!r} has more than {WALKED_STEPS_MAX} points",
+        "bring its start and its end together, or write an interval that has not both months "
+        "or years and smaller units",
+    )
+
+
+def _earliest(*points: Point | None) -> Point:
+    return min(point for point in points if point is not None)
+
+
+def _check_written(sequence: Sequence, expressions: Expressions) -> None:
+    """Two points that are written the same could not be told apart."""
+    style = expressions.style
+    for point in islice(sequence.points(), _POINTS_CHECKED):
+        if style.rounded(point) != point:
+            raise BadCycling(
+                f"{sequence.text!r} has points that {style.format} cannot tell apart",
+                "set a 'cycle point format' with smaller units",
+            )
+
+
+# Reads everything about cycling in one workflow: points, intervals, offsets, recurrences.
+#
+# The time zone is UTC unless the workflow sets one, as in Cylc 8; `UTC mode` does not change
+# that. Whatever cannot be used is refused as BadCycling, and nothing else is ever raised.
 
 __all__ = ["BadCycling", "CyclingReader", "split_recurrences"]
 

@@ -9,7 +9,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.items import FLOW, NAMESPACE, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.sections import Item, Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
-from tidewheel.formats.flow_cylc.value_text import BadValue
+from tidewheel.formats.flow_cylc.values import BadValue
 
 ADVICES_MAX = 100
 # What people coming from elsewhere write.

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidewheel.formats.flow_cylc.limits import ANCESTORS_MAX
-
+ANCESTORS_MAX = 100  # of one namespace
 ROOT = "root"
 
 

@@ -19,7 +19,7 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.checker import position_of
 from tidewheel.formats.flow_cylc.sections import Item, Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
-from tidewheel.formats.flow_cylc.value_text import BadValue, unquoted
+from tidewheel.formats.flow_cylc.values import BadValue, unquoted
 
 # The texts under `[scheduling] [[graph]]`, line by line, each with its place in the source.
 

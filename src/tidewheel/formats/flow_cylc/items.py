@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tidewheel.formats.flow_cylc.values import READERS, ValueKind
+from tidewheel.formats.flow_cylc.values import READERS, ValueKind, plain_text
+from tidewheel.formats.flow_cylc.xtriggers import read_xtrigger
 
 # The types of the table: sections know their entries, items their kind and use.
+
+_READERS = {**READERS, ValueKind.XTRIGGER: lambda raw: read_xtrigger(plain_text(raw))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class ItemSpec:
     read: Callable[[str], object] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "read", READERS[self.kind])
+        object.__setattr__(self, "read", _READERS[self.kind])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,22 @@
-"""Checks the names of tasks, families, outputs, messages, variables and xtriggers."""
+"""Names: which ones are accepted, and those with parameters, which stand for several.
+
+`[[run<m>]]` is one section for each value of m. A name's parameters are replaced by their
+templates (`_m%(m)02d` and so on), in order, the first one turning slowest.
+"""
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
 
 from tidewheel.core.graph.outputs import FINISHED, SHORT_FORMS, STANDARD
+from tidewheel.errors import Refused
+
+# Names that are accepted.
 
 RESERVED_PREFIX = "_cylc"
 
@@ -69,3 +81,212 @@ def xtrigger_name_problem(name: str) -> str:
     if name.startswith(RESERVED_PREFIX):
         return f"xtriggers that begin with {RESERVED_PREFIX} are reserved"
     return ""
+
+
+# Names with parameters in them.
+
+COMBINATIONS_MAX = 100_000  # of parameters in one heading or graph line
+Value = str | int
+Chosen = dict[str, Value]
+
+_NAMES = re.compile(r"(?:[^,<]|<[^>]*>?)+")
+_GROUP = re.compile(r"<([^<>]*)>")
+_REFERENCE = re.compile(r"\s*(\w+)\s*(?:([-+])\s*(\d{1,9})|=\s*([\w\-+%@]+))?\s*")
+_TEMPLATE_FIELD = re.compile(r"%\((\w+)\)[-+ 0#]*\d{0,2}(?:\.\d{1,2})?[sdiouxXeEfFgG]")
+_WHOLE = re.compile(r"[+-]?\d{1,18}")
+
+
+class BadParameter(Refused):
+    """A parameter is used in a way that has no meaning."""
+
+    code = "bad_parameter"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.hint = hint
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One parameter between `<` and `>`: plain, with an offset, or with its value."""
+
+    name: str
+    offset: int = 0
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Values and templates by name."""
+
+    values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    templates: Mapping[str, str] = field(default_factory=dict)
+
+    def expand_heading(self, heading: str) -> Iterator[tuple[str, Chosen]]:
+        """Yields each name of a comma list, for each value of its parameters."""
+        for name in _NAMES.findall(heading):
+            if stripped := name.strip():
+                yield from self.expand_name(stripped)
+
+    def count_names(self, heading: str) -> int:
+        """Counts the names that `expand_heading` gives, without making them."""
+        if "<" not in heading:
+            return heading.count(",") + 1
+        count = 0
+        for name in _NAMES.findall(heading):
+            free = {one.name for one in _references(self._pieces(name)) if one.value is None}
+            count += prod(len(self.values[parameter]) for parameter in free)
+        return count
+
+    def expand_name(self, name: str) -> list[tuple[str, Chosen]]:
+        """`foo<m,n>` with the values that made it each time."""
+        if "<" not in name and ">" not in name:
+            return [(name, {})]
+        pieces = self._pieces(name)
+        for reference in _references(pieces):
+            if reference.offset:
+                raise BadParameter(
+                    f"{name}: an offset of {reference.name!r} has no meaning here",
+                    "offsets such as <m-1> are for graphs",
+                )
+        fixed = {one.name: one.value for one in _references(pieces) if one.value is not None}
+        return [
+            (self._write(pieces, chosen), chosen)
+            for chosen in self._choices(pieces, name, fixed)
+        ]
+
+    def expand_parent(self, parent: str, chosen: Chosen) -> tuple[str, Chosen]:
+        """`inherit = FAM<m>` under `[[foo<m>]]`: the parent of this very foo."""
+        if "<" not in parent:
+            return parent, {}
+        pieces = self._pieces(parent)
+        used: Chosen = {}
+        for reference in _references(pieces):
+            if reference.offset:
+                raise BadParameter(f"inherit = {parent}: an offset has no meaning here")
+            if reference.value is not None:
+                used[reference.name] = reference.value
+            elif reference.name in chosen:
+                used[reference.name] = chosen[reference.name]
+            else:
+                raise BadParameter(
+                    f"inherit = {parent}: the heading does not use parameter "
+                    f"{reference.name!r}, so its value is unknown",
+                    f"give a value as in <{reference.name}=1>, or use it in the heading too",
+                )
+        return self._write(pieces, used), used
+
+    def _pieces(self, text: str) -> list[str | list[Reference]]:
+        """Returns plain text and groups of parameters in turn."""
+        pieces: list[str | list[Reference]] = []
+        at = 0
+        for match in _GROUP.finditer(text):
+            pieces.append(text[at : match.start()])
+            pieces.append([self._reference(item, text) for item in match[1].split(",")])
+            at = match.end()
+        rest = text[at:]
+        if "<" in rest or ">" in rest:
+            raise BadParameter(
+                f"{_shown(text)}: the brackets < > do not match", "write for example foo<m>"
+            )
+        pieces.append(rest)
+        return pieces
+
+    def _reference(self, item: str, text: str) -> Reference:
+        match = _REFERENCE.fullmatch(item)
+        if match is None:
+            raise BadParameter(
+                f"<{_shown(item)}> in {_shown(text)} is no parameter",
+                "write for example <m>, <m,n>, <m=1> or <m-1>",
+            )
+        name, sign, number, value = match.groups()
+        known = self.values.get(name)
+        if not known:
+            near = difflib.get_close_matches(name, self.values, 1)
+            raise BadParameter(
+                f"parameter {name!r} of {_shown(text)} is not defined"
+                if known is None
+                else f"parameter {name!r} of {_shown(text)} has no values",
+                f"did you mean {near[0]!r}?"
+                if near and near[0] != name
+                else f"define it: [task parameters] {name} = 1..3",
+            )
+        if value is None:
+            return Reference(name, int(f"{sign}{number}") if sign else 0)
+        return Reference(name, 0, self._value(name, value, known))
+
+    @staticmethod
+    def _value(name: str, text: str, known: tuple[Value, ...]) -> Value:
+        for value in known:
+            if str(value) == text:
+                return value
+        if _WHOLE.fullmatch(text):
+            for value in known:
+                if _WHOLE.fullmatch(str(value)) and int(value) == int(text):
+                    return value
+        raise BadParameter(
+            f"parameter {name!r} has no value {text!r}",
+            "its values are " + ", ".join(str(value) for value in known[:20]),
+        )
+
+    def _choices(
+        self, pieces: list[str | list[Reference]], text: str, fixed: Mapping[str, Value]
+    ) -> Iterator[Chosen]:
+        """Yields every combination of the values of the parameters that are used."""
+        names = list(
+            dict.fromkeys(one.name for one in _references(pieces) if one.name not in fixed)
+        )
+        count = prod(len(self.values[name]) for name in names)
+        if count > COMBINATIONS_MAX:
+            raise BadParameter(
+                f"{_shown(text)} makes {count} combinations of parameters; at most "
+                f"{COMBINATIONS_MAX} are accepted"
+            )
+        for combination in itertools.product(*(self.values[name] for name in names)):
+            yield {**fixed, **dict(zip(names, combination, strict=True))}
+
+    def _write(self, pieces: list[str | list[Reference]], chosen: Mapping[str, Value]) -> str:
+        return "".join(
+            piece if isinstance(piece, str) else self._suffix(piece, chosen) for piece in pieces
+        )
+
+    def _suffix(self, group: list[Reference], chosen: Mapping[str, Value]) -> str:
+        # A template may show other parameters of the name too.
+        return "".join(fill_template(self.templates[one.name], chosen) for one in group)
+
+
+def fill_template(template: str, values: Mapping[str, Value]) -> str:
+    """`_m%(m)02d` with a value for m; nothing but such fields is understood."""
+    for name in _TEMPLATE_FIELD.findall(template):
+        if name not in values:
+            raise BadParameter(f"template {template!r} shows {name!r}, which has no value here")
+    if _TEMPLATE_FIELD.sub("", template).replace("%%", "").count("%"):
+        raise BadParameter(
+            f"template {template!r} contains a % that is no field",
+            "write fields as %(name)s or %(name)03d, and a percent sign as %%",
+        )
+    try:
+        return template % dict(values)
+    except (TypeError, ValueError, KeyError):
+        raise BadParameter(
+            f"template {template!r} does not fit the values of its parameters",
+            "%(name)d is for whole numbers; write %(name)s for texts",
+        ) from None
+
+
+def default_template(name: str, values: tuple[Value, ...]) -> str:
+    """`_text`, `_m07`, or `_m+07` where a number is negative."""
+    numbers = [value for value in values if isinstance(value, int)]
+    if not numbers or len(numbers) < len(values):
+        return f"_%({name})s"
+    if min(numbers) < 0:
+        return f"_{name}%({name})+0{max(len(str(number)) for number in numbers)}d"
+    return f"_{name}%({name})0{len(str(max(numbers)))}d"
+
+
+def _references(pieces: list[str | list[Reference]]) -> Iterator[Reference]:
+    return (one for piece in pieces if not isinstance(piece, str) for one in piece)
+
+
+def _shown(text: str) -> str:
+    return text.strip()[:80]

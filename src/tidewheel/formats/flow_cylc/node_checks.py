@@ -11,7 +11,6 @@ from tidewheel.core.graph.node import Events, NodeDef, Pairs
 from tidewheel.formats.flow_cylc.checker import Values, position_of
 from tidewheel.formats.flow_cylc.handler_fields import FIELD, BadField, with_references
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS
-from tidewheel.formats.flow_cylc.limits import COMPLETION_LENGTH_MAX
 from tidewheel.formats.flow_cylc.names import (
     message_problem,
     output_name_problem,
@@ -32,6 +31,7 @@ HANDLER_NAMES = RUN_HANDLER_NAMES | frozenset(
     | {"platform_name", "user@host", "task_url"}
 )
 Handlers = Iterable[tuple[str, tuple[str, ...]]]  # as in Events
+COMPLETION_LENGTH_MAX = 2_000
 BAD_HANDLER = "bad-handler"
 _LEGACY_PLACE = {"job": ("batch system", "batch submit command template"), "remote": ("host",)}
 

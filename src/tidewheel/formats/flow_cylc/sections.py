@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.limits import SECTION_DEPTH_MAX
 from tidewheel.formats.flow_cylc.source_text import SourceText
 
+SECTION_DEPTH_MAX = 20  # brackets in a heading; the language has four
 SET_TWICE_MAX = 50  # warnings: they must not crowd out errors
 
 _END = re.compile(r"\s*(?:#|\Z)")

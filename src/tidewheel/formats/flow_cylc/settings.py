@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
-from tidewheel.core.graph.findings import NOWHERE, Position
+from tidewheel.core.graph.findings import NOWHERE, Findings, Position
 from tidewheel.core.graph.node import NodeDef, Pairs
-from tidewheel.formats.flow_cylc.families import ROOT, Families
-from tidewheel.formats.flow_cylc.graph_text import GraphString
-from tidewheel.formats.flow_cylc.parameters import Parameters
-from tidewheel.formats.flow_cylc.runtime import implicit_node
-from tidewheel.formats.flow_cylc.xtriggers import WALL_CLOCK, XtriggerCall
+from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
+from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
+from tidewheel.formats.flow_cylc.graph_text import GraphString, read_graph
+from tidewheel.formats.flow_cylc.items import (
+    FLOW,
+    META,
+    OLD_WORKFLOW_EVENTS,
+    SCHEDULER,
+    SCHEDULING,
+    TASK_PARAMETERS,
+    WORKFLOW_EVENTS,
+    SectionSpec,
+)
+from tidewheel.formats.flow_cylc.names import (
+    BadParameter,
+    Parameters,
+    Value,
+    default_template,
+    fill_template,
+    xtrigger_name_problem,
+)
+from tidewheel.formats.flow_cylc.node_checks import check_run_handlers, check_tasks
+from tidewheel.formats.flow_cylc.runtime import Namespaces, implicit_node, resolve
+from tidewheel.formats.flow_cylc.sections import Item, Section, parse_sections
+from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
+from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.upgrade import upgrade
+from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds
+from tidewheel.formats.flow_cylc.xtriggers import (
+    WALL_CLOCK,
+    XtriggerCall,
+    check_call,
+    is_sequential,
+)
 
 STALL_TIMEOUT_SECONDS = 3600.0
 QUEUE_LIMIT_DEFAULT = 100
@@ -172,3 +204,390 @@ class FlowSettings:
 
 def seconds(value: object, default: float | None) -> float | None:
     return default if value is None else cast("float", value)
+
+
+# `[scheduler]` and `[scheduling]`: checked values become settings with their places.
+
+_POINTS = re.compile(r"P\d{1,9}")
+_SPECIAL = re.compile(r"([^\s()]+)\s*(?:\(\s*(.*?)\s*\))?", re.DOTALL)
+_CLOCKS = ("clock-trigger", "clock-expire")
+_SPECIAL_FORMS = {
+    "clock-trigger": "task(PT1H)",
+    "clock-expire": "task(PT1H)",
+    "external-trigger": 'task("message")',
+    "sequential": "task",
+}
+
+
+class SchedulingReader:
+    """Reads both sections; what is wrong becomes a finding, the rest a setting."""
+
+    def __init__(
+        self,
+        source: SourceText,
+        findings: Findings,
+        parameters: Parameters,
+        section: Section,
+        values: Values,
+    ) -> None:
+        self._source = source
+        self._findings = findings
+        self._parameters = parameters
+        self._section = section
+        self._values = values
+
+    def scheduler(self, section: Section | None, values: Values) -> SchedulerSection:
+        section = section or Section("scheduler", -1)
+        return SchedulerSection(
+            utc_mode=cast("bool | None", values.get("UTC mode")),
+            implicit_tasks_allowed=cast("bool | None", values.get("allow implicit tasks")),
+            point_format=self._placed(section, values, "cycle point format"),
+            expanded_year_digits=cast(
+                "int", values.get("cycle point num expanded year digits") or 0
+            ),
+            time_zone=self._placed(section, values, "cycle point time zone"),
+            events=self._events(section, cast("Values", values.get("events", {}))),
+            mail=_mail(cast("Values", values.get("mail", {}))),
+            prune_across_points=bool(values.get("prune across points")),
+            job_commands=cast("bool | None", values.get("job commands")),
+        )
+
+    def _events(self, section: Section, values: Values) -> WorkflowEvents:
+        def flag(name: str, default: bool) -> bool:
+            value = values.get(name)
+            return default if value is None else bool(value)
+
+        handlers = [("", values.get("handlers"))]
+        handlers += [(event, values.get(f"{event} handlers")) for event in WORKFLOW_EVENTS]
+        place = self.place_of_events(section)
+        return WorkflowEvents(
+            handlers=tuple(
+                (event, cast("tuple[str, ...]", commands))
+                for event, commands in handlers
+                if commands
+            ),
+            handled_events=self._event_names(values, "handler events", place),
+            mail_events=self._event_names(values, "mail events", place),
+            workflow_timeout_seconds=seconds(values.get("workflow timeout"), None),
+            stall_timeout_seconds=seconds(values.get("stall timeout"), STALL_TIMEOUT_SECONDS),
+            inactivity_timeout_seconds=seconds(values.get("inactivity timeout"), None),
+            abort_on_workflow_timeout=flag("abort on workflow timeout", False),
+            abort_on_stall_timeout=flag("abort on stall timeout", True),
+            abort_on_inactivity_timeout=flag("abort on inactivity timeout", False),
+        )
+
+    def place_of_events(self, section: Section | None) -> Position:
+        return self._place(section or Section("scheduler", -1), "events")
+
+    def _event_names(self, values: Values, item: str, place: Position) -> tuple[str, ...]:
+        names = []
+        for name in cast("tuple[str, ...]", values.get(item) or ()):
+            if name in WORKFLOW_EVENTS:
+                names.append(name)
+            elif name in OLD_WORKFLOW_EVENTS:
+                names.append(OLD_WORKFLOW_EVENTS[name])
+                self._findings.warning(
+                    "obsolete",
+                    f"event {name!r} in [scheduler][events]{item} is an old name",
+                    f"write {OLD_WORKFLOW_EVENTS[name]}",
+                    place,
+                )
+            else:
+                near = difflib.get_close_matches(name, WORKFLOW_EVENTS, 1)
+                self._findings.warning(
+                    "unknown-event",
+                    f"{name!r} in [scheduler][events]{item} is no event of a workflow",
+                    f"did you mean {near[0]!r}?"
+                    if near
+                    else f"events are {', '.join(WORKFLOW_EVENTS)}",
+                    place,
+                )
+        return tuple(names)
+
+    def scheduling(self) -> SchedulingSettings:
+        values = self._values
+        return SchedulingSettings(
+            initial_point=self._own("initial cycle point"),
+            final_point=self._own("final cycle point"),
+            initial_constraints=_texts(values, "initial cycle point constraints"),
+            final_constraints=_texts(values, "final cycle point constraints"),
+            hold_after=self._own("hold after cycle point"),
+            stop_after=self._own("stop after cycle point"),
+            cycling_mode=self._own("cycling mode"),
+            runahead_limit=self._runahead_limit(),
+        )
+
+    def _runahead_limit(self) -> Placed:
+        given = self._own("runahead limit")
+        if not given:
+            return Placed("P4")
+        if given.text.isdigit():
+            self._findings.warning(
+                "obsolete",
+                f"[scheduling]runahead limit = {given.text} is a number of hours",
+                f"write PT{given.text}H",
+                given.position,
+            )
+            return Placed(f"PT{given.text}H", given.position)
+        if not _POINTS.fullmatch(given.text):
+            try:
+                duration_seconds(given.text)
+            except BadValue:
+                self._findings.error(
+                    "bad-value",
+                    f"[scheduling]runahead limit: {given.text[:60]!r} is no limit",
+                    "write a number of points such as P4, or a duration such as PT12H",
+                    given.position,
+                )
+                return Placed("P4")
+        return given
+
+    def xtriggers(self) -> tuple[XtriggerSetting, ...]:
+        section = self._section.section("xtriggers")
+        calls = cast("dict[str, XtriggerCall]", self._values.get("xtriggers", {}))
+        settings = []
+        for label, call in calls.items():
+            place = self._place(section or self._section, label)
+            problem = xtrigger_name_problem(label)
+            if problem:
+                self._findings.error(
+                    "bad-name", f"{label!r} cannot be the name of an xtrigger", problem, place
+                )
+                continue
+            check_call(label, call, self._source.folder, self._findings, place)
+            by_default = bool(self._values.get("sequential xtriggers"))
+            settings.append(
+                XtriggerSetting(label, call, is_sequential(call, by_default), place)
+            )
+        return tuple(settings)
+
+    def queues(self) -> tuple[QueueSetting, ...]:
+        section = self._section.section("queues")
+        queues = []
+        for name, values in cast("dict[str, Values]", self._values.get("queues", {})).items():
+            place = self._place(section or self._section, name)
+            limit = values.get("limit")
+            if limit is None:
+                limit = QUEUE_LIMIT_DEFAULT if name == "default" else 0
+            if cast("int", limit) < 0:
+                self._findings.error(
+                    "bad-value",
+                    f"[scheduling][queues][{name}]limit is {limit}",
+                    "write how many tasks may be active at once; 0 is no limit",
+                    place,
+                )
+                limit = 0
+            members = tuple(self._expanded(_texts(values, "members"), place))
+            queues.append(QueueSetting(name, cast("int", limit), members, place))
+        return tuple(queues)
+
+    def special_tasks(self) -> SpecialTasks:
+        return SpecialTasks(
+            clock_trigger=self._special("clock-trigger"),
+            clock_expire=self._special("clock-expire"),
+            external_trigger=self._special("external-trigger"),
+            sequential=self._special("sequential"),
+        )
+
+    def _special(self, kind: str) -> tuple[SpecialTask, ...]:
+        values = cast("Values", self._values.get("special tasks", {}))
+        place = self._place(self._section.section("special tasks") or self._section, kind)
+        tasks = []
+        for item in self._expanded(_texts(values, kind), place):
+            match = _SPECIAL.fullmatch(item)
+            needs_argument = kind == "external-trigger"
+            if match is None or (needs_argument and not match[2]):
+                self._findings.error(
+                    "bad-value",
+                    f"[scheduling][special tasks]{kind}: {item[:60]!r} is not understood",
+                    f"write for example {_SPECIAL_FORMS[kind]}",
+                    place,
+                )
+                continue
+            if kind in _CLOCKS and not self._has_clock(kind, place):
+                break
+            argument = (match[2] or "").strip("\"'") if needs_argument else match[2] or ""
+            tasks.append(SpecialTask(match[1], argument, place))
+        return tuple(tasks)
+
+    def _has_clock(self, kind: str, place: Position) -> bool:
+        """Points of other calendars and plain numbers are no moments that a clock shows."""
+        mode = self._own("cycling mode").text or "gregorian"
+        if mode != "gregorian":
+            self._findings.error(
+                "bad-value",
+                f"[scheduling][special tasks]{kind} has no meaning with cycling mode = {mode}",
+                "it needs the gregorian calendar",
+                place,
+            )
+        return mode == "gregorian"
+
+    def _expanded(self, names: tuple[str, ...], place: Position) -> Iterator[str]:
+        for name in names:
+            try:
+                expanded = self._parameters.expand_name(name)
+            except BadParameter as error:
+                self._findings.error("bad-parameter", str(error), error.hint, place)
+                continue
+            yield from (one for one, _ in expanded)
+
+    def _own(self, name: str) -> Placed:
+        return self._placed(self._section, self._values, name)
+
+    def _placed(self, section: Section, values: Values, name: str) -> Placed:
+        text = cast("str", values.get(name) or "")
+        return Placed(text, self._place(section, name)) if text else Placed()
+
+    def _place(self, section: Section, name: str) -> Position:
+        return position_of(section.entries.get(name) or section, self._source)
+
+
+def _texts(values: Values, name: str) -> tuple[str, ...]:
+    return cast("tuple[str, ...]", values.get(name) or ())
+
+
+def _mail(values: Values) -> WorkflowMail:
+    return WorkflowMail(
+        sender=cast("str", values.get("from") or ""),
+        to=cast("str", values.get("to") or ""),
+        footer=cast("str", values.get("footer") or ""),
+        batch_interval_seconds=seconds(values.get("task event batch interval"), None),
+    )
+
+
+# The whole file.
+
+NOTHING = FlowSettings(
+    families=arrange({ROOT: ()}, {})[0], nodes={ROOT: NodeDef(name=ROOT, lineage=(ROOT,))}
+)
+
+
+def read_flow(path: Path, options: SourceOptions, findings: Findings) -> FlowSettings:
+    """Returns the settings of the workflow in a folder, as far as they can be read."""
+    return read_settings(read_source(path, options, findings), findings)
+
+
+def read_settings(source: SourceText, findings: Findings) -> FlowSettings:
+    """Returns the settings that a text makes; each mistake in it is a finding."""
+    if not source.lines and findings.has_errors:
+        return NOTHING  # there is no text, and why has been said
+    root = parse_sections(source, findings)
+    upgrade(root, source, findings)
+    return _Reader(source, findings, root).read()
+
+
+class _Reader:
+    def __init__(self, source: SourceText, findings: Findings, root: Section) -> None:
+        self._source = source
+        self._findings = findings
+        self._root = root
+        self._checker = Checker(source, findings)
+
+    def read(self) -> FlowSettings:
+        self._check_top()
+        meta = self._values("meta", META)
+        parameters = self._parameters()
+        namespaces = Namespaces(self._source, self._findings, parameters)
+        namespaces.read(self._root.section("runtime"), self._checker)
+        families = namespaces.arrange()
+        nodes = resolve(namespaces, families)
+        tasks = (node for node in nodes.values() if not families.is_family(node.name))
+        check_tasks(tasks, meta, self._findings)
+        scheduling = SchedulingReader(
+            self._source,
+            self._findings,
+            parameters,
+            self._root.section("scheduling") or Section("scheduling", -1),
+            self._values("scheduling", SCHEDULING),
+        )
+        scheduler = scheduling.scheduler(
+            self._root.section("scheduler"), self._values("scheduler", SCHEDULER)
+        )
+        place = scheduling.place_of_events(self._root.section("scheduler"))
+        check_run_handlers(scheduler.events.handlers, meta, self._findings, place)
+        return FlowSettings(
+            meta=cast("tuple[tuple[str, str], ...]", tuple(meta.items())),
+            scheduler=scheduler,
+            scheduling=scheduling.scheduling(),
+            graph=self._graph(),
+            xtriggers=scheduling.xtriggers(),
+            queues=scheduling.queues(),
+            special_tasks=scheduling.special_tasks(),
+            parameters=parameters,
+            families=families,
+            nodes=nodes,
+        )
+
+    def _check_top(self) -> None:
+        """Sections that do not exist; those that do are checked one by one."""
+        known = SectionSpec({name: SectionSpec(other=None) for name in FLOW.entries})
+        top = Section("", -1)
+        top.entries = {
+            name: Section(name, entry.line)
+            if isinstance(entry, Section) and name in FLOW.entries
+            else entry
+            for name, entry in self._root.entries.items()
+        }
+        self._checker.check(top, known, ())
+
+    def _values(self, name: str, spec: SectionSpec) -> Values:
+        section = self._root.section(name)
+        return self._checker.check(section, spec, (name,)) if section is not None else {}
+
+    def _parameters(self) -> Parameters:
+        values = self._values("task parameters", TASK_PARAMETERS)
+        templates = cast("dict[str, str]", values.pop("templates", {}))
+        lists = cast("dict[str, tuple[Value, ...]]", values)
+        for name, known in lists.items():
+            if known and name not in templates:
+                templates[name] = default_template(name, known)
+        for name in list(templates):
+            if name not in lists:
+                continue
+            try:
+                fill_template(
+                    templates[name],
+                    {one: some[0] for one, some in lists.items() if some},
+                )
+            except BadParameter as error:
+                self._findings.error(
+                    "bad-parameter",
+                    f"[task parameters][templates]{name}: {error}",
+                    error.hint,
+                    self._place("task parameters", "templates", name),
+                )
+                templates[name] = default_template(name, lists[name])
+        return Parameters(lists, templates)
+
+    def _graph(self) -> tuple[GraphString, ...]:
+        scheduling = self._root.section("scheduling")
+        graph = scheduling.section("graph") if scheduling is not None else None
+        if graph is None:
+            if self._findings.has_errors:
+                return ()  # it may be what those errors hide
+            missing = "[scheduling]" if scheduling is None else "[scheduling][[graph]]"
+            self._findings.error(
+                "no-graph",
+                f"there is no section {missing}",
+                'write for example: [scheduling] [[graph]] R1 = "a => b"',
+                Position(self._source.files[0]),
+            )
+            return ()
+        strings = read_graph(graph, self._source, self._findings)
+        if not any(one.text.strip() for one in strings):
+            self._findings.error(
+                "no-graph",
+                "[scheduling][graph] is empty",
+                'write for example: R1 = "a => b"',
+                self._checker.position(graph),
+            )
+        return strings
+
+    def _place(self, *path: str) -> Position:
+        entry: Item | Section = self._root
+        for name in path:
+            inner = entry.entries.get(name) if isinstance(entry, Section) else None
+            if inner is None:
+                break
+            entry = inner
+        return self._checker.position(entry)

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.limits import LINE_LENGTH_MAX, LINES_MAX
-from tidewheel.formats.flow_cylc.source_files import SourceFolder
 from tidewheel.formats.flow_cylc.source_text import (
+    LINE_LENGTH_MAX,
     LINE_UNIT,
+    LINES_MAX,
     Inlined,
+    SourceFolder,
     SourceText,
     join_continued,
     origin,

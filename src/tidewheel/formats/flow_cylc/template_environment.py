@@ -1,7 +1,12 @@
-"""Jinja2 as a flow.cylc knows it: its filters, its files and its own Python code."""
+"""Jinja2 as a flow.cylc knows it: its filters, its files and its own Python code.
+
+The sandbox is not the immutable one: `{% do list.append(x) %}` is everyday Cylc, and what a
+template changes dies with the process that renders it.
+"""
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import os
@@ -17,15 +22,13 @@ from jinja2 import (
     StrictUndefined,
     Template,
     TemplateNotFound,
-    TemplateSyntaxError,
-    UndefinedError,
     nodes,
 )
-from jinja2.exceptions import SecurityError
 
 from tidewheel.core.graph.findings import NOWHERE
-from tidewheel.formats.flow_cylc.source_files import BadSource, SourceFolder
-from tidewheel.formats.traced_environment import TracedEnvironment, unclosed_block, where
+from tidewheel.formats.flow_cylc.source_text import BadSource, SourceFolder
+from tidewheel.formats.flow_cylc.template_variables import ALL_VARIABLES
+from tidewheel.formats.traced_environment import TracedEnvironment
 
 # Functions that a template may call besides Jinja2's own filters and tests.
 
@@ -180,8 +183,9 @@ class FlowEnvironment(TracedEnvironment):
         self.names |= {one.name for one in tree.find_all(nodes.Name) if one.ctx == "load"}
         return tree
 
-    def load_custom_code(self) -> None:
-        """`Jinja2Filters/name.py` defines the filter `name`; so do the two other folders."""
+    def prepare(self, text: str) -> None:
+        """Loads the folder's own code: `Jinja2Filters/name.py` defines the filter `name`."""
+        del text
         if not self._code_trusted:
             return
         library = self._folder / "lib" / "python"
@@ -201,34 +205,20 @@ class FlowEnvironment(TracedEnvironment):
                 module = importlib.import_module(file.stem)
                 table[file.stem] = getattr(module, file.stem)
 
-    def failure(self, error: Exception, variables: dict[str, object]) -> dict[str, object]:
-        file, line = where(error)
-        code, message, hint = "template-failed", str(error), ""
-        match error:
-            case TemplateSyntaxError():
-                code = "template-syntax"
-                unclosed = unclosed_block(error)
-                if unclosed is not None:
-                    word, line = unclosed
-                    message = f"the {{% {word} %}} that begins here is not closed"
-                    hint = f"add {{% end{word} %}} where it ends"
-            case TemplateNotFound():
-                refused = self._folder_loader.refused
-                assert refused is not None
-                code, message, hint = refused.finding_code, str(refused), refused.hint
-            case UndefinedError():
-                code, hint = "template-undefined", self._advice(message, variables)
-            case TemplateRaised():
-                code = "template-raised"
-            case SecurityError():
-                code, hint = "template-forbidden", "a template may not reach into Python itself"
-            case RecursionError():
-                message = "the template is nested too deeply"
-            case _:
-                message = f"{type(error).__name__}: {message}"
-        return {"code": code, "message": message, "hint": hint, "file": file, "line": line}
+    def told(self) -> dict[str, object]:
+        return {"files": self.files, "names": sorted(self.names)}
 
-    def _advice(self, message: str, variables: dict[str, object]) -> str:
+    def other_failure(self, error: Exception, text: str, line: int) -> tuple[str, str, str]:
+        del text, line
+        refused = self._folder_loader.refused
+        if isinstance(error, TemplateNotFound) and refused is not None:
+            return refused.finding_code, str(refused), refused.hint
+        if isinstance(error, TemplateRaised):
+            return "template-raised", str(error), ""
+        return "template-failed", f"{type(error).__name__}: {error}", ""
+
+    def advice(self, message: str, text: str, line: int, variables: dict[str, object]) -> str:
+        del text, line
         match = _UNDEFINED.search(message)
         if match is None:
             return ""
@@ -236,3 +226,12 @@ class FlowEnvironment(TracedEnvironment):
         near = difflib.get_close_matches(match[1], known, 1)
         nearest = f"; {near[0]!r} is known" if near else ""
         return f"give it a value: -s {match[1]}=VALUE{nearest}"
+
+
+def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
+    """Yields the one answer to a job of the child process."""
+    environment = FlowEnvironment(job["folder"], job["code_trusted"])
+    variables = {name: ast.literal_eval(text) for name, text in job["variables"].items()}
+    variables[ALL_VARIABLES] = variables
+    environment.globals.update(job["names"])
+    yield environment.answer(job["text"], variables, job)

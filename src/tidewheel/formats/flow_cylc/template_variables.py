@@ -13,9 +13,9 @@ from pathlib import Path
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
 from tidewheel.core.graph.suggestions import nearest
-from tidewheel.formats.flow_cylc.limits import VARIABLES_MAX
 
 ALL_VARIABLES = "CYLC_TEMPLATE_VARS"  # what a template calls all of them together
+VARIABLES_MAX = 1_000
 SET_FILE_BYTES_MAX = 1_000_000
 _SHOWN_LENGTH_MAX = 80
 

@@ -1,4 +1,4 @@
-"""The kinds of values that items have, and how each is read."""
+"""The values of items: quotes, comments, lists and durations, and how each kind is read."""
 
 from __future__ import annotations
 
@@ -6,16 +6,183 @@ import math
 import re
 from collections.abc import Callable
 from enum import Enum
+from textwrap import dedent
 
-from tidewheel.formats.flow_cylc.limits import LIST_ITEMS_MAX, PARAMETER_VALUES_MAX
-from tidewheel.formats.flow_cylc.value_text import (
-    BadValue,
-    list_items,
-    multiplied,
-    plain_text,
-    span_seconds,
+from tidewheel.errors import Refused
+
+LIST_ITEMS_MAX = 10_000
+PARAMETER_VALUES_MAX = 10_000  # of one parameter, which may also be given as a list
+
+# Quotes, comments, lists and durations: the text of a value as the person meant it.
+
+DURATION_ACCEPTED = "write an ISO 8601 duration such as PT10M, PT1H30M or P1D"
+
+DURATION_SECONDS_MAX = 1000 * 366 * 86400.0
+
+_LONG = {
+    '"""': re.compile(r'"""(.*?)"""\s*(?:#.*)?\Z', re.DOTALL),
+    "'''": re.compile(r"'''(.*?)'''\s*(?:#.*)?\Z", re.DOTALL),
+}
+_SHORT = {
+    '"': re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"\s*(?:#.*)?\Z', re.DOTALL),
+    "'": re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'\s*(?:#.*)?\Z", re.DOTALL),
+}
+# One item of a list: quoted text, parameters in angle brackets, or anything but a comma.
+_PIECE = re.compile(
+    r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<\w[^<>\n]*>|[^,#"'<]+|(?P<comma>,)|(?P<end>\#)|.""",
+    re.DOTALL,
 )
-from tidewheel.formats.flow_cylc.xtriggers import read_xtrigger
+_DURATION = re.compile(
+    r"(?P<sign>[-+]?)P(?=.)(?:(?P<weeks>\d+(?:[.,]\d+)?)W"
+    r"|(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+(?:[.,]\d+)?)D)?"
+    r"(?:T(?=.)(?:(?P<hours>\d+(?:[.,]\d+)?)H)?(?:(?P<minutes>\d+(?:[.,]\d+)?)M)?"
+    r"(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?)",
+)
+# A year and a month of a duration are taken as 365 and 30 days, as Cylc takes them.
+_SECONDS = {
+    "weeks": 604800.0,
+    "years": 365 * 86400.0,
+    "months": 30 * 86400.0,
+    "days": 86400.0,
+    "hours": 3600.0,
+    "minutes": 60.0,
+    "seconds": 1.0,
+}
+
+
+class BadValue(Refused):
+    """A value is not what its item accepts."""
+
+    code = "bad_value"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.hint = hint
+        super().__init__(message)
+
+
+def plain_text(raw: str) -> str:
+    """Returns the text without quotes, comment and common indentation."""
+    first = raw[:1]
+    if first not in _SHORT:
+        if "#" in raw:
+            raw = raw.split("#", 1)[0]
+        return raw.strip()
+    inner = unquoted(raw)
+    return (dedent(inner) if "\n" in inner else inner).strip()
+
+
+def unquoted(raw: str) -> str:
+    """Returns what stands between the quotes, with its indentation."""
+    quotes = raw[:3] if raw[:3] in _LONG else raw[:1]
+    match = (_LONG.get(quotes) or _SHORT[quotes]).match(raw)
+    if match is None:
+        raise BadValue(
+            f"the quotes of {_shown(raw)} are not closed, or something follows them",
+            f"close it with {quotes}; only a comment may follow",
+        )
+    return match[1]
+
+
+def list_items(raw: str) -> list[str]:
+    """Splits a list at commas, except between quotes and in `<m,n>`; trims blanks."""
+    if not any(sign in raw for sign in "\"'#<"):
+        items = [piece.strip() for piece in raw.split(",")]
+    else:
+        items = _quoted_items(raw)
+    if items and not items[-1]:
+        items.pop()
+    if len(items) > LIST_ITEMS_MAX:
+        raise BadValue(
+            f"the list has {len(items)} items; at most {LIST_ITEMS_MAX} are accepted"
+        )
+    return items
+
+
+def _quoted_items(raw: str) -> list[str]:
+    if raw[:3] in _LONG:
+        raw = unquoted(raw)
+    items: list[list[str]] = [[]]
+    for match in _PIECE.finditer(raw):
+        if match["end"]:
+            break
+        if match["comma"]:
+            items.append([])
+        else:
+            items[-1].append(match[0])
+    return [_item_text("".join(pieces).strip()) for pieces in items]
+
+
+def _item_text(item: str) -> str:
+    if len(item) > 1 and item[0] == item[-1] and item[0] in _SHORT:
+        match = _SHORT[item[0]].match(item)
+        if match is not None:
+            return match[1].strip()
+    return item
+
+
+def span_seconds(text: str) -> float:
+    """Returns seconds of a duration that is not negative."""
+    seconds = duration_seconds(text)
+    if seconds < 0:
+        raise BadValue(f"{_shown(text)} is negative", f"write {text.removeprefix('-')}")
+    return seconds
+
+
+def duration_seconds(text: str) -> float:
+    """Returns seconds of an ISO 8601 duration."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise BadValue(f"{_shown(text)} is no duration", _duration_advice(text))
+    sign = match["sign"]
+    seconds = sum(
+        float(match[unit].replace(",", ".")) * size
+        for unit, size in _SECONDS.items()
+        if match[unit]
+    )
+    if seconds > DURATION_SECONDS_MAX:
+        raise BadValue(f"{_shown(text)} is longer than 1000 years")
+    return -seconds if sign == "-" else seconds
+
+
+_TIMES = re.compile(r"(\d+) ?[x×X] ?(P\S+)")
+
+
+def _duration_advice(text: str) -> str:
+    if text.isdigit():
+        return f"{DURATION_ACCEPTED}; {text} seconds are PT{text}S"
+    upper = text.upper()
+    if upper != text and _DURATION.fullmatch(upper):
+        return f"durations are written in capitals: {upper}"
+    timed = f"PT{upper.removeprefix('P')}"
+    if _DURATION.fullmatch(timed):
+        return f"a T stands before hours, minutes and seconds: {timed}"
+    if times := _TIMES.fullmatch(text):
+        return f"three of them are 3*PT1M: write {times[1]}*{times[2]}"
+    return DURATION_ACCEPTED
+
+
+def multiplied(items: list[str]) -> list[str]:
+    """`3*PT1M` stands for three items."""
+    result: list[str] = []
+    for item in items:
+        count, star, value = item.partition("*")
+        if not star:
+            result.append(item)
+            continue
+        if not re.fullmatch(r"\s*\d{1,9}\s*", count):
+            raise BadValue(f"{_shown(item)}: {count.strip()!r} is no number", "write 3*PT10M")
+        if len(result) + int(count) > LIST_ITEMS_MAX:
+            raise BadValue(f"{_shown(item)} makes more than {LIST_ITEMS_MAX} items")
+        result += [value.strip()] * int(count)
+    return result
+
+
+def _shown(text: str) -> str:
+    first_line, more, _ = text.partition("\n")
+    return repr(first_line[:60] + ("…" if more or len(first_line) > 60 else ""))  # noqa: PLR2004
+
+
+# The kinds of values.
 
 # So long that nobody means it: Python itself refuses to read longer numbers.
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
@@ -155,8 +322,5 @@ READERS: dict[ValueKind, Callable[[str], object]] = {
     ValueKind.DURATIONS: read_durations,
     ValueKind.POINT: read_point,
     ValueKind.PARAMETER: read_parameter,
-    ValueKind.XTRIGGER: lambda raw: read_xtrigger(plain_text(raw)),
     ValueKind.GRAPH: lambda raw: raw,
 }
-
-assert LIST_ITEMS_MAX >= PARAMETER_VALUES_MAX  # a parameter may also be given as a list

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.value_text import BadValue, duration_seconds, span_seconds
+from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds, span_seconds
 
 # `name(argument, key=value):PT10S`: the call of an xtrigger's function, read into a value.
 

@@ -2,8 +2,7 @@
 
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.formats.python_api.assembly import ReadOptions
-from tidewheel.formats.python_api.refusals import BadStatement
-from tidewheel.formats.python_api.terms import all_of, any_of
+from tidewheel.formats.python_api.terms import BadStatement, all_of, any_of
 from tidewheel.formats.python_api.workflow import Compiled, Workflow, load_python
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from tidewheel.formats.python_api.functions import call
+from tidewheel.formats.python_api.terms import call
 from tidewheel.formats.python_api.workflow import workflows_in
 
 

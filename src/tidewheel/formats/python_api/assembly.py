@@ -35,18 +35,22 @@ from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_arrows import Lowering
 from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphTokenKind, Token
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
-from tidewheel.formats.flow_cylc.node_groups import GROUP_OF, GROUPS
-from tidewheel.formats.flow_cylc.points import PointTexts, read_cycling
+from tidewheel.formats.flow_cylc.runtime import GROUP_OF, GROUPS
 from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     Placed,
     SchedulerSection,
     SchedulingSettings,
 )
+from tidewheel.formats.flow_cylc.workflow import PointTexts, read_cycling
 from tidewheel.formats.python_api.declarations import Declarations, Declared
-from tidewheel.formats.python_api.functions import TaskFunction, script_of
 from tidewheel.formats.python_api.settings import SPECIAL, Values, merged
-from tidewheel.formats.python_api.terms import StatementLog, StatementSection
+from tidewheel.formats.python_api.terms import (
+    StatementLog,
+    StatementSection,
+    TaskFunction,
+    script_of,
+)
 
 # The cycling of a workflow in Python, read as that of a flow.cylc is.
 

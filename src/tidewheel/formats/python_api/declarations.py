@@ -22,10 +22,16 @@ from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.flow_cylc.names import task_name_problem, xtrigger_name_problem
 from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, is_sequential
-from tidewheel.formats.python_api.functions import TaskFunction, check_function
-from tidewheel.formats.python_api.refusals import BadStatement, written_at
 from tidewheel.formats.python_api.settings import Values, merged, read_settings
-from tidewheel.formats.python_api.terms import Mention, StatementLog, TermLeaf
+from tidewheel.formats.python_api.terms import (
+    BadStatement,
+    Mention,
+    StatementLog,
+    TaskFunction,
+    TermLeaf,
+    check_function,
+    written_at,
+)
 
 # Tasks, families and xtriggers as a person names them: `model[-1].failed.optional`.
 

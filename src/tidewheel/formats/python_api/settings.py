@@ -21,9 +21,8 @@ from tidewheel.formats.flow_cylc.names import (
     output_name_problem,
     variable_name_problem,
 )
-from tidewheel.formats.flow_cylc.value_text import BadValue, duration_seconds, multiplied
-from tidewheel.formats.flow_cylc.values import ValueKind
-from tidewheel.formats.python_api.refusals import BadStatement
+from tidewheel.formats.flow_cylc.values import BadValue, ValueKind, duration_seconds, multiplied
+from tidewheel.formats.python_api.terms import BadStatement
 
 Duration = str | timedelta  # "PT10M" or timedelta(minutes=10)
 Values = dict[str, object]

@@ -12,13 +12,20 @@ word, and are refused too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import inspect
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.outputs import SHORT_FORMS, SUCCEEDED
+from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.graph_text import (
     Both,
     Chain,
@@ -27,8 +34,91 @@ from tidewheel.formats.flow_cylc.graph_text import (
     GraphTokenKind,
     Token,
 )
-from tidewheel.formats.python_api.functions import TaskFunction
-from tidewheel.formats.python_api.refusals import BadStatement, written_at
+
+# Refuses a statement of a definition in Python, and finds the line that is to blame.
+#
+# What Python itself would refuse, such as an operator on the wrong thing, is refused at once.
+# What a definition says wrongly is collected, and refused all together (``InvalidDefinition``).
+
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
+
+
+class BadStatement(Refused):
+    """A statement that cannot be meant as it is written; nothing was recorded."""
+
+    code = "bad_statement"
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.message, self.hint, self.position = message, hint, written_at()
+        super().__init__(f"{self.position}: {message}. {hint}")
+
+
+def written_at() -> Position:
+    """Returns the line outside of this package that is being executed."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return Position(frame.f_code.co_filename, frame.f_lineno)
+
+
+# A function as a task: the script with which its job calls it.
+
+CALLER = "tidewheel.formats.python_api"  # its __main__
+
+TaskFunction = Callable[[], object]
+
+
+def check_function(function: TaskFunction) -> None:
+    """A job must be able to find it and to call it."""
+    where = getattr(function, "__qualname__", repr(function))
+    if not (hasattr(function, "__code__") and where.isidentifier()):
+        raise BadStatement(
+            f"a job cannot find the function {where}",
+            "define it with 'def' at the top level of its module",
+        )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise BadStatement(
+            f"the function {where} has a 'yield' in it: called as a task, it would do nothing",
+            "write the loop inside of it, and no 'yield'",
+        )
+    needed = [
+        name
+        for name, one in inspect.signature(function).parameters.items()
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
+    if needed:
+        raise BadStatement(
+            f"the function {where} needs {', '.join(needed)}, and a task is called without "
+            "arguments",
+            "give them defaults, or read them from the environment",
+        )
+
+
+def call(function: TaskFunction) -> object:
+    """Does the work of a job: calls the function, and awaits it if it is async.
+
+    A promise of work that nobody does, such as a generator, is a TypeError, never a success.
+    """
+    answer = function()
+    if inspect.iscoroutine(answer):
+        answer = asyncio.run(answer)
+    if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
+        what = type(answer).__name__.replace("_", " ")
+        if inspect.iscoroutine(answer):
+            answer.close()  # or Python adds a warning of its own
+        raise TypeError(
+            f"the function {function.__name__} returned {'an' if what[0] in 'aeiou' else 'a'} "
+            f"{what} that nobody runs, so its work is not done: run it inside of the function"
+        )
+    return answer
+
+
+def script_of(function: TaskFunction, task: str) -> str:
+    """Returns shell text that calls the function; it needs tidewheel in the job's Python."""
+    module = function.__module__
+    home = module if "." in module else str(Path(function.__code__.co_filename).absolute())
+    return shlex.join(["python3", "-m", CALLER, home, task])
+
 
 # Keeps the statements of a workflow, each under the recurrence that was open at that time.
 

@@ -20,7 +20,7 @@ from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition, Position
 from tidewheel.core.graph.graph import Graph
-from tidewheel.formats.flow_cylc.value_text import BadValue
+from tidewheel.formats.flow_cylc.values import BadValue
 from tidewheel.formats.flow_cylc.xtriggers import Argument, XtriggerCall
 from tidewheel.formats.python_api.assembly import (
     INTEGER,
@@ -30,10 +30,17 @@ from tidewheel.formats.python_api.assembly import (
     check_idle,
 )
 from tidewheel.formats.python_api.declarations import Declarations, Family, Task, Xtrigger
-from tidewheel.formats.python_api.functions import TaskFunction
-from tidewheel.formats.python_api.refusals import BadStatement, written_at
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
-from tidewheel.formats.python_api.terms import Cycle, Statement, StatementLog, Term, all_of
+from tidewheel.formats.python_api.terms import (
+    BadStatement,
+    Cycle,
+    Statement,
+    StatementLog,
+    TaskFunction,
+    Term,
+    all_of,
+    written_at,
+)
 
 Families = Family | Iterable[Family]
 

@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.sip.definition import first_look
-from tidewheel.formats.sip.limits import (
+from tidewheel.formats.sip.model import (
     FOLDER_DEPTH_MAX,
     NAME_LENGTH_MAX,
     SOURCE_BYTES_MAX,

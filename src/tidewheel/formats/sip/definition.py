@@ -23,14 +23,17 @@ from tidewheel.formats.sip.keys import (
     SCHEMA_VERSION,
     STAGE,
 )
-from tidewheel.formats.sip.limits import DEPENDENCIES_MAX, RESOURCES_MAX, STAGES_MAX
 from tidewheel.formats.sip.model import (
     CONDITION_WORDS,
+    DEPENDENCIES_MAX,
     PRESENT,
+    RESOURCES_MAX,
+    STAGES_MAX,
     BufferNeeded,
     CpuNeeded,
     Dependency,
     MemoryNeeded,
+    NameAndVersion,
     NodesNeeded,
     ObjectDependency,
     Resource,
@@ -38,9 +41,6 @@ from tidewheel.formats.sip.model import (
     Stage,
     StageDependency,
     StageType,
-)
-from tidewheel.formats.sip.names import (
-    NameAndVersion,
     name_and_version,
     object_name_problem,
     stage_id_problem,
@@ -426,7 +426,7 @@ def read_text(
         root = read_rendered(file, rendered, findings) if rendered is not None else None
     definition = None
     if root is not None:
-        definition = read_definition(root, name_and_version(file_name(file)), findings)
+        definition = read_definition(root, name_and_version(file_name(file).stem), findings)
     stages = root.get("stages") if isinstance(root, Fields) else None
     return DefinitionText(
         definition,

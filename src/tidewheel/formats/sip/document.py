@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.sip.limits import DEPTH_MAX, NODES_MAX, NUMBER_LENGTH_MAX
+from tidewheel.formats.sip.model import DEPTH_MAX, NODES_MAX, NUMBER_LENGTH_MAX
 from tidewheel.formats.sip.placeholders import (
     PLACE,
     RESERVED,

@@ -25,7 +25,7 @@ from tidewheel.formats.sip.document import (
     number,
 )
 from tidewheel.formats.sip.keys import FORMER_KEYS, RESERVED_KEYS, Absent, Key, KeyKind, owners
-from tidewheel.formats.sip.limits import (
+from tidewheel.formats.sip.model import (
     NAME_LENGTH_MAX,
     NUMBER_MAX,
     SIZE_BYTES_MAX,

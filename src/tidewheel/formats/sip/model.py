@@ -1,16 +1,117 @@
-"""The types of a SIP workflow definition (seed 004).
+"""The types of a SIP workflow definition (seed 004), its names and its limits.
 
 Values only; nothing here knows how it was written. Durations are seconds, sizes are bytes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tidewheel.core.graph.findings import NOWHERE, Position
 from tidewheel.core.queue.resources import Resources
+from tidewheel.formats.flow_cylc.names import task_name_problem
+
+# Limits of a definition's size; beyond a limit there is a finding, never a hang.
+
+YAML_BYTES_MAX = 256 * 1024  # a YAML parser takes seconds for a megabyte
+JSON_BYTES_MAX = 5 * 1000 * 1000
+DEPTH_MAX = 32  # of nested lists and mappings
+NODES_MAX = 100_000  # texts, lists and mappings of one file
+NUMBER_LENGTH_MAX = 100  # digits
+# What a stage asks for is added up, and the sums are kept as numbers of 64 bits.
+NUMBER_MAX = 1_000_000  # of nodes or cores, in one entry
+SIZE_BYTES_MAX = 90 * 1000**5
+TIMEOUT_SECONDS_MAX = 100 * 365 * 86_400
+STAGES_MAX = 10_000
+DEPENDENCIES_MAX = 1_000  # of one stage
+RESOURCES_MAX = 100  # of one stage
+NAME_LENGTH_MAX = 200
+STAGE_FILE_BYTES_MAX = 1024 * 1024
+STAGE_FILES_MAX = 1_000  # of all stages of one definition
+SOURCE_BYTES_MAX = 32 * 1024 * 1024  # of all files of one definition
+FOLDER_DEPTH_MAX = 8
+WORD_BYTES_MAX = 100_000  # of a command, and of arguments as JSON: Linux takes 128 KiB
+PARAMETERS_BYTES_MAX = 64_000  # of a request, as JSON; jobs get them in their environment
+
+
+# Names of workflows, stages, versions, objects and files.
+
+# A node of the graph that stands for a buffer object; no stage may be called so.
+OBJECT_PREFIX = "object@"
+
+_WORKFLOW = re.compile(r"\w[\w.+@%-]*", re.ASCII)
+_VERSION = re.compile(r"\w[\w.+-]*", re.ASCII)
+_VERSION_AT_END = re.compile(r"(?P<name>.+?)[-_]v?(?P<version>\d+\.\d[\w.+-]*)", re.ASCII)
+JINJA_NAMES = frozenset(
+    {"range", "dict", "lipsum", "cycler", "joiner", "namespace", "loop", "caller", "varargs"}
+)
+# What every template knows, whatever parameters are called.
+FIXED_NAMES = frozenset({"stage", "stages", "parameters", "args"})
+
+
+@dataclass(frozen=True, slots=True)
+class NameAndVersion:
+    """Holds what the name of a file tells; an empty version is none."""
+
+    stem: str
+    name: str
+    version: str = ""
+
+
+def name_and_version(stem: str) -> NameAndVersion:
+    """`vis-ingest-1.0.0` is vis-ingest, 1.0.0; a version has a dot."""
+    found = _VERSION_AT_END.fullmatch(stem)
+    if found is None:
+        return NameAndVersion(stem, stem)
+    return NameAndVersion(stem, found["name"], found["version"])
+
+
+def workflow_id_problem(name: str) -> str:
+    if not _WORKFLOW.fullmatch(name):
+        return "names have letters, digits and _ . + @ % -, and begin with a letter or digit"
+    return _length_problem(name)
+
+
+def stage_id_problem(name: str) -> str:
+    if name in FIXED_NAMES:
+        return f"templates know something else as {name!r}; choose another"
+    if name.startswith(OBJECT_PREFIX):
+        return f"names that begin with {OBJECT_PREFIX} stand for buffer objects"
+    if not name.isascii():
+        return "names are written in ASCII letters: they become names of folders and services"
+    return task_name_problem(name) or _length_problem(name)
+
+
+def version_problem(version: str) -> str:
+    if not _VERSION.fullmatch(version) or ".." in version:
+        return "versions have letters, digits and . _ + -, such as 1.0.0: they name a folder"
+    return _length_problem(version)
+
+
+def object_name_problem(name: str) -> str:
+    if not name.strip() or not name.isprintable():
+        return "names of objects have printable characters"
+    return _length_problem(name)
+
+
+def object_node(name: str) -> str:
+    """Returns the node of a buffer object: characters that no name may have become %XX."""
+    safe = re.sub(
+        r"[^A-Za-z0-9_.+-]|\.",
+        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()),
+        name,
+    )
+    return OBJECT_PREFIX + safe
+
+
+def _length_problem(name: str) -> str:
+    return f"at most {NAME_LENGTH_MAX} characters" if len(name) > NAME_LENGTH_MAX else ""
+
+
+# The types.
 
 
 class StageType(StrEnum):

@@ -29,9 +29,13 @@ from tidewheel.core.graph.findings import (
 from tidewheel.core.graph.suggestions import nearest
 from tidewheel.errors import BadSetting
 from tidewheel.formats.sip.document import Fields, plain_value
-from tidewheel.formats.sip.limits import DEPTH_MAX, PARAMETERS_BYTES_MAX
-from tidewheel.formats.sip.model import SipDefinition, Stage
-from tidewheel.formats.sip.names import FIXED_NAMES
+from tidewheel.formats.sip.model import (
+    DEPTH_MAX,
+    FIXED_NAMES,
+    PARAMETERS_BYTES_MAX,
+    SipDefinition,
+    Stage,
+)
 from tidewheel.formats.sip.placeholders import RESERVED, Json, output_to_come, parameter_to_come
 from tidewheel.formats.sip.stage_folder import StageFolder
 from tidewheel.formats.sip.text_files import decoded, read_plain

@@ -13,9 +13,7 @@ from typing import TypeVar
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.sip.compose import check_compose, emit_yaml, typed_compose
 from tidewheel.formats.sip.document import Fields, Items, Node, Scalar, plain_value
-from tidewheel.formats.sip.limits import WORD_BYTES_MAX
-from tidewheel.formats.sip.model import Stage
-from tidewheel.formats.sip.names import FIXED_NAMES, JINJA_NAMES
+from tidewheel.formats.sip.model import FIXED_NAMES, JINJA_NAMES, WORD_BYTES_MAX, Stage
 from tidewheel.formats.sip.parameters import ParameterSource, StageValues, Values
 from tidewheel.formats.sip.placeholders import Json, parameter_to_come, text_of_value
 from tidewheel.formats.sip.stage_folder import StageFolder, StageText

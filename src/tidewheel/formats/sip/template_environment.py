@@ -7,6 +7,7 @@ unknown whatever is done to it, so that the rest of the file can still be read a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
@@ -23,7 +24,7 @@ from jinja2 import (
     meta,
     nodes,
 )
-from jinja2.exceptions import SecurityError, TemplateNotFound
+from jinja2.exceptions import TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 
@@ -36,7 +37,7 @@ from tidewheel.formats.sip.placeholders import (
     place,
     text_of_value,
 )
-from tidewheel.formats.traced_environment import TracedEnvironment, unclosed_block, where
+from tidewheel.formats.traced_environment import TracedEnvironment
 
 # The values that a template works with: parameters, and names that have no value yet.
 
@@ -263,6 +264,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
 
     def __init__(self, moment: str) -> None:
         self.values: list[dict[str, Json]] = []
+        self._names_used: dict[str, int] = {}
         super().__init__(
             undefined=UNDEFINED[moment],
             finalize=self._printed,
@@ -314,49 +316,38 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
                 found.setdefault(name.removeprefix(f"{_PARAMETERS}."), line)
         return found
 
-    def failure(
-        self, error: Exception, text: str, variables: dict[str, object]
-    ) -> dict[str, object]:
-        _, line = where(error)
-        code, message, hint = "template-failed", str(error), ""
-        match error:
-            case TemplateSyntaxError():
-                code = "template-syntax"
-                line, message, hint = self._syntax_failure(error, text, line)
-            case TemplateNotFound():
-                code, message = (
-                    "template-include",
-                    f"the file {error.name!r} cannot be included",
-                )
-                hint = "each file of a SIP workflow stands alone: copy the text into it"
-            case UndefinedError():
-                code = "template-undefined"
-                hint = _hyphen_advice(text, line) or _advice(message, variables)
-            case SecurityError():
-                code, hint = "template-forbidden", "a template may not reach into Python itself"
-            case TooManyValues():
-                code = "template-too-large"
-            case RecursionError():
-                message = "the template is nested too deeply"
-            case _:
-                message = f"this cannot be computed: {_in_words(message, error)}"
-                hint = _hyphen_advice(text, line) or _VALUE_ADVICE
-        return {"code": code, "message": message, "hint": hint, "file": "", "line": line}
+    def prepare(self, text: str) -> None:
+        self._names_used = self.names_in(text)
 
-    def _syntax_failure(
+    def told(self) -> dict[str, object]:
+        return {"values": list(self.values), "names": self._names_used}
+
+    def size_of(self, told: dict[str, object]) -> int:
+        return len(json.dumps(told["values"]))
+
+    def other_failure(self, error: Exception, text: str, line: int) -> tuple[str, str, str]:
+        if isinstance(error, TemplateNotFound):
+            hint = "each file of a SIP workflow stands alone: copy the text into it"
+            return "template-include", f"the file {error.name!r} cannot be included", hint
+        if isinstance(error, TooManyValues):
+            return "template-too-large", str(error), ""
+        message = f"this cannot be computed: {_in_words(str(error), error)}"
+        return "template-failed", message, _hyphen_advice(text, line) or _VALUE_ADVICE
+
+    def advice(self, message: str, text: str, line: int, variables: dict[str, object]) -> str:
+        return _hyphen_advice(text, line) or _advice(message, variables)
+
+    def syntax_failure(
         self, error: TemplateSyntaxError, text: str, line: int
     ) -> tuple[int, str, str]:
-        """Returns where a syntax error should be mended, what is wrong and what to do."""
         message = f"this is no Jinja2: {error.message}"
         if (tag := _UNKNOWN_TAG.match(error.message or "")) is not None:
             near = nearest(tag[1], _TAGS)
             seen = f"Jinja2 has no {{% {tag[1]} %}}"
             return line, seen, f"did you mean {near!r}?" if near else _RAW_ADVICE
-        error.source = error.source or text  # it has none before it is compiled
-        if (unclosed := unclosed_block(error)) is not None:
-            word, begin = unclosed
-            ends = f"add {{% end{word} %}} where it ends"
-            return begin, f"the {{% {word} %}} that begins here is not closed", ends
+        begin, seen, hint = super().syntax_failure(error, text, line)
+        if hint:
+            return begin, seen, hint
         if (unknown := _UNKNOWN_FILTER.match(error.message or "")) is not None:
             near = nearest(unknown[1], self.filters)
             hint = f"did you mean {near!r}? " if near else ""
@@ -519,3 +510,26 @@ def _as_json(value: Any) -> Json:  # noqa: ANN401 - whatever a template computes
     if isinstance(value, list | tuple):
         return [_as_json(one) for one in value]
     return str(value)  # of a name without a value it raises
+
+
+def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
+    """Yields an answer for each template: lines, origins and values, or why there are none."""
+    environment = SipEnvironment(job["moment"])
+    # Once for all of them: no template can change it, and it knows every stage.
+    shared = {name: wrapped(value) for name, value in job["shared"].items()}
+    _put_unknown(shared, job["unknown"])
+    for template in job["templates"]:
+        own = {name: wrapped(value) for name, value in template["own"].items()}
+        known = own.get(_PARAMETERS)
+        own[_PARAMETERS] = TemplateParameters(known if isinstance(known, dict) else {})
+        _put_unknown(own, template["unknown"])
+        yield environment.answer(template["text"], {**shared, **own}, job)
+
+
+def _put_unknown(variables: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> None:
+    """Each path leads to a name that has no value yet."""
+    for path, shown in unknown:
+        inner: Any = variables
+        for name in path[:-1]:
+            inner = inner[name]
+        inner[path[-1]] = Unknown(name=shown)

@@ -19,7 +19,7 @@ from tidewheel.formats.templates import (
     parse_failure,
 )
 
-CHILD_MODULE = "tidewheel.formats.sip.template_child"
+CHILD_MODULE = "tidewheel.formats.sip.template_environment"
 # There is nothing to be found there: a template reads no files.
 _NO_FOLDER = FilePath("/")
 _TEMPLATES_MAX = 200  # in one process
@@ -147,7 +147,7 @@ def _parse_answer(answer: dict[str, Any]) -> _Answer:
         return parse_failure(answer)
     return RenderedText(
         tuple(map(str, answer["lines"])),
-        tuple(max(1, int(line)) for line in answer["origins"]),
+        tuple(max(1, int(line)) for _, line in answer["origins"]),
         tuple(
             PrintedValue(value=one.get("value"), unknown=one.get("unknown", ""))
             for one in answer["values"]

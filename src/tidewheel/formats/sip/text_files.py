@@ -1,19 +1,435 @@
 """The files of a definition: their names, their texts, and how each text becomes nodes.
 
 This is what is registered, and all that is read afterwards: a run needs no folder.
+
+YAML is read from the parser's events, so that an alias is refused before it could stand for a
+billion nodes and a tag before it could name anything. Scalars are texts; the schema types them.
+
+In JSON one mistake does not hide the next: a text whose closing quote is missing is reported
+and taken to end with its line, and a comma that is missing between two values is reported and
+taken to be there, as a person would read it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.sip.document import Builder, Node
-from tidewheel.formats.sip.limits import JSON_BYTES_MAX, YAML_BYTES_MAX
-from tidewheel.formats.sip.placeholders import RESERVED
+from tidewheel.formats.sip.document import Builder, Node, Scalar, TooMuch
+from tidewheel.formats.sip.model import JSON_BYTES_MAX, YAML_BYTES_MAX
+from tidewheel.formats.sip.placeholders import PLACE, RESERVED
 from tidewheel.formats.sip.templates import RenderedText
-from tidewheel.formats.sip.yaml_json import read_json, read_yaml
+
+# YAML and JSON: one document of plain texts, lists and mappings.
+
+EMPTY = (
+    "empty-file",
+    "the file says nothing",
+    "write into it what belongs there, or remove it",
+)
+PositionOf = Callable[[int, int], Position]  # line and column, both from 0
+
+
+class _Refused(Exception):
+    """Raised where the rest cannot be read; a finding says why."""
+
+
+def read_yaml(
+    text: str, position_of: PositionOf, builder: Builder, findings: Findings
+) -> Node | None:
+    """Returns the only document of a file; None, with a finding, if there is none."""
+    reader = _YamlReader(position_of, builder, findings)
+    try:
+        return reader.read(text)
+    except (_Refused, TooMuch):
+        return None
+    except yaml.MarkedYAMLError as error:
+        _report(error, text, position_of, findings)
+    except yaml.reader.ReaderError as error:
+        _report_character(error, text, position_of, findings)
+    return None
+
+
+class _YamlReader:
+    """Builds nodes from events, without recursion."""
+
+    def __init__(self, position_of: PositionOf, builder: Builder, findings: Findings) -> None:
+        self._position_of = position_of
+        self._builder = builder
+        self._findings = findings
+
+    def read(self, text: str) -> Node | None:
+        documents = 0
+        # Open lists and mappings, the innermost last: (is it a mapping, where, nodes so far).
+        opened: list[tuple[bool, Position, list[Node]]] = [(False, Position(""), [])]
+        for event in self._events(text):
+            match event:
+                case DocumentStartEvent():
+                    documents += 1
+                    if documents > 1:
+                        self._refuse(event, "several-documents", *_SEVERAL_DOCUMENTS)
+                case ScalarEvent():
+                    quoted = event.style not in (None, "")
+                    here = self._position(event)
+                    opened[-1][2].append(self._builder.scalar(event.value, quoted, here))
+                case SequenceStartEvent() | MappingStartEvent():
+                    here = self._position(event)
+                    self._builder.check_depth(len(opened), here)
+                    opened.append((isinstance(event, MappingStartEvent), here, []))
+                case SequenceEndEvent() | MappingEndEvent():
+                    is_mapping, here, nodes = opened.pop()
+                    opened[-1][2].append(self._builder.collection(is_mapping, nodes, here))
+                case _:
+                    pass  # beginnings and ends of streams and documents
+        found = opened[0][2]
+        if not found:
+            self._findings.error(*EMPTY, self._position_of(0, 0))
+        return found[0] if found else None
+
+    def _events(self, text: str) -> Iterator[Event]:
+        parsed: Any = yaml.parse(text, Loader=yaml.CSafeLoader)
+        for event in parsed:
+            if isinstance(event, AliasEvent):
+                self._refuse(event, "yaml-alias", *_ALIAS)
+            if isinstance(event, NodeEvent) and event.anchor is not None:
+                self._refuse(event, "yaml-alias", *_ALIAS)
+            if getattr(event, "tag", None) is not None:
+                self._refuse(event, "yaml-tag", f"the tag {event.tag} is not accepted", _TAG)
+            yield event
+
+    def _position(self, event: Event) -> Position:
+        mark: Any = event.start_mark
+        return self._position_of(mark.line, mark.column)
+
+    def _refuse(self, event: Event, code: str, message: str, hint: str) -> None:
+        self._findings.error(code, message, hint, self._position(event))
+        raise _Refused
+
+
+_ALIAS = (
+    "anchors and aliases (&name, *name) are not accepted",
+    "write the value out; a text that begins with & or * needs quotes",
+)
+_TAG = "remove it: what a value means is known from its key; a text with ! needs quotes"
+_SEVERAL_DOCUMENTS = (
+    "a second document begins here",
+    "write one definition in each file, without ---",
+)
+
+
+def _report(
+    error: yaml.MarkedYAMLError, text: str, position_of: PositionOf, findings: Findings
+) -> None:
+    if error.context_mark is not None and "quoted scalar" in (error.context or ""):
+        # The parser stops where the text ends; whoever mends it looks for where the quote is.
+        opened = error.context_mark
+        findings.error(
+            "yaml-syntax",
+            "this is no YAML: a quote is opened here and not closed",
+            "close it; a quote within a text in quotes is written twice ('') or, in double "
+            'quotes, as \\"',
+            position_of(opened.line, opened.column),
+        )
+        return
+    if error.context_mark is not None and error.context in _OPENED:
+        # The parser goes on as long as it can; what is wrong stands where it began.
+        message, hint = _OPENED[error.context]
+        opened, problem = error.context_mark, error.problem_mark or error.context_mark
+        if problem.line > opened.line + 1:
+            met = position_of(problem.line, problem.column).line
+            message = f"{message}: {error.problem} in line {met}"
+        findings.error("yaml-syntax", message, hint, position_of(opened.line, opened.column))
+        return
+    mark: Any = error.problem_mark or error.context_mark
+    line, column = (mark.line, mark.column) if mark is not None else (0, 0)
+    around = f" {error.context}" if error.context else ""
+    findings.error(
+        "yaml-syntax",
+        f"this is no YAML: {error.problem or 'it ends too early'}{around}",
+        _FLOW_ADVICE
+        if error.context == "while parsing a flow node"
+        else _yaml_advice(text, line),
+        position_of(line, column),
+    )
+
+
+_FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
+_OPENED = {
+    "while scanning a simple key": (
+        "this is no YAML: a key has no ': ' behind it",
+        "write key: value, with a blank behind the colon, or indent the line as a part of the "
+        "text before it",
+    ),
+    "while parsing a flow mapping": (
+        "this is no YAML: the { that begins here does not end as it should",
+        "write {name: value, name: value}, and close it with }; a text with { needs quotes",
+    ),
+    "while parsing a flow sequence": (
+        "this is no YAML: the [ that begins here does not end as it should",
+        "write [value, value], and close it with ]; a text with [ needs quotes",
+    ),
+}
+
+
+def _yaml_advice(text: str, line: int) -> str:
+    lines = text.split("\n")
+    written = lines[line] if line < len(lines) else ""
+    if "\t" in written[: _indent(written)]:
+        return "indent with blanks: YAML accepts no tabs there"
+    before = next((one for one in reversed(lines[:line]) if one.strip()), "")
+    if written.strip() and _key_column(written) != _key_column(before):
+        return (
+            f"its key begins in column {_key_column(written) + 1}, that of the line before in "
+            f"column {_key_column(before) + 1}: keys of one mapping stand exactly below each "
+            "other"
+        )
+    return "check indentation, colons and quotes of this line and of the one before it"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _key_column(line: str) -> int:
+    """Returns the column where the first key of a line begins: behind the signs of lists."""
+    return len(line) - len(line.lstrip(" -"))
+
+
+def _report_character(
+    error: yaml.reader.ReaderError, text: str, position_of: PositionOf, findings: Findings
+) -> None:
+    before = text[: error.position]
+    line = before.count("\n")
+    findings.error(
+        "yaml-syntax",
+        f"a character is not accepted in YAML: {error.reason}",
+        "remove it, or write it as an escape in double quotes",
+        position_of(line, len(before) - before.rfind("\n") - 1),
+    )
+
+
+# JSON. The standard library tells no places and stops at the first mistake; a YAML parser
+# takes much for good that is no JSON (decision 0037).
+
+_TOKEN = re.compile(
+    r'[ \t\r\n]*(?:([{}\[\],:])|"([^"\\\n]*(?:\\.[^"\\\n]*)*)("?)|([^\s{}\[\],:"]+)|\Z)'
+)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_KEY_OF_YAML = re.compile(r"\s*(?:#.*\n\s*|---\s*)*([A-Za-z_][\w-]*) *:(?:\s|$)")
+_ENDS = {"{": "}", "[": "]"}
+_WORDS = frozenset({"true", "false", "null"})
+_COMMAS_MISSING_MAX = 20  # that are reported; whoever leaves out more does not write JSON
+_NUMBERS_ONLY_PYTHON_WRITES = frozenset({"NaN", "Infinity", "-Infinity"})
+
+
+class _Bad(Exception):
+    """Raised where the rest cannot be read."""
+
+    def __init__(self, at: int, message: str, hint: str = "") -> None:
+        self.at, self.hint = at, hint
+        super().__init__(message)
+
+
+class _Token(NamedTuple):
+    at: int
+    sign: str = ""  # one of { } [ ] , : or, at the end of the file, ""
+    node: Node | None = None
+
+
+def read_json(
+    text: str, position_of: PositionOf, builder: Builder, findings: Findings
+) -> Node | None:
+    """Returns the value of a file, as far as it can be read; None if nothing can."""
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def position(at: int) -> Position:
+        line = bisect_right(starts, at) - 1
+        return position_of(line, at - starts[line])
+
+    if not text.strip():
+        findings.error(*EMPTY, position(0))
+        return None
+    if (key := _KEY_OF_YAML.match(text)) is not None:
+        hint = 'call the file .yaml instead of .json, or write JSON: {"key": "value"}'
+        findings.error(*_refusal("it reads like YAML", hint), position(key.start(1)))
+        return None
+    try:
+        return _JsonReader(text, position, builder, findings).read()
+    except _Bad as bad:
+        findings.error(*_refusal(str(bad), bad.hint), position(bad.at))
+    except TooMuch:
+        pass
+    return None
+
+
+class _JsonReader:
+    """Builds nodes from tokens; how deep they may be nested is limited."""
+
+    def __init__(
+        self,
+        text: str,
+        position: Callable[[int], Position],
+        builder: Builder,
+        findings: Findings,
+    ) -> None:
+        self._text = text
+        self._position = position
+        self._builder = builder
+        self._findings = findings
+        self._tokens = self._scanned()
+        self._ends = (0, 0)  # of the last two tokens
+        self._commas_missing = 0
+
+    def read(self) -> Node:
+        node = self._value(next(self._tokens), 1)
+        token = next(self._tokens)
+        if token.sign or token.node is not None:
+            raise _Bad(token.at, "something follows the end of the value", "remove it")
+        return node
+
+    def _value(self, token: _Token, depth: int) -> Node:
+        if token.node is not None:
+            return token.node
+        if token.sign not in _ENDS:
+            raise _Bad(token.at, f"a value is missing {_before(token.sign)}")
+        here = self._position(token.at)
+        self._builder.check_depth(depth, here)
+        begin, nodes = token.sign, list[Node]()
+        token = next(self._tokens)
+        goes_on = token.sign != _ENDS[begin]
+        while goes_on:
+            if begin == "{":
+                nodes.append(self._key(token))
+                token = next(self._tokens)
+            elif token.sign == "]":
+                raise _Bad(token.at, "a value is missing behind the last ','", "remove the ','")
+            nodes.append(self._value(token, depth + 1))
+            token = next(self._tokens)
+            goes_on = token.sign == "," or self._lacks_comma(token, begin, here)
+            if token.sign == ",":
+                token = next(self._tokens)
+        return self._builder.collection(begin == "{", nodes, here)
+
+    def _lacks_comma(self, token: _Token, begin: str, opened: Position) -> bool:
+        """Says whether another entry follows without a comma, which is then reported."""
+        end = _ENDS[begin]
+        if token.node is not None or (token.sign in _ENDS and begin == "["):
+            self._report_comma(end)
+            return True
+        if token.sign != end:
+            at = token.at if token.sign else self._ends[0]
+            hint = f"the '{begin}' of line {opened.line} is not closed before that"
+            raise _Bad(at, f"',' or '{end}' is missing {_before(token.sign)}", hint)
+        return False
+
+    def _report_comma(self, end: str) -> None:
+        """Reports a missing comma behind the value before, be it in an earlier line."""
+        message = f"',' or '{end}' is missing behind this value"
+        hint = "write ',' there, since another one follows"
+        at = self._ends[0] - 1
+        self._commas_missing += 1
+        if self._commas_missing >= _COMMAS_MISSING_MAX:
+            raise _Bad(at, message, hint)
+        self._findings.error(*_refusal(message, hint), self._position(at))
+
+    def _key(self, token: _Token) -> Node:
+        """Returns the next key of a mapping, and passes over the colon behind it."""
+        if token.node is None:
+            hint = "remove the ',' before it" if token.sign == "}" else ""
+            seen = f"a key in double quotes is missing {_before(token.sign)}"
+            raise _Bad(token.at, seen, hint)
+        if isinstance(token.node, Scalar) and not token.node.quoted:
+            raise _Bad(token.at, "a key has no double quotes", f'write "{token.node.text}"')
+        colon = next(self._tokens)
+        if colon.sign != ":":
+            raise _Bad(colon.at, "':' is missing behind a key")
+        return token.node
+
+    def _scanned(self) -> Iterator[_Token]:
+        at = 0
+        while found := _TOKEN.match(self._text, at):
+            at = found.end()
+            self._ends = (self._ends[1], at)
+            if found[1]:
+                yield _Token(found.start(1), found[1])
+            elif found[2] is not None:
+                yield from self._quoted(found)
+            elif found[4]:
+                yield self._bare(found.start(4), found[4])
+            else:
+                yield _Token(at)
+        raise _Bad(at, "this character is not accepted here")
+
+    def _quoted(self, found: re.Match[str]) -> Iterator[_Token]:
+        at, written = found.start(2) - 1, found[2]
+        here = self._position(at)
+        sign = ""
+        if not found[3]:
+            self._findings.error(
+                "json-quote",
+                "this text has no closing quote",
+                f'write "{written.strip().rstrip(":,")}"',
+                here,
+            )
+            sign = written.rstrip()[-1:]
+            written = written.rstrip().rstrip(":,")
+        yield _Token(at, "", self._builder.scalar(self._unescaped(written, at), True, here))
+        if sign in (":", ","):
+            yield _Token(found.end(), sign)
+
+    @staticmethod
+    def _unescaped(written: str, at: int) -> str:
+        try:
+            text = str(json.loads(f'"{written}"')) if "\\" in written else written
+            text.encode()  # refuses halves of characters
+        except ValueError:
+            raise _Bad(
+                at, "a text has an escape that JSON does not know", r"write \\ for a backslash"
+            ) from None
+        return text
+
+    def _bare(self, at: int, word: str) -> _Token:
+        if word in _NUMBERS_ONLY_PYTHON_WRITES:
+            raise _Bad(at, f"{word} is no number of JSON", "write null or a number")
+        known = word in _WORDS or _NUMBER.fullmatch(word) or PLACE.search(word)
+        if not known:
+            raise _Bad(at, f"{word[:60]!r} is no value", _json_advice(word))
+        return _Token(at, "", self._builder.scalar(word, False, self._position(at)))
+
+
+def _json_advice(word: str) -> str:
+    """Guesses what was meant by a word of another language."""
+    if word.startswith(("//", "/*", "#")):
+        return "JSON has no comments: remove it, or write the file in YAML"
+    meant = "null" if word in ("None", "~") else word.lower()
+    return f"write {meant}" if meant in _WORDS else "put texts in double quotes"
+
+
+def _refusal(message: str, hint: str) -> tuple[str, str, str]:
+    return "json-syntax", f"this is no JSON: {message}", hint
+
+
+def _before(sign: str) -> str:
+    return f"before '{sign}'" if sign else "at the end of the file"
+
 
 # The files of one definition: its own and those of its stages, by their paths.
 
@@ -138,8 +554,7 @@ def read_plain(path: str, text: str, findings: Findings) -> Node | None:
     def position(line: int, column: int) -> Position:
         return Position(path, line + 1, column + 1)
 
-    read = read_json if file_name(path).suffix == JSON_SUFFIX else read_yaml
-    return read(text, position, Builder(findings), findings)
+    return _reader_of(path)(text, position, Builder(findings), findings)
 
 
 def read_rendered(path: str, rendered: RenderedText, findings: Findings) -> Node | None:
@@ -150,5 +565,9 @@ def read_rendered(path: str, rendered: RenderedText, findings: Findings) -> Node
         at = min(line, len(rendered.origins) - 1)
         return Position(path, rendered.origins[at] if at >= 0 else 0)
 
-    read = read_json if file_name(path).suffix == JSON_SUFFIX else read_yaml
-    return read(rendered.text, position, Builder(findings, rendered.values), findings)
+    builder = Builder(findings, rendered.values)
+    return _reader_of(path)(rendered.text, position, builder, findings)
+
+
+def _reader_of(path: str) -> Callable[[str, PositionOf, Builder, Findings], Node | None]:
+    return read_json if file_name(path).suffix == JSON_SUFFIX else read_yaml

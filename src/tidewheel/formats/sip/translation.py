@@ -32,8 +32,8 @@ from tidewheel.formats.sip.model import (
     Stage,
     StageCondition,
     StageDependency,
+    object_node,
 )
-from tidewheel.formats.sip.names import object_node
 from tidewheel.formats.sip.placeholders import text_of_value
 from tidewheel.formats.sip.stage_renderer import RenderedStage
 

@@ -7,15 +7,25 @@ request it checks what is true for every request; with one, whether that one can
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import NamedTuple
 
+from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
 from tidewheel.core.graph.suggestions import nearest
-from tidewheel.formats.sip.definition import DefinitionText, read_text
-from tidewheel.formats.sip.model import SipDefinition, Stage
-from tidewheel.formats.sip.names import FIXED_NAMES, JINJA_NAMES
+from tidewheel.formats.sip.definition import DefinitionText, nearest_stage, read_text
+from tidewheel.formats.sip.field_reader import pair
+from tidewheel.formats.sip.model import (
+    FIXED_NAMES,
+    JINJA_NAMES,
+    SipDefinition,
+    Stage,
+    StageCondition,
+    StageDependency,
+)
 from tidewheel.formats.sip.parameters import (
     ParameterSource,
     ParameterSpec,
@@ -28,10 +38,200 @@ from tidewheel.formats.sip.parameters import (
     warn_of_names,
 )
 from tidewheel.formats.sip.stage_folder import StageFolder, read_stage_folder
-from tidewheel.formats.sip.stage_order import check_contradictions, check_order
 from tidewheel.formats.sip.stage_renderer import RenderedStage, StageRenderer, Wish
 from tidewheel.formats.sip.templates import RenderMoment
 from tidewheel.formats.sip.text_files import SipSource
+
+# Which stage waits for which: names of nothing, circles, and what a stage comes after.
+
+_NAMED_MAX = 10
+
+
+def check_order(definition: SipDefinition, findings: Findings, obstacles: Findings) -> None:
+    """Circles are refused; a name of nothing only keeps the workflow from running."""
+    known = {stage.id for stage in definition.stages}
+    for stage in definition.stages:
+        for one in stage.dependencies:
+            if isinstance(one, StageDependency) and one.stage == stage.id:
+                findings.error(
+                    "self-dependency",
+                    f"stage {stage.id} depends on itself",
+                    "remove the dependency, or name another stage",
+                    one.position,
+                )
+            elif isinstance(one, StageDependency) and one.stage not in known:
+                _report_unknown(stage, one, definition, findings, obstacles)
+    _check_circles(definition, findings)
+
+
+def _report_unknown(
+    stage: Stage,
+    dependency: StageDependency,
+    definition: SipDefinition,
+    findings: Findings,
+    obstacles: Findings,
+) -> None:
+    others = [one for one in definition.stages if one.id != stage.id]
+    near = nearest_stage(dependency.stage, others)
+    message = f"stage {stage.id} depends on {dependency.stage!r}, which is no stage"
+    names = ", ".join(one.id for one in others[:_NAMED_MAX]) or "none"
+    hint = f"did you mean {near!r}?" if near else f"the other stages are: {names}"
+    findings.warning("unknown-stage", message, hint, dependency.position)
+    obstacles.error("unknown-stage", message, hint, dependency.position)
+
+
+def _check_circles(definition: SipDefinition, findings: Findings) -> None:
+    children: dict[Hashable, list[Hashable]] = {one.id: [] for one in definition.stages}
+    for stage in definition.stages:
+        for parent in stage.parents:
+            if parent in children and parent != stage.id:
+                children[parent].append(stage.id)
+    for circle in strong_components(children):
+        path = _way_round(definition, circle)
+        first = definition.stage(path[0])
+        assert first is not None
+        at = next(
+            one.position
+            for one in first.dependencies
+            if isinstance(one, StageDependency) and one.stage in circle
+        )
+        shown = path if len(path) <= _NAMED_MAX else [*path[:_NAMED_MAX], "…", path[-1]]
+        findings.error(
+            "stage-circle",
+            f"stages wait for each other: {' waits for '.join(shown)}",
+            "remove one of these dependencies",
+            at,
+        )
+
+
+def _way_round(definition: SipDefinition, circle: frozenset[Hashable]) -> list[str]:
+    """Returns the way from a stage of a circle through its parents back to that stage."""
+    by_id = {one.id: one for one in definition.stages}
+    here = next(one.id for one in definition.stages if one.id in circle)
+    path = [here]
+    while True:
+        here = next(one for one in by_id[here].parents if one in circle and one != here)
+        path.append(here)
+        if here in path[:-1]:
+            return path[path.index(here) :]
+
+
+# Stages that can never begin: what they wait for excludes itself. A stage that waits for
+# another, whatever for, waits for all that the other one waits for: nothing has a result before
+# it has begun. So what must have become of earlier stages is gathered along the way, and a stage
+# that needs both the success and the failure of one is told of, once, where the two meet. Sets
+# are bits of a number: ten thousand stages may wait in a row.
+
+# Every other condition goes with each of these.
+_IS_SUCCESS = {
+    StageCondition.COMPLETE: True,
+    StageCondition.FAILED: False,
+    StageCondition.ABORTED: False,
+}
+
+
+class _Needs(NamedTuple):
+    """Stages that must have succeeded, and stages that must have failed: a bit for each."""
+
+    succeeded: int = 0
+    failed: int = 0
+
+    @property
+    def disputed(self) -> int:
+        return self.succeeded & self.failed
+
+    def joined(self, other: _Needs) -> _Needs:
+        return _Needs(self.succeeded | other.succeeded, self.failed | other.failed)
+
+
+def check_contradictions(definition: SipDefinition, findings: Findings) -> None:
+    """A warning for each; the definition has no circles."""
+    bits = _disputable(definition)
+    if not bits:  # nearly always: then nothing is gathered
+        return
+    gathered: dict[str, _Needs] = {}
+    for stage in _in_order(definition):
+        ways = [(one, _needs_of(one, bits, gathered)) for one in _on_stages(stage)]
+        needs = reduce(_Needs.joined, (one for _, one in ways), _Needs())
+        gathered[stage.id] = needs
+        if needs.disputed and not any(
+            gathered.get(one, _Needs()).disputed for one in stage.parents
+        ):
+            _report(stage, bits, ways, findings)
+
+
+def _disputable(definition: SipDefinition) -> dict[str, int]:
+    """Stages whose success somebody waits for, and whose failure somebody does: their bits."""
+    waited: dict[bool, set[str]] = {True: set(), False: set()}
+    for stage in definition.stages:
+        for one in _on_stages(stage):
+            if one.condition in _IS_SUCCESS:
+                waited[_IS_SUCCESS[one.condition]].add(one.stage)
+    both = sorted(waited[True] & waited[False])
+    return {name: 1 << number for number, name in enumerate(both)}
+
+
+def _needs_of(
+    dependency: StageDependency, bits: Mapping[str, int], gathered: Mapping[str, _Needs]
+) -> _Needs:
+    """Returns what one dependency asks of stages: of its own and of those before it."""
+    is_success = _IS_SUCCESS.get(dependency.condition)
+    bit = bits.get(dependency.stage, 0)
+    own = _Needs(bit if is_success else 0, bit if is_success is False else 0)
+    return own.joined(gathered.get(dependency.stage, _Needs()))
+
+
+def _in_order(definition: SipDefinition) -> Iterator[Stage]:
+    """Yields each stage after all that it waits for."""
+    waiting = list(reversed(definition.stages))
+    done: set[str] = set()
+    while waiting:
+        stage = waiting[-1]
+        parents = [definition.stage(one) for one in stage.parents if one not in done]
+        if open_ones := [one for one in parents if one is not None]:
+            waiting.extend(open_ones)
+            continue
+        waiting.pop()
+        if stage.id not in done:
+            done.add(stage.id)
+            yield stage
+
+
+def _on_stages(stage: Stage) -> Iterator[StageDependency]:
+    return (one for one in stage.dependencies if isinstance(one, StageDependency))
+
+
+def _report(
+    stage: Stage,
+    bits: Mapping[str, int],
+    ways: list[tuple[StageDependency, _Needs]],
+    findings: Findings,
+) -> None:
+    """Reports two dependencies that exclude each other, at the place of the second."""
+    needs = reduce(_Needs.joined, (brought for _, brought in ways))
+    name, bit = next((name, bit) for name, bit in bits.items() if bit & needs.disputed)
+    well = next(one for one in ways if one[1].succeeded & bit)
+    badly = next(one for one in ways if one[1].failed & bit)
+    first, second = sorted((well, badly), key=lambda one: one[0].position)
+    finished = pair("condition", "finished", stage.position)
+    findings.warning(
+        "contradiction",
+        f"stage {stage.id} can never begin: {_part(name, bit, *first)}, and "
+        f"{_part(name, bit, *second)}",
+        "all dependencies must hold: remove one of the two, or make two stages of it; "
+        f"{finished} holds whichever way a stage ended",
+        second[0].position,
+    )
+
+
+def _part(name: str, bit: int, through: StageDependency, needs: _Needs) -> str:
+    if through.stage == name:
+        return f"it needs {name} {through.condition.value}"
+    end = StageCondition.COMPLETE if needs.succeeded & bit else StageCondition.FAILED
+    return f"{through.stage}, which it waits for, needs {name} {end.value}"
+
+
+# The whole of a definition.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

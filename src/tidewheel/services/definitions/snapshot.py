@@ -33,7 +33,6 @@ from tidewheel.core.operator.definition import (
 from tidewheel.errors import Refused
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.node_checks import BAD_HANDLER
-from tidewheel.formats.flow_cylc.points import PointTexts
 from tidewheel.formats.flow_cylc.settings import FlowSettings
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 from tidewheel.formats.flow_cylc.source_text import SourceText
@@ -41,6 +40,7 @@ from tidewheel.formats.flow_cylc.template_variables import VariableTexts
 from tidewheel.formats.flow_cylc.workflow import (
     LoadedWorkflow,
     LoadOptions,
+    PointTexts,
     load_source,
     load_workflow,
 )
