@@ -118,7 +118,7 @@ def _way_round(definition: SipDefinition, circle: frozenset[Hashable]) -> list[s
 
 # Stages that can never begin: what they wait for excludes itself. A stage that waits for
 # another, whatever for, waits for all that the other one waits for: nothing has a result before
-# it has begun. So what must have become of earlier stages is gathered along the way, and a stage
+# it has begun. So what must have become of earlier stages is gathered along the way, and one
 # that needs both the success and the failure of one is told of, once, where the two meet. Sets
 # are bits of a number: ten thousand stages may wait in a row.
 
