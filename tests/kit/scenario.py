@@ -366,6 +366,19 @@ class Scenario:
                     found[self.id_of(row.key)] = str(verdict.kind)
         return found
 
+    @property
+    def verdicts_by_flow(self) -> dict[tuple[Key, int], str]:
+        """Every task that was pruned in a flow, with the kind of its death."""
+        rows = {
+            row.key: row for row in self._ledger.rows.values() if isinstance(row, PutMemory)
+        }
+        return {
+            (row.key, flow): verdict.death.name.lower().replace("_", " ")
+            for row in (self._past.rows | rows).values()
+            for flow, verdict in row.verdicts
+            if verdict.kind is VerdictKind.PRUNED
+        }
+
     def notices(self, event: str) -> list[str]:
         return [
             one.text for one in self.effects if isinstance(one, Notice) and one.event == event

@@ -57,7 +57,7 @@ def _check_task(pool: TaskPool, task: PooledTask) -> None:
     _check_atoms(pool, task, name)
     unpruned = pool.plan.policy.prunes_unreachable and may_be_pruned(task)
     if unpruned:
-        values = task_values(pool, task.plan, task.point, task.flows, task.true)
+        values = task_values(pool, task.plan, task.point, task.flows, task)
         assert prune_value(pool, *values) is None, f"P7: {name} should have been pruned"
         assert task.blocked is (values[0] is AtomValue.LOST), (
             f"{name} is wrongly blocked or not"

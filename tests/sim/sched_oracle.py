@@ -261,11 +261,11 @@ class Oracle:
             made |= {end}
         if key in self._suicides:  # submitted, so it waited for a retry or ended incomplete
             return Fate("ran", Worth.NOT_TAKEN, made, end)
-        if not self._is_complete(key[1], made, end):
+        if not self.is_complete(key[1], made, end):
             return Fate("ran", None, made, end)
         return Fate("ran", Worth.NOT_TAKEN if end == SUCCEEDED else Worth.LOST, made, end)
 
-    def _is_complete(self, name: str, made: frozenset[str], end: str) -> bool:
+    def is_complete(self, name: str, made: frozenset[str], end: str) -> bool:
         """SEMANTICS §3."""
         used = self._uses.get(name, set())
         optional = self._optional.get(name)
@@ -287,6 +287,14 @@ class Oracle:
         overall = [self._worth(one, key[0], own=False) for one in conditions]
         own = [self._worth(one, key[0], own=True) for one in conditions]
         return min(overall, default=Worth.TRUE), min(own, default=Worth.TRUE)
+
+    def conditions(self, key: Key) -> list[Condition]:
+        """What a task waits for: all of these."""
+        return self._arrows.get(key, [])
+
+    def worth_of_leaf(self, leaf: Leaf, point: int) -> Worth:
+        """Counting atoms of all points."""
+        return self._leaf(leaf, point, own=False)
 
     def _worth(self, condition: Condition, point: int, *, own: bool) -> Worth:
         if isinstance(condition, Leaf):

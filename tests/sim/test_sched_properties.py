@@ -9,6 +9,9 @@
 - Tasks that are triggered, set, removed or held before they ran end as the text says, whenever
   that is done.
 
+- Flows that are started anywhere, at any time, do what the oracle says of each, and what they
+  know together where they meet.
+
 A failure prints the command that shows it again.
 """
 
@@ -26,7 +29,9 @@ from tests.kit.sched_invariants import fingerprint
 from tests.sim.campaigns import campaigns_of
 from tests.sim.sched_oracle import SUCCEEDED, Arrow, Graph, Key, Oracle, Try, leaves
 from tests.sim.sched_oracle_comparing import disagreements
+from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import Case, draw, has_cycle, never_there, sometimes_missing
+from tests.sim.sched_oracle_reflow import ReflowRun
 from tests.sim.sched_oracle_runs import Broken, Driven
 from tests.sim.seeds import CAMPAIGNS
 
@@ -288,7 +293,24 @@ def _children(graph: Graph, key: Key) -> Iterator[Key]:
                         yield from ((point, name) for name in arrow.targets)
 
 
-PROPERTIES = (the_same_definition, higher_limits, later_arrows, run_again, operated, mended)
+def reflowed(seed: int) -> bool:
+    """New flows, anywhere and at any time: each does what the graph says of it."""
+    run = ReflowRun(seed)
+    run.plays(flows=run.rng.choice((1, 1, 2)))
+    found = run.disagreements()
+    assert not found, "; ".join([*found, flow_text(run.graph), *run.history])
+    return True
+
+
+PROPERTIES = (
+    the_same_definition,
+    higher_limits,
+    later_arrows,
+    run_again,
+    operated,
+    mended,
+    reflowed,
+)
 
 
 def play(seed: int) -> None:

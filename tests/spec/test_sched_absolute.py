@@ -232,3 +232,32 @@ def test_a_parent_run_again_in_a_new_flow_starts_the_chain_where_its_child_is_pa
     run = Scenario("R1 = s\n+P1/P2 = s[^] => foo\nP2 = foo", final=4).runs_to_the_end()
     run.reflows("1/s").succeeds("1/s").runs_to_the_end()
     assert sorted(run.submitted[-4:]) == ["1/foo", "2/foo", "3/foo", "4/foo"]
+
+
+def test_a_chain_that_begins_again_at_an_earlier_point_has_one_instance_beyond_the_limit():
+    graph = "R1/1 = s\n+P2/P4 = c\nP3 = s[^] => c\nP1 = slow"
+    run = Scenario(graph, scheduling="runahead limit = P0", final=9)
+    assert run.pool["3/c"] == "runahead"
+    run.succeeds("1/s")
+    assert [one for one in run.pool if one.endswith("/c")] == ["1/c", "3/c"]
+    run.runs_to_the_end()
+    assert sorted(one for one in run.submitted if one.endswith("/c")) == [
+        "1/c",
+        "3/c",
+        "4/c",
+        "7/c",
+    ]
+
+
+def test_the_head_of_a_chain_that_is_held_stays_where_it_is():
+    graph = "R1/1 = s\n+P2/P4 = c\nP3 = s[^] => c\nP1 = slow"
+    run = Scenario(graph, scheduling="runahead limit = P0", final=9)
+    run.holds("3/c").succeeds("1/s")
+    assert run.pool["3/c"] == "held"
+    run.releases("3/c").runs_to_the_end()
+    assert sorted(one for one in run.submitted if one.endswith("/c")) == [
+        "1/c",
+        "3/c",
+        "4/c",
+        "7/c",
+    ]

@@ -2,9 +2,19 @@
 
 import pytest
 
-from tests.kit.scenario import Scenario
-from tidewheel.core.sched.events import FlowChoice, FlowStopped, TasksTriggered
+from tests.kit.scenario import Scenario, compile_graph
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.events import (
+    FlowChoice,
+    FlowStopped,
+    JobEnd,
+    JobEnded,
+    RunStarted,
+    TasksTriggered,
+)
 from tidewheel.core.sched.preview import preview
+from tidewheel.core.sched.step import new_pool, step
 
 GRAPH = "foo[-P1] => foo => woo => bar & baz => qux"
 ALL = 15
@@ -221,3 +231,59 @@ def test_before_the_initial_point_there_is_nothing_to_be_earned():
     assert run.pool["1/a"] == "running"
     assert run.pool["2/a"] == "waiting"
     assert run.sets_prerequisites("1/b", "1/a").pool["1/b"] == "running"
+
+
+FAMILY = "[[FAM]]\n[[m1, m2]]\n    inherit = FAM\n"
+ALONE = FlowChoice.NONE
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_members_of_a_family_that_each_run_alone_reach_a_pooled_child(restarts):
+    run = Scenario("y => FAM\nFAM:succeed-all & x => c", FAMILY).succeeds("1/x")
+    run.triggers("1/m1", flow=ALONE).succeeds("1/m1")
+    assert run.pool["1/c"] == "waiting"
+    run = run.restarts() if restarts else run
+    run.triggers("1/m2", flow=ALONE).succeeds("1/m2")
+    assert run.pool["1/c"] == "running"
+
+
+def test_a_member_that_ran_alone_and_one_of_the_flow_make_a_family_together():
+    run = Scenario("y => FAM\nFAM:succeed-all & x => c\nFAM:fail-any => m", FAMILY)
+    run.succeeds("1/x").triggers("1/m1", flow=ALONE).succeeds("1/m1")
+    run.succeeds("1/y").fails("1/m1").succeeds("1/m2")
+    assert run.pool == {"1/c": "running", "1/m": "running"}
+
+
+def test_a_member_that_ran_alone_before_the_child_was_there_is_not_heard():
+    run = Scenario("y => FAM\nFAM:succeed-all & x => c", FAMILY)
+    run.triggers("1/m1", flow=ALONE).succeeds("1/m1").succeeds("1/x")
+    run.triggers("1/m2", flow=ALONE).succeeds("1/m2")
+    assert run.pool["1/c"] == "waiting"
+
+
+def test_a_member_that_is_not_there_keeps_a_family_from_being_whole():
+    family = "[[FAM]]\n[[m1, m2, m3]]\n    inherit = FAM\n"
+    graph = "P1 = y => m1 & m2\nP2 = m3\nP1 = (FAM[-P1]:succeed-all | x) & z => c"
+    run = Scenario(graph, family, final=3).succeeds("3/z")
+    run.triggers("2/m1", flow=ALONE).triggers("2/m2", flow=ALONE)
+    run.succeeds("2/m1").succeeds("2/m2")
+    assert run.pool["3/c"] == "waiting"
+
+
+def test_what_a_new_flow_needs_of_before_the_start_is_not_taken_there_either():
+    """As in the first flow: nobody waits for what can happen in no flow."""
+    run = Scenario("b[-P1]:fail => a\na & c => d\nb", final=1)
+    run.runs_to_the_end()
+    assert run.completed
+    run.reflows("1/c").runs_to_the_end()
+    assert run.completed
+    assert (run.key("1/a"), 2) in run.verdicts_by_flow
+
+
+def test_a_run_from_some_tasks_knows_what_lies_outside_the_graph():
+    graph = compile_graph("b[-P1]:fail => a\na & c => d\nb", final=1)
+    pool = new_pool(graph)
+    step(graph, pool, RunStarted(Instant(0.0), tasks=((Point(1), "c"),)))
+    outcome = step(graph, pool, JobEnded((Point(1), "c"), 1, JobEnd.SUCCEEDED, Instant(1.0)))
+    assert not pool.tasks
+    assert pool.run.status == "completed", outcome.effects

@@ -229,20 +229,51 @@ def count_remembered(pool: TaskPool, point: Point) -> None:
                     group_count(pool, group, point, flow).put(name, value)
 
 
+def value_to(pool: TaskPool, leaf: IndexedAtom, task: PooledTask) -> AtomValue:
+    """Returns what a leaf is worth to a pooled task.
+
+    Members of a family that ran alone count for those who waited when they did.
+    """
+    value = leaf_value(pool, leaf, task.point, task.flows)
+    if not task.heard or leaf.group is None or value is TRUE:
+        return value
+    group, parent = leaf.group, leaf.parent_point(task.point, pool.plan.initial)
+    values = []
+    for member in group.members:
+        if any((parent, member, output) in task.heard for output in group.outputs):
+            values.append(TRUE)
+        elif pool.node(member).is_at(parent):
+            values.append(member_value(pool.recall(parent, member), group, task.flows))
+        else:
+            values.append(LOST)
+    return min(values) if group.every else max(values)
+
+
 def task_values(
-    pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, true: int = 0
+    pool: TaskPool,
+    node: IndexedNode,
+    point: Point,
+    flows: Flows,
+    task: PooledTask | None = None,
 ) -> tuple[AtomValue, AtomValue]:
     """Returns what a task is worth by the atoms of all points, and by its own point's only.
 
-    In the second, lost atoms of other points are taken as open (SEMANTICS §5).
+    In the second, lost atoms of other points are taken as open (SEMANTICS §5). For one that is
+    pooled what it has counts, too.
     """
     overall, own = TRUE, TRUE
     final = pool.plan.final
+    true = 0 if task is None else task.true
     for arrow, base in node.arrows_at(point):
         values, own_values = [], []
         for leaf in arrow.leaves:
             known = true >> (base + leaf.number) & 1
-            value = TRUE if known else leaf_value(pool, leaf, point, flows)
+            if known:
+                value = TRUE
+            elif task is None:
+                value = leaf_value(pool, leaf, point, flows)
+            else:
+                value = value_to(pool, leaf, task)
             values.append(value)
             if value is LOST:
                 parent = leaf.parent_point(point, pool.plan.initial)

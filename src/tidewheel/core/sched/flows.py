@@ -6,10 +6,11 @@ SEMANTICS §8; seed 001, "Reflow restrictions".
 from __future__ import annotations
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode
 from tidewheel.core.sched.dependents import all_dependents, evicted_dependents
 from tidewheel.core.sched.evaluation import leaf_value
 from tidewheel.core.sched.events import FlowChoice, TasksTriggered
+from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.pool import FlowState, TaskPool
 from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import NO_FLOW, AtomValue, Flows, Key, VerdictKind
@@ -46,6 +47,7 @@ def _begin(context: StepContext, state: FlowState) -> None:
     context.touched.flows[number] = None
     context.touched.run = True
     context.notice("flow started", None, f"flow {number} was started")
+    evaluate_ends_of_the_graph(context, number)
 
 
 def named_flows(context: StepContext, choice: FlowChoice | Flows) -> Flows | None:
@@ -144,3 +146,40 @@ def report_ended_flows(context: StepContext) -> None:
         del pool.flow_counts[flow]
         if flow != 1:
             context.notice("flow ended", None, f"flow {flow} has ended")
+
+
+def evaluate_ends_of_the_graph(context: StepContext, flow: int) -> None:
+    """Failures before the start did not happen, and beyond the final point nothing will."""
+    pool = context.pool
+    final = pool.plan.final
+    ignored = pool.flows[flow].ignore_before
+    start = pool.run.start if ignored is None else max(pool.run.start, ignored)
+    for node in pool.plan.nodes.values():
+        leaves = [leaf for arrow, _ in node.arrows for leaf in arrow.leaves]
+        if any(map(_may_fail_before, leaves)):
+            _evaluate(context, node, flow, (start, Point(start + pool.plan.reach_back)))
+        if final is not None and any(map(_may_reach_ahead, leaves)):
+            first = max(Point(final - pool.plan.reach_ahead), start)
+            _evaluate(context, node, flow, (first, final))
+
+
+def _evaluate(
+    context: StepContext, node: IndexedNode, flow: int, points: tuple[Point, Point]
+) -> None:
+    first, last = points
+    point = node.next_after(Point(first - 1))
+    while point is not None and point <= last:
+        context.to_evaluate.append(((point, node.name), flow))
+        point = node.next_after(point)
+
+
+def _may_fail_before(leaf: IndexedAtom) -> bool:
+    return leaf.output in BAD_ENDS and leaf.offset is not None and (leaf.shift or -1) < 0
+
+
+def _may_reach_ahead(leaf: IndexedAtom) -> bool:
+    return (
+        leaf.offset is not None
+        and leaf.absolute is None
+        and (leaf.shift is None or leaf.shift > 0)
+    )

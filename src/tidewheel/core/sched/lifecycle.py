@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode
 from tidewheel.core.sched.effects import KillJob
 from tidewheel.core.sched.events import (
     FlowStopped,
@@ -17,7 +15,7 @@ from tidewheel.core.sched.events import (
     StopTaskSet,
     TasksTriggered,
 )
-from tidewheel.core.sched.index_builder import BAD_ENDS
+from tidewheel.core.sched.flows import evaluate_ends_of_the_graph
 from tidewheel.core.sched.parentless import start_chain
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.runahead import take_back
@@ -116,42 +114,7 @@ def run_started(context: StepContext, event: RunStarted) -> None:
     context.touched.flows[1] = None
     if event.tasks:
         triggered(context, TasksTriggered(tasks=event.tasks, at=event.at, flow=FIRST_FLOW))
-        return
-    for node in pool.plan.nodes.values():
-        start_chain(context, node, 1, pool.run.start)
+    else:
+        for node in pool.plan.nodes.values():
+            start_chain(context, node, 1, pool.run.start)
     evaluate_ends_of_the_graph(context, 1)
-
-
-def evaluate_ends_of_the_graph(context: StepContext, flow: int) -> None:
-    """Failures before the start did not happen, and beyond the final point nothing will."""
-    pool = context.pool
-    start, final = pool.run.start, pool.plan.final
-    for node in pool.plan.nodes.values():
-        leaves = [leaf for arrow, _ in node.arrows for leaf in arrow.leaves]
-        if any(map(_may_fail_before, leaves)):
-            _evaluate(context, node, flow, (start, Point(start + pool.plan.reach_back)))
-        if final is not None and any(map(_may_reach_ahead, leaves)):
-            first = max(Point(final - pool.plan.reach_ahead), start)
-            _evaluate(context, node, flow, (first, final))
-
-
-def _evaluate(
-    context: StepContext, node: IndexedNode, flow: int, points: tuple[Point, Point]
-) -> None:
-    first, last = points
-    point = node.next_after(Point(first - 1))
-    while point is not None and point <= last:
-        context.to_evaluate.append(((point, node.name), flow))
-        point = node.next_after(point)
-
-
-def _may_fail_before(leaf: IndexedAtom) -> bool:
-    return leaf.output in BAD_ENDS and leaf.offset is not None and (leaf.shift or -1) < 0
-
-
-def _may_reach_ahead(leaf: IndexedAtom) -> bool:
-    return (
-        leaf.offset is not None
-        and leaf.absolute is None
-        and (leaf.shift is None or leaf.shift > 0)
-    )

@@ -73,15 +73,28 @@ def _is_parentless_by_shape(
 def start_chain(context: StepContext, node: IndexedNode, flow: int, first: Point) -> None:
     """Spawn the first instance at or after a point that nobody else will spawn.
 
-    A chain whose head is earlier comes there by itself.
+    A chain whose head is earlier comes there by itself. One whose head is later comes there
+    again: two of a chain do not wait for the runahead limit.
     """
+    pool = context.pool
     before = Point(first - 1)
-    head = context.pool.chains.get((node.name, flow))
+    head = pool.chains.get((node.name, flow))
     if head is not None:
-        found = None if head <= first else next_parentless(context.pool, node, flow, before)
+        found = None if head <= first else next_parentless(pool, node, flow, before)
         if found is None or found > head:
             return
+        _withdraw(context, pool.tasks[(head, node.name)])
     _spawn_next(context, node, flow, before)
+
+
+def _withdraw(context: StepContext, task: PooledTask) -> None:
+    """Takes the head of a chain back, unless anything has happened to it but being spawned."""
+    by_hand = task.manual or task.satisfied_by_hand or task.held or task.heard
+    if task.admitted or by_hand or task.outputs or len(task.flows) > 1 or task.plan.expiry:
+        return
+    context.pool.dismiss(task)
+    task.memory.spawned -= task.flows
+    context.touched.tasks[task.key] = context.touched.memory[task.key] = None
 
 
 def move_on(context: StepContext, task: PooledTask) -> None:

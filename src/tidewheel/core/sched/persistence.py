@@ -86,6 +86,7 @@ class PooledTaskRow(NamedTuple):
     try_number: int = 1
     submit_try: int = 1
     order: int = 0
+    heard: tuple[AtomMeaning, ...] = ()  # of members of families that ran alone
     bits: int | None = None  # instead of `true` in a row of format 1; never written
 
     @property
@@ -214,6 +215,7 @@ def row_of(task: PooledTask, initial: Point) -> PooledTaskRow:
         task.try_number,
         task.submit_try,
         task.order,
+        task.heard,
     )
 
 
@@ -390,7 +392,7 @@ def _task(pool: TaskPool, row: PooledTaskRow) -> PooledTask:
     task.manual, task.satisfied_by_hand = row.manual, row.satisfied_by_hand
     task.flow_wait, task.ended = row.flow_wait, row.ended
     task.submit, task.try_number, task.submit_try = row.submit, row.try_number, row.submit_try
-    task.order = row.order
+    task.order, task.heard = row.order, row.heard
     return task
 
 
@@ -401,6 +403,8 @@ def _atoms(plan: DependencyIndex, row: PooledTaskRow) -> tuple[AtomMeaning, ...]
 def _admit(pool: TaskPool, task: PooledTask) -> None:
     task.standing = standing_of(task)
     pool.add(task)
+    if task.heard:
+        pool.hearing[task.key] = None
     queue = pool.queues[task.plan.limit]
     if task.standing is PoolState.ACTIVE:
         queue.active += 1

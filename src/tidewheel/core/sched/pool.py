@@ -124,6 +124,7 @@ class TaskPool:
         self.may_admit = True  # whether looking for tasks to release can find any
         self.flow_counts: dict[int, int] = {}
         self.waiting_for: dict[AbsoluteKey, dict[Key, None]] = {}
+        self.hearing: dict[Key, None] = {}  # tasks that have `heard` something
         self.groups: dict[tuple[int, Point], dict[int, GroupCount]] = {}
         self.queues = [LimitQueue(limit) for limit in plan.limits]
         self.base: Point | None = None
@@ -206,6 +207,7 @@ class TaskPool:
             self.flow_counts[flow] -= 1
         if not task.admitted:
             self.beyond_limit[task.point].pop(key, None)
+        self.hearing.pop(key, None)
         if task.plan.waits_for_absolute:
             for waiting in self.waiting_for.values():
                 waiting.pop(key, None)

@@ -25,9 +25,9 @@ from tidewheel.core.sched.evaluation import (
     leaf_value,
     member_value,
     never_comes,
+    value_to,
 )
 from tidewheel.core.sched.flows import going_on, may_spawn
-from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
 from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import (
@@ -61,31 +61,28 @@ def publish(
     context: StepContext, node: IndexedNode, point: Point, output: str, flows: Flows
 ) -> None:
     """An output was made in these flows: record it and tell everyone who waits for it."""
+    if not flows:
+        _tell_pooled(context, node, point, output)
+        return
     key = (point, node.name)
     fresh = flows
-    if flows:
-        memory = context.pool.remember(point, node.name)
-        known = memory.made.get(output)
-        if known is not None:
-            fresh = flows - known
-            if not fresh:
-                return
-            memory.made[output] = known | fresh
-        else:
-            memory.made[output] = flows
-        context.touched.memory[key] = None
-        fresh = going_on(context.pool, fresh, key)
+    memory = context.pool.remember(point, node.name)
+    known = memory.made.get(output)
+    if known is not None:
+        fresh = flows - known
         if not fresh:
             return
+        memory.made[output] = known | fresh
     else:
-        _tell_pooled(context, node, point, output)
+        memory.made[output] = flows
+    context.touched.memory[key] = None
+    fresh = going_on(context.pool, fresh, key)
+    if not fresh:
         return
     for link in node.links.get(output, ()):
         _along(context, link, point, fresh)
     if node.groups:
-        for group in node.groups.get(output, ()):
-            count_member(context, group, key, fresh)
-            _wake_children(context, group, point, fresh)
+        _tell_families(context, node, key, output, fresh)
     if node.absolute and (point, output) in node.absolute and point >= context.pool.run.start:
         for link in node.absolute[(point, output)]:
             _make_absolute(context, link, fresh)
@@ -96,22 +93,34 @@ def _tell_pooled(context: StepContext, node: IndexedNode, point: Point, output: 
     pool = context.pool
     for child in dependents(pool, node, point, output):
         task = pool.tasks.get(child.key)
-        group = child.link.leaf.group
-        if task is None or (
-            group is not None and not _completes(pool, group, (point, node.name), task.flows)
-        ):
+        if task is None:
             continue
-        satisfy(context, task, child.link.arrow, child.base, child.link.leaf.number)
+        if child.link.leaf.group is None:
+            satisfy(context, task, child.link.arrow, child.base, child.link.leaf.number)
+            continue
+        task.heard = tuple(dict.fromkeys((*task.heard, (point, node.name, output))))
+        pool.hearing[task.key] = None
+        context.touched.tasks[task.key] = None
+        _satisfy_if_heard(context, task)
 
 
-def _completes(pool: TaskPool, group: IndexedFamily, member: Key, flows: Flows) -> bool:
-    """Says whether a family has all that is asked of it once a member made its output."""
-    point, name = member
-    return not group.every or all(
-        member_value(pool.recall(point, other), group, flows) is AtomValue.TRUE
-        for other in group.members
-        if other != name
-    )
+def _tell_families(
+    context: StepContext, node: IndexedNode, key: Key, output: str, flows: Flows
+) -> None:
+    """Counts a member that made an output; with some that ran alone it may be enough."""
+    for group in node.groups.get(output, ()):
+        count_member(context, group, key, flows)
+        _wake_children(context, group, key[0], flows)
+    for hearing in list(context.pool.hearing):
+        _satisfy_if_heard(context, context.pool.tasks[hearing])
+
+
+def _satisfy_if_heard(context: StepContext, task: PooledTask) -> None:
+    """Satisfies what a task waits for of families, with what members told that ran alone."""
+    for arrow, base in task.plan.arrows_at(task.point):
+        for leaf in arrow.leaves:
+            if leaf.group is not None and value_to(context.pool, leaf, task) is AtomValue.TRUE:
+                satisfy(context, task, arrow, base, leaf.number)
 
 
 def _along(context: StepContext, link: IndexedLink, point: Point, flows: Flows) -> None:

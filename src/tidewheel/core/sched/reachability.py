@@ -113,7 +113,7 @@ def _evaluate_pooled(context: StepContext, task: PooledTask) -> None:
     if not may_be_pruned(task):
         return
     pool, node, point = context.pool, task.plan, task.point
-    overall, own = task_values(pool, node, point, task.flows, task.true)
+    overall, own = task_values(pool, node, point, task.flows, task)
     death = prune_value(pool, overall, own)
     if death is not None:
         cause = _cause(pool, node, point, task.flows, death)

@@ -14,7 +14,7 @@ from tidewheel.core.cycling.interval import Interval, add
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import IndexedArrow, IndexedNode
 from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, DropXtrigger, SetTimer
-from tidewheel.core.sched.evaluation import absolute_key, is_true, leaf_value
+from tidewheel.core.sched.evaluation import absolute_key, is_true, value_to
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import AtomValue, Flows, JobPhase, PooledTask, PoolState
@@ -131,7 +131,7 @@ def look_up(pool: TaskPool, task: PooledTask) -> None:
             bit = 1 << (base + leaf.number)
             if true & bit:
                 continue
-            if leaf_value(pool, leaf, task.point, task.flows) is _TRUE:
+            if value_to(pool, leaf, task) is _TRUE:
                 true |= bit
             elif leaf.absolute is not None:
                 pool.waiting_for.setdefault(absolute_key(leaf), {})[task.key] = None

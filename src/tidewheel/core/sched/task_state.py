@@ -118,6 +118,7 @@ class PooledTask:
         "ended",
         "flow_wait",
         "flows",
+        "heard",
         "held",
         "key",
         "manual",
@@ -150,6 +151,8 @@ class PooledTask:
         self.waits: dict[str, None] = {}
         self.outputs: dict[str, None] = {}
         self.by_hand: tuple[str, ...] = ()  # outputs completed by an operator
+        # Outputs that members of families made which ran alone while this one waited.
+        self.heard: tuple[tuple[Point, str, str], ...] = ()
         self.admitted = False
         self.held = False
         self.blocked = False
