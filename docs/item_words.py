@@ -168,7 +168,6 @@ WORDS: dict[str, dict[str, str]] = {
 _WHERE = "kept; jobs run where the run's workers are"
 KEPT: dict[str, str] = {
     "[runtime][…][remote]": _WHERE,
-    "[runtime][…][job] batch submit command template": "kept; the runner calls sbatch itself",
     "[runtime][…][workflow state polling] alt-cylc-run-dir": "kept; the store knows all runs",
 }
 OF_TIDEWHEEL = "used; only in tidewheel"

@@ -210,7 +210,6 @@ def test_a_whole_runtime_becomes_one_value(tmp_path):
                 [[[simulation]]]
                     default run length = PT20S
                     speedup factor = 2.5
-                    time limit buffer = PT1S
                     fail cycle points = 1, 3
                     fail try 1 only = False
                 [[[environment filter]]]
@@ -253,6 +252,16 @@ def test_a_whole_runtime_becomes_one_value(tmp_path):
     assert node.polling.polls_max == 3
     assert pickle.loads(pickle.dumps(node)) == node
     assert hash(node) == hash(pickle.loads(pickle.dumps(node)))
+
+
+@pytest.mark.parametrize(
+    ("section", "item"),
+    [("simulation", "time limit buffer = PT1S"), ("job", "batch submit command template = x")],
+)
+def test_an_item_that_nobody_acts_on_is_told_to_have_no_effect(tmp_path, section, item):
+    _, found = read(tmp_path, f"[runtime]\n[[a]]\n[[[{section}]]]\n{item}\n")
+    name = item.partition(" =")[0]
+    assert any(f"[runtime][a][{section}]{name} has no effect" in one for one in found), found
 
 
 def test_what_tasks_inherit_is_shared_and_not_copied(tmp_path):

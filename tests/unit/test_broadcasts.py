@@ -101,6 +101,7 @@ def test_an_empty_value_means_what_it_means_in_a_definition():
         ("inherit=X", "when the definition is read"),
         ("[outputs]x=y", "reload"),
         ("[environment filter]include=A", "reload"),
+        ("[remote]owner=me", "no longer accepted; name a platform"),
         ("[environment]=x", "name an item"),
         ("[environment]A-B=x", "no name of a variable"),
         ("[environment]A;touch oops=x", "no name of a variable"),

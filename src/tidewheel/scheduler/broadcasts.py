@@ -26,8 +26,13 @@ from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.operator.selection import read_point
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
-from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.runtime import SCRIPT_ITEMS
+from tidewheel.formats.flow_cylc.items import (
+    NAMESPACE,
+    TASK_EVENTS,
+    ItemSpec,
+    SectionSpec,
+    node_fields,
+)
 from tidewheel.formats.flow_cylc.values import BadValue, ValueKind, unquoted
 from tidewheel.services.definitions.snapshot import RestoredDefinition
 
@@ -35,37 +40,9 @@ EVERY_POINT = "*"
 Setting = tuple[str, str]  # the item with its section, and the value as it was written
 
 # The field of a node, and the field within it; "" for a field that is the value itself.
-_FIELDS: dict[str, tuple[str, str]] = {
-    **{item: ("scripts", field) for item, field in SCRIPT_ITEMS.items()},
-    "execution time limit": ("time_limit_seconds", ""),
-    "execution retry delays": ("retries", "execution"),
-    "submission retry delays": ("retries", "submission"),
-    "platform": ("place", "platform"),
-    "work sub-directory": ("place", "work_subdirectory"),
-    "[job]batch system": ("place", "batch_system"),
-    "[job]batch submit command template": ("place", "batch_submit_command"),
-    "[remote]host": ("place", "remote_host"),
-    "[remote]owner": ("place", "remote_owner"),
-    "[events]handler events": ("events", "handled_events"),
-    "[events]handler retry delays": ("events", "handler_retry_delays"),
-    "[events]mail events": ("events", "mail_events"),
-    "[events]execution timeout": ("events", "execution_timeout_seconds"),
-    "[events]submission timeout": ("events", "submission_timeout_seconds"),
-    "[events]late offset": ("events", "late_offset_seconds"),
-    "[mail]from": ("mail", "sender"),
-    "[mail]to": ("mail", "to"),
-    "[simulation]default run length": ("simulation", "run_seconds"),
-    "[simulation]speedup factor": ("simulation", "speedup_factor"),
-    "[simulation]time limit buffer": ("simulation", "time_limit_buffer_seconds"),
-    "[simulation]fail cycle points": ("simulation", "fail_points"),
-    "[simulation]fail try 1 only": ("simulation", "fail_first_try_only"),
-    "[simulation]disable task event handlers": ("simulation", "handlers_disabled"),
-    "[skip]outputs": ("skip", "outputs"),
-    "[skip]disable task event handlers": ("skip", "handlers_disabled"),
-    "[workflow state polling]interval": ("polling", "interval_seconds"),
-    "[workflow state polling]max-polls": ("polling", "polls_max"),
-    "[workflow state polling]message": ("polling", "message"),
-    "[workflow state polling]alt-cylc-run-dir": ("polling", "run_directory"),
+_FIELDS = {
+    f"[{section}]{item}" if section else item: (group, field)
+    for section, item, group, field in node_fields()
 }
 # Items that had another place before; existing scripts still name it.
 _MOVED = {
@@ -93,6 +70,7 @@ _UNCHANGEABLE = {
         "change it with reload"
     ),
     "completion": "when a task is complete is part of the graph; change it with reload",
+    "[remote]owner": "it is no longer accepted; name a platform on which jobs run as that user",
 }
 
 _PART = re.compile(r"\s*\[([^\]]*)\]")

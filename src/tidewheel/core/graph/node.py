@@ -67,7 +67,6 @@ class Simulation:
 
     run_seconds: float = 10.0
     speedup_factor: float | None = None
-    time_limit_buffer_seconds: float = 30.0
     fail_points: tuple[str, ...] = ()
     fail_first_try_only: bool = True
     handlers_disabled: bool = True
@@ -103,15 +102,13 @@ class Retries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlace:
-    """Says where and with which directives a job runs; the last four are Cylc 7's words."""
+    """Says where and with which directives a job runs; the last two are Cylc 7's words."""
 
     platform: str = ""
     directives: Pairs = ()
     work_subdirectory: str = ""
     batch_system: str = ""
-    batch_submit_command: str = ""
     remote_host: str = ""
-    remote_owner: str = ""
 
 
 NO_SCRIPTS = Scripts()

@@ -1,12 +1,16 @@
-"""Every item of a flow.cylc that a current Cylc accepts.
+"""Every item of a flow.cylc that a current Cylc accepts, and which field it fills.
 
 An item is used, or it is accepted with a note why it has no effect here; what is not in this
 table is refused with the nearest name that is, or with what to write now (`upgrade`).
+
+From a row follow how an item is read, the field of a node or of the settings that has its value
+(`runtime`, `settings`), its broadcast, the editors' files and the reference. An item without a
+field is read by hand where its section is; tests/tidy/test_settings_read.py lists those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tidewheel.formats.flow_cylc.values import READERS, ValueKind, plain_text
@@ -26,6 +30,9 @@ class ItemSpec:
     choices: tuple[str, ...] = ()
     # Why it has no effect in tidewheel; empty for an item that has one.
     idle_because: str = ""
+    # The field that it fills: of `NodeDef` for a namespace ("place.platform": a field of a
+    # field), of the section's own settings for every other section.
+    to: str = ""
     read: Callable[[str], object] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -39,6 +46,7 @@ class SectionSpec:
     entries: Mapping[str, ItemSpec | SectionSpec] = field(default_factory=dict)
     other: ItemSpec | SectionSpec | None = None
     idle_because: str = ""
+    to: str = ""  # the field that has all of its items as pairs
 
 
 def idle(because: str, kind: ValueKind = ValueKind.TEXT) -> ItemSpec:
@@ -46,12 +54,29 @@ def idle(because: str, kind: ValueKind = ValueKind.TEXT) -> ItemSpec:
     return ItemSpec(kind, idle_because=because)
 
 
-TEXT = ItemSpec(ValueKind.TEXT, "")
-TEXTS = ItemSpec(ValueKind.TEXTS, ())
-DURATION = ItemSpec(ValueKind.DURATION)
-DURATIONS = ItemSpec(ValueKind.DURATIONS, ())
-BOOLEAN = ItemSpec(ValueKind.BOOLEAN)
-POINT = ItemSpec(ValueKind.POINT, "")
+def text(to: str = "") -> ItemSpec:
+    return ItemSpec(ValueKind.TEXT, "", to=to)
+
+
+def texts(to: str = "") -> ItemSpec:
+    return ItemSpec(ValueKind.TEXTS, (), to=to)
+
+
+def duration(to: str, default: float | None = None) -> ItemSpec:
+    return ItemSpec(ValueKind.DURATION, default, to=to)
+
+
+def durations(to: str) -> ItemSpec:
+    return ItemSpec(ValueKind.DURATIONS, (), to=to)
+
+
+def boolean(to: str, default: bool | None = None) -> ItemSpec:
+    return ItemSpec(ValueKind.BOOLEAN, default, to=to)
+
+
+def point(to: str) -> ItemSpec:
+    return ItemSpec(ValueKind.POINT, "", to=to)
+
 
 # The table.
 
@@ -103,66 +128,74 @@ RUN_MODES = ("live", "skip")
 _NO_POLLING = "jobs report by themselves and are never polled"
 _NO_PLATFORMS = "logs of jobs are kept where the job ran and read from there"
 
-META = SectionSpec({"title": TEXT, "description": TEXT, "URL": TEXT}, other=TEXT)
+_META = {"title": text(), "description": text(), "URL": text()}
+META = SectionSpec(_META, other=text())
 
+EVENTS = SectionSpec(
+    {
+        "handlers": texts("handlers"),
+        "handler events": texts("handled_events"),
+        "mail events": texts("mail_events"),
+        **{f"{event} handlers": texts("handlers") for event in WORKFLOW_EVENTS[:-1]},
+        "workflow timeout": duration("workflow_timeout_seconds"),
+        "abort on workflow timeout": boolean("abort_on_workflow_timeout"),
+        "stall timeout": duration("stall_timeout_seconds", 3600.0),
+        "abort on stall timeout": boolean("abort_on_stall_timeout"),
+        "inactivity timeout": duration("inactivity_timeout_seconds"),
+        "abort on inactivity timeout": boolean("abort_on_inactivity_timeout"),
+        "restart timeout": idle(
+            "a completed run that is started again ends at once; give it a later final "
+            "point: --fcp POINT",
+            ValueKind.DURATION,
+        ),
+        "expected task failures": idle("it is for tests of Cylc itself", ValueKind.TEXTS),
+    }
+)
+MAIL = SectionSpec(
+    {
+        "footer": text("footer"),
+        "to": text("to"),
+        "from": text("sender"),
+        "task event batch interval": duration("batch_interval_seconds"),
+    }
+)
 SCHEDULER = SectionSpec(
     {
-        "UTC mode": BOOLEAN,
-        "allow implicit tasks": BOOLEAN,
+        "UTC mode": boolean("utc_mode"),
+        "allow implicit tasks": boolean("implicit_tasks_allowed"),
         "install": idle("the whole folder is stored when a run starts", ValueKind.TEXTS),
-        "cycle point format": TEXT,
-        "cycle point num expanded year digits": ItemSpec(ValueKind.INTEGER, 0),
-        "cycle point time zone": TEXT,
+        "cycle point format": text("point_format"),
+        "cycle point num expanded year digits": ItemSpec(
+            ValueKind.INTEGER, 0, to="expanded_year_digits"
+        ),
+        "cycle point time zone": text("time_zone"),
         "main loop": SectionSpec(
-            other=SectionSpec({"interval": DURATION}, other=TEXT),
+            other=SectionSpec({"interval": duration("")}, other=text()),
             idle_because="tidewheel has no main loop plugins",
         ),
-        "events": SectionSpec(
-            {
-                "handlers": TEXTS,
-                "handler events": TEXTS,
-                "mail events": TEXTS,
-                **{f"{event} handlers": TEXTS for event in WORKFLOW_EVENTS[:-1]},
-                "workflow timeout": DURATION,
-                "abort on workflow timeout": BOOLEAN,
-                "stall timeout": ItemSpec(ValueKind.DURATION, 3600.0),
-                "abort on stall timeout": BOOLEAN,
-                "inactivity timeout": DURATION,
-                "abort on inactivity timeout": BOOLEAN,
-                "restart timeout": idle(
-                    "a completed run that is started again ends at once; give it a later final "
-                    "point: --fcp POINT",
-                    ValueKind.DURATION,
-                ),
-                "expected task failures": idle(
-                    "it is for tests of Cylc itself", ValueKind.TEXTS
-                ),
-            }
-        ),
-        "mail": SectionSpec(
-            {"footer": TEXT, "to": TEXT, "from": TEXT, "task event batch interval": DURATION}
-        ),
+        "events": EVENTS,
+        "mail": MAIL,
         # Of tidewheel, not of Cylc (SEMANTICS §5, §12).
-        "prune across points": BOOLEAN,
-        "job commands": BOOLEAN,
+        "prune across points": boolean("prune_across_points"),
+        "job commands": boolean("job_commands"),
     }
 )
 
 TASK_PARAMETERS = SectionSpec(
-    {"templates": SectionSpec(other=TEXT)}, other=ItemSpec(ValueKind.PARAMETER)
+    {"templates": SectionSpec(other=text())}, other=ItemSpec(ValueKind.PARAMETER)
 )
 
 SCHEDULING = SectionSpec(
     {
-        "initial cycle point": POINT,
-        "final cycle point": POINT,
-        "initial cycle point constraints": TEXTS,
-        "final cycle point constraints": TEXTS,
-        "hold after cycle point": POINT,
-        "stop after cycle point": POINT,
-        "cycling mode": ItemSpec(ValueKind.TEXT, "gregorian", CYCLING_MODES),
-        "runahead limit": ItemSpec(ValueKind.TEXT, "P4"),
-        "sequential xtriggers": BOOLEAN,
+        "initial cycle point": point("initial_point"),
+        "final cycle point": point("final_point"),
+        "initial cycle point constraints": texts("initial_constraints"),
+        "final cycle point constraints": texts("final_constraints"),
+        "hold after cycle point": point("hold_after"),
+        "stop after cycle point": point("stop_after"),
+        "cycling mode": ItemSpec(ValueKind.TEXT, "gregorian", CYCLING_MODES, to="cycling_mode"),
+        "runahead limit": ItemSpec(ValueKind.TEXT, "P4", to="runahead_limit"),
+        "sequential xtriggers": boolean(""),
         "queues": SectionSpec(
             other=SectionSpec(
                 {
@@ -173,10 +206,10 @@ SCHEDULING = SectionSpec(
         ),
         "special tasks": SectionSpec(
             {
-                "clock-trigger": TEXTS,
-                "external-trigger": TEXTS,
-                "clock-expire": TEXTS,
-                "sequential": TEXTS,
+                "clock-trigger": texts("clock_trigger"),
+                "external-trigger": texts("external_trigger"),
+                "clock-expire": texts("clock_expire"),
+                "sequential": texts("sequential"),
             }
         ),
         "xtriggers": SectionSpec(other=ItemSpec(ValueKind.XTRIGGER)),
@@ -186,43 +219,57 @@ SCHEDULING = SectionSpec(
 
 NAMESPACE = SectionSpec(
     {
-        "inherit": ItemSpec(ValueKind.TEXTS, ()),
-        "completion": TEXT,
-        "platform": TEXT,
-        "script": TEXT,
-        "init-script": TEXT,
-        "env-script": TEXT,
-        "err-script": TEXT,
-        "exit-script": TEXT,
-        "pre-script": TEXT,
-        "post-script": TEXT,
-        "work sub-directory": TEXT,
+        "inherit": texts(),
+        "completion": text("completion"),
+        "platform": text("place.platform"),
+        "script": text("scripts.main"),
+        "init-script": text("scripts.init"),
+        "env-script": text("scripts.env"),
+        "err-script": text("scripts.on_error"),
+        "exit-script": text("scripts.on_exit"),
+        "pre-script": text("scripts.pre"),
+        "post-script": text("scripts.post"),
+        "work sub-directory": text("place.work_subdirectory"),
         "execution polling intervals": idle(_NO_POLLING, ValueKind.DURATIONS),
-        "execution retry delays": DURATIONS,
-        "execution time limit": DURATION,
+        "execution retry delays": durations("retries.execution"),
+        "execution time limit": duration("time_limit_seconds"),
         "submission polling intervals": idle(_NO_POLLING, ValueKind.DURATIONS),
-        "submission retry delays": DURATIONS,
-        "run mode": ItemSpec(ValueKind.TEXT, "live", RUN_MODES),
-        "meta": META,
-        "skip": SectionSpec({"outputs": TEXTS, "disable task event handlers": BOOLEAN}),
-        "simulation": SectionSpec(
+        "submission retry delays": durations("retries.submission"),
+        "run mode": ItemSpec(ValueKind.TEXT, "live", RUN_MODES, to="run_mode"),
+        "meta": SectionSpec(_META, other=text(), to="meta"),
+        "skip": SectionSpec(
             {
-                "default run length": ItemSpec(ValueKind.DURATION, 10.0),
-                "speedup factor": ItemSpec(ValueKind.NUMBER),
-                "time limit buffer": ItemSpec(ValueKind.DURATION, 30.0),
-                "fail cycle points": TEXTS,
-                "fail try 1 only": ItemSpec(ValueKind.BOOLEAN, True),
-                "disable task event handlers": ItemSpec(ValueKind.BOOLEAN, True),
+                "outputs": texts("skip.outputs"),
+                "disable task event handlers": boolean("skip.handlers_disabled"),
             }
         ),
-        "environment filter": SectionSpec({"include": TEXTS, "exclude": TEXTS}),
+        "simulation": SectionSpec(
+            {
+                "default run length": duration("simulation.run_seconds", 10.0),
+                "speedup factor": ItemSpec(ValueKind.NUMBER, to="simulation.speedup_factor"),
+                "time limit buffer": idle(
+                    "a job that is played has no time limit", ValueKind.DURATION
+                ),
+                "fail cycle points": texts("simulation.fail_points"),
+                "fail try 1 only": boolean("simulation.fail_first_try_only", True),
+                "disable task event handlers": boolean("simulation.handlers_disabled", True),
+            }
+        ),
+        "environment filter": SectionSpec(
+            {"include": texts("environment"), "exclude": texts("environment")}
+        ),
         "job": SectionSpec(
-            {"batch system": TEXT, "batch submit command template": TEXT},
+            {
+                "batch system": text("place.batch_system"),
+                "batch submit command template": idle(
+                    "the runner of the platform calls sbatch itself"
+                ),
+            },
         ),
         "remote": SectionSpec(
             {
-                "host": TEXT,
-                "owner": TEXT,
+                "host": text("place.remote_host"),
+                "owner": text(),  # refused
                 "retrieve job logs": idle(_NO_PLATFORMS, ValueKind.BOOLEAN),
                 "retrieve job logs max size": idle(_NO_PLATFORMS),
                 "retrieve job logs retry delays": idle(_NO_PLATFORMS, ValueKind.DURATIONS),
@@ -230,32 +277,32 @@ NAMESPACE = SectionSpec(
         ),
         "events": SectionSpec(
             {
-                "handlers": TEXTS,
-                "handler events": TEXTS,
-                "handler retry delays": DURATIONS,
-                "mail events": TEXTS,
-                "execution timeout": DURATION,
-                "submission timeout": DURATION,
-                "late offset": DURATION,
-                **{f"{event} handlers": TEXTS for event in TASK_EVENTS},
+                "handlers": texts("events.handlers"),
+                "handler events": texts("events.handled_events"),
+                "handler retry delays": durations("events.handler_retry_delays"),
+                "mail events": texts("events.mail_events"),
+                "execution timeout": duration("events.execution_timeout_seconds"),
+                "submission timeout": duration("events.submission_timeout_seconds"),
+                "late offset": duration("events.late_offset_seconds"),
+                **{f"{event} handlers": texts("events.handlers") for event in TASK_EVENTS},
             }
         ),
-        "mail": SectionSpec({"from": TEXT, "to": TEXT}),
+        "mail": SectionSpec({"from": text("mail.sender"), "to": text("mail.to")}),
         "workflow state polling": SectionSpec(
             {
-                "interval": DURATION,
-                "max-polls": ItemSpec(ValueKind.INTEGER),
-                "message": TEXT,
-                "alt-cylc-run-dir": TEXT,
+                "interval": duration("polling.interval_seconds"),
+                "max-polls": ItemSpec(ValueKind.INTEGER, to="polling.polls_max"),
+                "message": text("polling.message"),
+                "alt-cylc-run-dir": text("polling.run_directory"),
                 "verbose mode": idle(
                     "what was asked and found is always shown", ValueKind.BOOLEAN
                 ),
             }
         ),
-        "environment": SectionSpec(other=TEXT),
-        "directives": SectionSpec(other=TEXT),
-        "outputs": SectionSpec(other=TEXT),
-        "parameter environment templates": SectionSpec(other=TEXT),
+        "environment": SectionSpec(other=text(), to="environment"),
+        "directives": SectionSpec(other=text(), to="place.directives"),
+        "outputs": SectionSpec(other=text(), to="outputs"),
+        "parameter environment templates": SectionSpec(other=text()),
     }
 )
 
@@ -268,3 +315,19 @@ FLOW = SectionSpec(
         "runtime": SectionSpec(other=NAMESPACE),
     }
 )
+
+
+def node_fields() -> Iterator[tuple[str, str, str, str]]:
+    """Yields section, item, group and field of what a namespace says of its node.
+
+    The item is "" for a section whose items are pairs, the field for a group that is a value.
+    """
+    for name, entry in NAMESPACE.entries.items():
+        rows = [("", name, entry.to)]
+        if isinstance(entry, SectionSpec):
+            inner = entry.entries.items() if not entry.to else ()
+            rows = [(name, one, spec.to) for one, spec in inner] or [(name, "", entry.to)]
+        for section, item, to in rows:
+            if to:
+                group, _, field_name = to.partition(".")
+                yield section, item, group, field_name

@@ -8,28 +8,16 @@ not touch is its ancestors' very value.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.node import (
-    Events,
-    Mail,
-    NodeDef,
-    NodePlace,
-    Pairs,
-    Retries,
-    RunMode,
-    Scripts,
-    Simulation,
-    Skip,
-    StatePolling,
-)
+from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
 from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
-from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS
+from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, node_fields
 from tidewheel.formats.flow_cylc.names import (
     BadParameter,
     Chosen,
@@ -42,170 +30,88 @@ from tidewheel.formats.flow_cylc.node_checks import SectionChecks
 from tidewheel.formats.flow_cylc.sections import Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
 
-# Groups of a node's settings, each made from the values of the items that belong to it.
+# Groups of a node's settings (scripts, events, …), each made of the items that name its fields.
 
-SCRIPT_ITEMS = {
-    "init-script": "init",
-    "env-script": "env",
-    "pre-script": "pre",
-    "script": "main",
-    "post-script": "post",
-    "exit-script": "on_exit",
-    "err-script": "on_error",
+_NODE = NodeDef(name="")
+_PAIRED = ("environment", "meta", "outputs")
+_VALUES = ("completion", "time_limit_seconds")
+GROUP_OF = {section or item: group for section, item, group, _ in node_fields()}
+# By group: section, item and field of each item.
+_ITEMS = {
+    group: [(section, item, name) for section, item, one, name in node_fields() if one == group]
+    for group in GROUP_OF.values()
 }
-_NOTHING: Values = {}
 
 
-def _section(values: Values, name: str) -> Values:
-    return cast("Values", values.get(name, _NOTHING))
+@dataclass(frozen=True, slots=True)
+class Inherited:
+    """Holds the values that every namespace with the same list of ancestors inherits."""
+
+    values: Values
+    groups: dict[str, Any]
+
+    def extended(self, owns: Iterable[Values]) -> Inherited:
+        """Returns the settings of an heir; what it says itself counts more, item by item."""
+        touched: set[str] = set()
+        values: Values = dict(self.values)
+        for own in owns:
+            for name, value in own.items():
+                group = GROUP_OF.get(name)
+                if group is None:
+                    continue
+                touched.add(group)
+                before = values.get(name)
+                if type(value) is dict and type(before) is dict:
+                    value = {**before, **value}  # noqa: PLW2901 - the merged section
+                values[name] = value
+        if not touched:
+            return self
+        return Inherited(
+            values, {**self.groups, **{one: _made(one, values) for one in touched}}
+        )
 
 
-def _text(values: Values, name: str) -> str:
-    return cast("str", values.get(name) or "")
+NOTHING_INHERITED = Inherited({}, {group: getattr(_NODE, group) for group in _ITEMS})
 
 
-def _texts(values: Values, name: str) -> tuple[str, ...]:
-    return cast("tuple[str, ...]", values.get(name) or ())
+def _made(group: str, values: Values) -> object:
+    """Returns a field of a node; an item that says nothing leaves the default."""
+    if group in _PAIRED:
+        chosen = _filtered(values) if group == "environment" else values.get(group, {})
+        return tuple(cast("Values", chosen).items())
+    said: dict[str, Any] = {}
+    for section, item, name in _ITEMS[group]:
+        own = cast("Values", values.get(section, {})) if section else values
+        value = own.get(item) if item else tuple(own.items())
+        if value is not None and name != "handlers":
+            said[name] = value
+    if group == "events":
+        said["handlers"] = handlers_of(cast("Values", values["events"]), TASK_EVENTS)
+    default: Any = getattr(_NODE, group)
+    if group == "run_mode":
+        return RunMode(said.get("") or default)
+    return replace(default, **said) if group not in _VALUES else said.get("", default)
 
 
-def _seconds(values: Values, name: str) -> float | None:
-    return cast("float | None", values.get(name))
+def _filtered(values: Values) -> Values:
+    """Returns the variables that `[[[environment filter]]]` leaves; no `include` is all."""
+    variables = cast("Values", values.get("environment", {}))
+    chosen = cast("dict[str, tuple[str, ...]]", values.get("environment filter", {}))
+    include, exclude = chosen.get("include"), chosen.get("exclude") or ()
+    return {
+        name: value
+        for name, value in variables.items()
+        if (not include or name in include) and name not in exclude
+    }
 
 
-def _delays(values: Values, name: str) -> tuple[float, ...]:
-    return cast("tuple[float, ...]", values.get(name) or ())
-
-
-def _is_on(values: Values, name: str) -> bool:
-    """Unless it was switched off."""
-    value = values.get(name)
-    return True if value is None else bool(value)
-
-
-def pairs(values: Values) -> Pairs:
-    return cast("Pairs", tuple(values.items()))
-
-
-def scripts(values: Values) -> Scripts:
-    return Scripts(
-        **{
-            field: cast("str", values[item])
-            for item, field in SCRIPT_ITEMS.items()
-            if item in values
-        }
-    )
-
-
-def environment(values: Values) -> Pairs:
-    """Returns the variables that `[[[environment filter]]]` leaves.
-
-    An empty `include` lets everything in.
-    """
-    variables = _section(values, "environment")
-    chosen = _section(values, "environment filter")
-    if chosen:
-        include, exclude = _texts(chosen, "include"), _texts(chosen, "exclude")
-        variables = {
-            name: value
-            for name, value in variables.items()
-            if (not include or name in include) and name not in exclude
-        }
-    return pairs(variables)
-
-
-def events(values: Values) -> Events:
-    own = _section(values, "events")
-    handlers = [("", _texts(own, "handlers"))]
-    handlers += [(event, _texts(own, f"{event} handlers")) for event in TASK_EVENTS]
-    return Events(
-        handlers=tuple((event, commands) for event, commands in handlers if commands),
-        handled_events=_texts(own, "handler events"),
-        handler_retry_delays=_delays(own, "handler retry delays"),
-        mail_events=_texts(own, "mail events"),
-        execution_timeout_seconds=_seconds(own, "execution timeout"),
-        submission_timeout_seconds=_seconds(own, "submission timeout"),
-        late_offset_seconds=_seconds(own, "late offset"),
-    )
-
-
-def mail(values: Values) -> Mail:
-    own = _section(values, "mail")
-    return Mail(sender=_text(own, "from"), to=_text(own, "to"))
-
-
-def simulation(values: Values) -> Simulation:
-    own = _section(values, "simulation")
-    length = _seconds(own, "default run length")
-    buffer = _seconds(own, "time limit buffer")
-    return Simulation(
-        run_seconds=10.0 if length is None else length,
-        speedup_factor=_seconds(own, "speedup factor"),
-        time_limit_buffer_seconds=30.0 if buffer is None else buffer,
-        fail_points=_texts(own, "fail cycle points"),
-        fail_first_try_only=_is_on(own, "fail try 1 only"),
-        handlers_disabled=_is_on(own, "disable task event handlers"),
-    )
-
-
-def skip(values: Values) -> Skip:
-    own = _section(values, "skip")
-    return Skip(
-        outputs=_texts(own, "outputs"),
-        handlers_disabled=_is_on(own, "disable task event handlers"),
-    )
-
-
-def polling(values: Values) -> StatePolling:
-    own = _section(values, "workflow state polling")
-    return StatePolling(
-        interval_seconds=_seconds(own, "interval"),
-        polls_max=cast("int | None", own.get("max-polls")),
-        message=_text(own, "message"),
-        run_directory=_text(own, "alt-cylc-run-dir"),
-    )
-
-
-def retries(values: Values) -> Retries:
-    return Retries(
-        execution=_delays(values, "execution retry delays"),
-        submission=_delays(values, "submission retry delays"),
-    )
-
-
-def place(values: Values) -> NodePlace:
-    job, remote = _section(values, "job"), _section(values, "remote")
-    return NodePlace(
-        platform=_text(values, "platform"),
-        directives=pairs(_section(values, "directives")),
-        work_subdirectory=_text(values, "work sub-directory"),
-        batch_system=_text(job, "batch system"),
-        batch_submit_command=_text(job, "batch submit command template"),
-        remote_host=_text(remote, "host"),
-        remote_owner=_text(remote, "owner"),
-    )
-
-
-# The field of a node, how it is made, and the items that it is made from.
-GROUPS: Mapping[str, tuple[Callable[[Values], object], tuple[str, ...]]] = {
-    "scripts": (scripts, tuple(SCRIPT_ITEMS)),
-    "environment": (environment, ("environment", "environment filter")),
-    "outputs": (lambda values: pairs(_section(values, "outputs")), ("outputs",)),
-    "completion": (lambda values: _text(values, "completion"), ("completion",)),
-    "run_mode": (lambda values: RunMode(_text(values, "run mode") or "live"), ("run mode",)),
-    "retries": (retries, ("execution retry delays", "submission retry delays")),
-    "time_limit_seconds": (
-        lambda values: _seconds(values, "execution time limit"),
-        ("execution time limit",),
-    ),
-    "place": (place, ("platform", "directives", "work sub-directory", "job", "remote")),
-    "meta": (lambda values: pairs(_section(values, "meta")), ("meta",)),
-    "events": (events, ("events",)),
-    "mail": (mail, ("mail",)),
-    "simulation": (simulation, ("simulation",)),
-    "skip": (skip, ("skip",)),
-    "polling": (polling, ("workflow state polling",)),
-}
-GROUP_OF = {item: group for group, (_, items) in GROUPS.items() for item in items}
+def handlers_of(
+    values: Values, events: Iterable[str]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Returns the commands of each event that has some; the event "" is every one of them."""
+    found = [("", values.get("handlers"))]
+    found += [(event, values.get(f"{event} handlers")) for event in events]
+    return tuple((event, cast("tuple[str, ...]", one)) for event, one in found if one)
 
 
 # `[runtime]`: headings become namespaces, each with what its own sections say.
@@ -385,16 +291,6 @@ class Namespaces:
 
 # The resolved runtime of every namespace: inherited, filtered and made into node values.
 
-_DEFAULTS = {group: getattr(NodeDef(name=""), group) for group in GROUPS}
-
-
-@dataclass(frozen=True, slots=True)
-class Inherited:
-    """Holds the values that every namespace with the same list of ancestors inherits."""
-
-    values: Values
-    groups: dict[str, Any]
-
 
 def resolve(namespaces: Namespaces, families: Families) -> dict[str, NodeDef]:
     """Returns a node for each namespace, families included."""
@@ -411,9 +307,7 @@ class _Resolver:
     def __init__(self, namespaces: Namespaces, families: Families) -> None:
         self._namespaces = namespaces
         self._families = families
-        self._inherited: dict[tuple[str, ...], Inherited] = {
-            (): Inherited({}, _DEFAULTS),
-        }
+        self._inherited: dict[tuple[str, ...], Inherited] = {(): NOTHING_INHERITED}
 
     def node(self, namespace: Namespace) -> NodeDef:
         name = namespace.name
@@ -421,7 +315,7 @@ class _Resolver:
         if name in self._families.members:
             groups = self._from(lineage).groups
         else:
-            groups = self._extended(self._from(lineage[1:]), namespace).groups
+            groups = self._from(lineage[1:]).extended(namespace.owns).groups
         if namespace.parameters:
             filled = self._filled(groups["environment"], namespace)
             if filled is not groups["environment"]:
@@ -437,32 +331,9 @@ class _Resolver:
     def _from(self, lineage: tuple[str, ...]) -> Inherited:
         known = self._inherited.get(lineage)
         if known is None:
-            namespace = self._namespaces.by_name[lineage[0]]
-            known = self._extended(self._from(lineage[1:]), namespace)
-            self._inherited[lineage] = known
+            owns = self._namespaces.by_name[lineage[0]].owns
+            known = self._inherited[lineage] = self._from(lineage[1:]).extended(owns)
         return known
-
-    @staticmethod
-    def _extended(base: Inherited, namespace: Namespace) -> Inherited:
-        """Returns the ancestors' settings with the namespace's own over them."""
-        touched: set[str] = set()
-        values: Values = dict(base.values)
-        for own in namespace.owns:
-            for name, value in own.items():
-                group = GROUP_OF.get(name)
-                if group is None:
-                    continue
-                touched.add(group)
-                before = values.get(name)
-                if type(value) is dict and type(before) is dict:
-                    value = {**before, **value}  # noqa: PLW2901 - the merged section
-                values[name] = value
-        if not touched:
-            return base
-        groups = dict(base.groups)
-        for group in touched:
-            groups[group] = GROUPS[group][0](values)
-        return Inherited(values, groups)
 
     def _filled(self, environment: Pairs, namespace: Namespace) -> Pairs:
         """`%(m)s` in a value is the task's value of the parameter m."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
 from tidewheel.core.graph.node import NodeDef, Pairs
@@ -15,13 +15,16 @@ from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_text import GraphString, read_graph
 from tidewheel.formats.flow_cylc.items import (
+    EVENTS,
     FLOW,
+    MAIL,
     META,
     OLD_WORKFLOW_EVENTS,
     SCHEDULER,
     SCHEDULING,
     TASK_PARAMETERS,
     WORKFLOW_EVENTS,
+    ItemSpec,
     SectionSpec,
 )
 from tidewheel.formats.flow_cylc.names import (
@@ -33,7 +36,7 @@ from tidewheel.formats.flow_cylc.names import (
     xtrigger_name_problem,
 )
 from tidewheel.formats.flow_cylc.node_checks import check_run_handlers, check_tasks
-from tidewheel.formats.flow_cylc.runtime import Namespaces, implicit_node, resolve
+from tidewheel.formats.flow_cylc.runtime import Namespaces, handlers_of, implicit_node, resolve
 from tidewheel.formats.flow_cylc.sections import Item, Section, parse_sections
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
@@ -46,7 +49,6 @@ from tidewheel.formats.flow_cylc.xtriggers import (
     is_sequential,
 )
 
-STALL_TIMEOUT_SECONDS = 3600.0
 QUEUE_LIMIT_DEFAULT = 100
 
 
@@ -72,7 +74,7 @@ class WorkflowEvents:
     handled_events: tuple[str, ...] = ()
     mail_events: tuple[str, ...] = ()
     workflow_timeout_seconds: float | None = None
-    stall_timeout_seconds: float | None = STALL_TIMEOUT_SECONDS
+    stall_timeout_seconds: float | None = 3600.0
     inactivity_timeout_seconds: float | None = None
     abort_on_workflow_timeout: bool = False
     abort_on_stall_timeout: bool = True
@@ -202,10 +204,6 @@ class FlowSettings:
         return tuple(name for name in self.nodes if not self.families.is_family(name))
 
 
-def seconds(value: object, default: float | None) -> float | None:
-    return default if value is None else cast("float", value)
-
-
 # `[scheduler]` and `[scheduling]`: checked values become settings with their places.
 
 _POINTS = re.compile(r"P\d{1,9}")
@@ -217,6 +215,11 @@ _SPECIAL_FORMS = {
     "external-trigger": 'task("message")',
     "sequential": "task",
 }
+
+
+_Settings = TypeVar(
+    "_Settings", SchedulerSection, SchedulingSettings, WorkflowEvents, WorkflowMail
+)
 
 
 class SchedulingReader:
@@ -238,43 +241,36 @@ class SchedulingReader:
 
     def scheduler(self, section: Section | None, values: Values) -> SchedulerSection:
         section = section or Section("scheduler", -1)
-        return SchedulerSection(
-            utc_mode=cast("bool | None", values.get("UTC mode")),
-            implicit_tasks_allowed=cast("bool | None", values.get("allow implicit tasks")),
-            point_format=self._placed(section, values, "cycle point format"),
-            expanded_year_digits=cast(
-                "int", values.get("cycle point num expanded year digits") or 0
-            ),
-            time_zone=self._placed(section, values, "cycle point time zone"),
-            events=self._events(section, cast("Values", values.get("events", {}))),
-            mail=_mail(cast("Values", values.get("mail", {}))),
-            prune_across_points=bool(values.get("prune across points")),
-            job_commands=cast("bool | None", values.get("job commands")),
-        )
-
-    def _events(self, section: Section, values: Values) -> WorkflowEvents:
-        def flag(name: str, default: bool) -> bool:
-            value = values.get(name)
-            return default if value is None else bool(value)
-
-        handlers = [("", values.get("handlers"))]
-        handlers += [(event, values.get(f"{event} handlers")) for event in WORKFLOW_EVENTS]
         place = self.place_of_events(section)
-        return WorkflowEvents(
-            handlers=tuple(
-                (event, cast("tuple[str, ...]", commands))
-                for event, commands in handlers
-                if commands
+        said = cast("Values", values.get("events", {}))
+        events = self._filled(WorkflowEvents(), EVENTS, section, said)
+        return replace(
+            self._filled(SchedulerSection(), SCHEDULER, section, values),
+            events=replace(
+                events,
+                handlers=handlers_of(said, WORKFLOW_EVENTS),
+                handled_events=self._event_names(said, "handler events", place),
+                mail_events=self._event_names(said, "mail events", place),
             ),
-            handled_events=self._event_names(values, "handler events", place),
-            mail_events=self._event_names(values, "mail events", place),
-            workflow_timeout_seconds=seconds(values.get("workflow timeout"), None),
-            stall_timeout_seconds=seconds(values.get("stall timeout"), STALL_TIMEOUT_SECONDS),
-            inactivity_timeout_seconds=seconds(values.get("inactivity timeout"), None),
-            abort_on_workflow_timeout=flag("abort on workflow timeout", False),
-            abort_on_stall_timeout=flag("abort on stall timeout", True),
-            abort_on_inactivity_timeout=flag("abort on inactivity timeout", False),
+            mail=self._filled(
+                WorkflowMail(), MAIL, section, cast("Values", values.get("mail", {}))
+            ),
         )
+
+    def _filled(
+        self, settings: _Settings, spec: SectionSpec, section: Section, values: Values
+    ) -> _Settings:
+        """Returns settings in which each item has filled its field; others are as they were."""
+        said: dict[str, Any] = {}
+        for name, value in values.items():
+            entry = spec.entries.get(name)
+            if value is None or value == "" or not isinstance(entry, ItemSpec) or not entry.to:
+                continue
+            is_placed = isinstance(getattr(settings, entry.to), Placed)
+            said[entry.to] = (
+                Placed(str(value), self._place(section, name)) if is_placed else value
+            )
+        return replace(settings, **said)
 
     def place_of_events(self, section: Section | None) -> Position:
         return self._place(section or Section("scheduler", -1), "events")
@@ -305,22 +301,11 @@ class SchedulingReader:
         return tuple(names)
 
     def scheduling(self) -> SchedulingSettings:
-        values = self._values
-        return SchedulingSettings(
-            initial_point=self._own("initial cycle point"),
-            final_point=self._own("final cycle point"),
-            initial_constraints=_texts(values, "initial cycle point constraints"),
-            final_constraints=_texts(values, "final cycle point constraints"),
-            hold_after=self._own("hold after cycle point"),
-            stop_after=self._own("stop after cycle point"),
-            cycling_mode=self._own("cycling mode"),
-            runahead_limit=self._runahead_limit(),
-        )
+        found = self._filled(SchedulingSettings(), SCHEDULING, self._section, self._values)
+        return replace(found, runahead_limit=self._checked(found.runahead_limit))
 
-    def _runahead_limit(self) -> Placed:
-        given = self._own("runahead limit")
-        if not given:
-            return Placed("P4")
+    def _checked(self, given: Placed) -> Placed:
+        """Returns the runahead limit, if it is one."""
         if given.text.isdigit():
             self._findings.warning(
                 "obsolete",
@@ -382,12 +367,8 @@ class SchedulingReader:
         return tuple(queues)
 
     def special_tasks(self) -> SpecialTasks:
-        return SpecialTasks(
-            clock_trigger=self._special("clock-trigger"),
-            clock_expire=self._special("clock-expire"),
-            external_trigger=self._special("external-trigger"),
-            sequential=self._special("sequential"),
-        )
+        lists = cast("SectionSpec", SCHEDULING.entries["special tasks"]).entries
+        return SpecialTasks(**{one.to: self._special(kind) for kind, one in lists.items()})
 
     def _special(self, kind: str) -> tuple[SpecialTask, ...]:
         values = cast("Values", self._values.get("special tasks", {}))
@@ -412,7 +393,7 @@ class SchedulingReader:
 
     def _has_clock(self, kind: str, place: Position) -> bool:
         """Points of other calendars and plain numbers are no moments that a clock shows."""
-        mode = self._own("cycling mode").text or "gregorian"
+        mode = self._values.get("cycling mode") or "gregorian"
         if mode != "gregorian":
             self._findings.error(
                 "bad-value",
@@ -431,28 +412,12 @@ class SchedulingReader:
                 continue
             yield from (one for one, _ in expanded)
 
-    def _own(self, name: str) -> Placed:
-        return self._placed(self._section, self._values, name)
-
-    def _placed(self, section: Section, values: Values, name: str) -> Placed:
-        text = cast("str", values.get(name) or "")
-        return Placed(text, self._place(section, name)) if text else Placed()
-
     def _place(self, section: Section, name: str) -> Position:
         return position_of(section.entries.get(name) or section, self._source)
 
 
 def _texts(values: Values, name: str) -> tuple[str, ...]:
     return cast("tuple[str, ...]", values.get(name) or ())
-
-
-def _mail(values: Values) -> WorkflowMail:
-    return WorkflowMail(
-        sender=cast("str", values.get("from") or ""),
-        to=cast("str", values.get("to") or ""),
-        footer=cast("str", values.get("footer") or ""),
-        batch_interval_seconds=seconds(values.get("task event batch interval"), None),
-    )
 
 
 # The whole file.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tidewheel.core.cycling.interval import Interval
 from tidewheel.core.cycling.sequence import Sequence
@@ -35,7 +35,7 @@ from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_arrows import Lowering
 from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphTokenKind, Token
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
-from tidewheel.formats.flow_cylc.runtime import GROUP_OF, GROUPS
+from tidewheel.formats.flow_cylc.runtime import NOTHING_INHERITED, Inherited
 from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     Placed,
@@ -43,8 +43,8 @@ from tidewheel.formats.flow_cylc.settings import (
     SchedulingSettings,
 )
 from tidewheel.formats.flow_cylc.workflow import PointTexts, read_cycling
-from tidewheel.formats.python_api.declarations import Declarations, Declared
-from tidewheel.formats.python_api.settings import SPECIAL, Values, merged
+from tidewheel.formats.python_api.declarations import Declarations
+from tidewheel.formats.python_api.settings import SPECIAL, Values
 from tidewheel.formats.python_api.terms import (
     StatementLog,
     StatementSection,
@@ -211,16 +211,6 @@ class StatementReader:
 
 Read = TypeVar("Read")
 
-_DEFAULTS: dict[str, Any] = {group: getattr(NodeDef(name=""), group) for group in GROUPS}
-
-
-@dataclass(frozen=True, slots=True)
-class _Inherited:
-    """Holds the values that every namespace with the same list of ancestors inherits."""
-
-    values: Values
-    groups: dict[str, Any]
-
 
 class Resolver:
     """Looks settings up along the families; tasks with the same ancestors share the answer."""
@@ -235,7 +225,7 @@ class Resolver:
         self._functions = functions
         self._findings = findings
         self._families = self._arrange()
-        self._known: dict[tuple[str, ...], _Inherited] = {(): _Inherited({}, _DEFAULTS)}
+        self._known: dict[tuple[str, ...], Inherited] = {(): NOTHING_INHERITED}
         self.members: dict[str, tuple[str, ...]] = {
             name: tuple(
                 one
@@ -279,7 +269,7 @@ class Resolver:
                 )
             script: Values = {"script": script_of(function, name)}
             declared = replace(declared, values=declared.values | script)
-        groups = self._extended(self._from(lineage[1:]), declared).groups
+        groups = self._from(lineage[1:]).extended([declared.values]).groups
         return NodeDef(name=name, lineage=lineage, position=declared.position, **groups)
 
     def families(self) -> dict[str, FamilyDef]:
@@ -318,22 +308,12 @@ class Resolver:
         parent = self._families.first_parents.get(name, ROOT)
         return None if parent == ROOT else parent
 
-    def _from(self, lineage: tuple[str, ...]) -> _Inherited:
+    def _from(self, lineage: tuple[str, ...]) -> Inherited:
         known = self._known.get(lineage)
         if known is None:
-            own = self._declared[lineage[0]]
-            known = self._known[lineage] = self._extended(self._from(lineage[1:]), own)
+            own = self._declared[lineage[0]].values
+            known = self._known[lineage] = self._from(lineage[1:]).extended([own])
         return known
-
-    @staticmethod
-    def _extended(given: _Inherited, own: Declared) -> _Inherited:
-        """Returns the ancestors' settings with its own over them; sections are merged."""
-        if not own.values:
-            return given
-        values = merged(given.values, own.values)
-        touched = {GROUP_OF[name] for name in own.values if name in GROUP_OF}
-        made = {group: GROUPS[group][0](values) for group in touched}
-        return _Inherited(values, {**given.groups, **made})
 
 
 def _interval(reader: CyclingReader) -> Callable[[object], Interval]:

@@ -63,18 +63,13 @@ class Settings(TypedDict, total=False):
     expire_after: str
 
 
-# Python's word for an item, where it is not the item's own with `_` for blanks and hyphens.
-_ITEMS = {
+# The item that Python's word stands for: mostly its own, with `_` for blanks and hyphens.
+_ITEMS = {name.replace(" ", "_").replace("-", "_"): name for name in NAMESPACE.entries} | {
     "retries": "execution retry delays",
     "submission_retries": "submission retry delays",
     "time_limit": "execution time limit",
     "work_subdirectory": "work sub-directory",
     "run": "script",
-    "run_mode": "run mode",
-    **{
-        f"{part}_script": f"{part}-script"
-        for part in ("init", "env", "pre", "post", "exit", "err")
-    },
 }
 SPECIAL: dict[str, ValueKind] = {
     "sequential": ValueKind.BOOLEAN,
