@@ -40,7 +40,7 @@ demo: setup ## See it work
 
 .PHONY: check
 check: static ## Before each commit, under a minute: format, lint, types, contracts, fast tests
-	$(BIN)/python -m pytest -q -n 2 $(wildcard tests/unit tests/spec tests/tidy)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow' $(wildcard tests/unit tests/spec tests/tidy)
 
 .PHONY: parts
 parts: setup ## Install what tests start: PostgreSQL, Docker, Slurm; quick where they are
@@ -81,17 +81,22 @@ sim: setup ## Simulate: SCHEDULES=n of them from SEED=n on; a failing seed repla
 soak: setup ## MINUTES=n of worlds that nobody has seen before, on every core; failing seeds are told
 	$(BIN)/python tests/soak.py --minutes $(MINUTES)
 
+# Otherwise commands of tests are forks of a loaded program.
+NEW_PROCESSES := TIDEWHEEL_TEST_NEW_PROCESSES=1
+
 .PHONY: campaign
 campaign: setup ## The long simulation, what is nightly, many times the faults; before figures are published
 	$(BIN)/python -m tests.kit.simulate --seed $(or $(SEED),1) --schedules $(CAMPAIGN_SCHEDULES)
 	$(BIN)/python -m tests.sim.joint_campaign --seed $(or $(SEED),1) --schedules $(CAMPAIGN_RUNS)
-	TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q \
+	$(NEW_PROCESSES) TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q \
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/integration -k 'storage or faults or migrate'
-	TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q --timeout=3600 \
+	$(NEW_PROCESSES) TIDEWHEEL_TEST_SCALE=$(CAMPAIGN_SCALE) $(BIN)/python -m pytest -q --timeout=3600 \
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/machines tests/fuzz -k 'rolling or faults or mutated'
-	TIDEWHEEL_TEST_SCALE=5 $(BIN)/python -m pytest -q --timeout=600 \
+	$(NEW_PROCESSES) TIDEWHEEL_TEST_SCALE=5 $(BIN)/python -m pytest -q --timeout=600 \
 		$(if $(SEED),--randomly-seed=$(SEED)) tests/engines -k 'many_jobs or killed'
-	$(BIN)/python -m pytest -q -n 2 -m nightly --timeout=600 tests
+	$(NEW_PROCESSES) $(BIN)/python -m pytest -q -n 2 -m nightly --timeout=600 tests
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -q -n 2 --timeout=3600 \
+		tests/unit tests/spec tests/conformance
 
 .PHONY: bench
 bench: setup ## Measure tidewheel and its peers side by side

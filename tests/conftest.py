@@ -17,7 +17,7 @@ pytest_plugins = ["tests.support.fixtures", "tests.support.cli_fixture"]
 # says which examples are tried; by hand what failed here before is tried, too.
 # Slow is no failure, on a loaded machine least of all: speed lives in bench/.
 REMEMBERED = {"database": None} if os.environ.get("CI", "") not in ("", "0", "false") else {}
-for name, examples in {"dev": 100, "ci": 200, "nightly": 5000}.items():
+for name, examples in {"dev": 100, "nightly": 5000}.items():
     settings.register_profile(
         name,
         settings.get_profile("default"),

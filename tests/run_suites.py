@@ -5,6 +5,10 @@ that a failure, for a machine may be slow or busy. One that needs several times 
 hangs: the stacks of its tests are printed, and it is ended with everything it started. Results
 lie in build/junit, where `make traceability` reads them.
 
+Two suites run side by side: one with real parts, which mostly waits for them, and one that only
+computes and yields to the other (docs/decisions/0039). What a suite printed is shown as a whole
+when it has ended.
+
 In CI (CI=true) every seed is fixed; by hand each run draws a fresh one, which is printed
 (docs/decisions/0033). Where real processes, engines and browsers take part, a test that fails
 is tried once more. If it passes then, it is unsteady: its name stands in the table, in the last
@@ -21,11 +25,15 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # it is started as a file
@@ -51,6 +59,8 @@ TESTS_FAILED = 1
 NO_TESTS_COLLECTED = 5
 BAD = frozenset({"failure", "error"})  # in a report
 SECOND_TRIES_MAX = 3  # more than that is no trouble of a moment
+# A suite that only computes, beside one that waits for real parts
+YIELDING = ("nice", "-n", "5")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +84,16 @@ class Suite:
     def second_report(self) -> Path:
         """The same of what was tried again."""
         return self.report.with_suffix(".again.xml")
+
+    @property
+    def log(self) -> Path:
+        """Where it prints while another suite runs."""
+        return self.report.with_suffix(".log")
+
+    @property
+    def cache(self) -> Path:
+        """What pytest remembers for the second try; the other suite remembers its own."""
+        return ROOT / ".pytest_cache" / self.report.stem
 
 
 # Of conformance: stores side by side, many tasks, many workers.
@@ -280,7 +300,7 @@ def main() -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     seed = choose_seed(options.seed)
     wanted = [suite for suite in SUITES if not options.suite or suite.name in options.suite]
-    outcomes = [run(suite, seed) for suite in wanted]
+    outcomes = Run(seed).all(wanted)
     print_table(outcomes, seed)
     keep_unsteady([one for outcome in outcomes for one in outcome.unsteady])
     return 1 if any(outcome.failed for outcome in outcomes) else 0
@@ -307,82 +327,136 @@ def choose_seed(asked: int | None) -> int | None:
     return random.randrange(SEED_COUNT)
 
 
-def run(suite: Suite, seed: int | None) -> Outcome:
-    """Run one suite to its end, or until it must be taken to hang."""
-    for report in (suite.report, suite.second_report):
-        report.unlink(missing_ok=True)  # an old result must not speak for this run
-    paths = [path for path in suite.paths if (ROOT / path).exists()]
-    if not paths:
-        return Outcome(suite=suite, note="no tests yet")
-    shown = "fixed seeds" if seed is None else f"seed {seed}"
-    print(f"\n== {suite.name} (budget {suite.budget_seconds} s, {shown})", flush=True)
-    started = time.monotonic()
-    hangs_at = started + suite.budget_seconds * HANGS_AT_BUDGETS
-    try:
-        status = run_pytest(pytest_command(suite, paths, seed), seed, hangs_at)
-        unsteady: tuple[Unsteady, ...] = ()
+@dataclass(slots=True, eq=False)
+class Run:
+    """Suites, in two lanes where there are both kinds of them."""
+
+    seed: int | None
+    running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    interrupted: threading.Event = field(default_factory=threading.Event)
+    printing: threading.Lock = field(default_factory=threading.Lock)
+
+    def all(self, suites: list[Suite]) -> list[Outcome]:
+        """Run them all: those with real parts beside those that only compute."""
+        lanes = [[suite for suite in suites if suite.real == real] for real in (True, False)]
+        if not all(lanes):
+            return [self.one(suite) for suite in suites]
+        with ThreadPoolExecutor(len(lanes)) as threads:
+            told = [threads.submit(self.lane, lane) for lane in lanes]
+            try:
+                outcomes = [outcome for lane in told for outcome in lane.result()]
+            except KeyboardInterrupt:
+                self.interrupted.set()
+                for process in tuple(self.running):
+                    end_group(process)
+                raise
+        return sorted(outcomes, key=lambda outcome: suites.index(outcome.suite))
+
+    def lane(self, suites: list[Suite]) -> list[Outcome]:
+        """Run them one after the other, and show what each has printed at its end."""
+        outcomes = []
+        for suite in suites:
+            if self.interrupted.is_set():
+                break
+            self.show(f"-- {suite.name} begins\n")
+            with suite.log.open("w", encoding="utf-8") as log:
+                outcomes.append(self.one(suite, log))
+            self.show(suite.log.read_text(encoding="utf-8", errors="replace"))
+        return outcomes
+
+    def show(self, text: str) -> None:
+        with self.printing:
+            print(text, end="", flush=True)
+
+    def one(self, suite: Suite, log: IO[str] | None = None) -> Outcome:
+        """Run one to its end, or until it must be taken to hang.
+
+        It prints to its log if another suite runs beside it.
+        """
+        for report in (suite.report, suite.second_report):
+            report.unlink(missing_ok=True)  # an old result must not speak for this run
+        if not existing(suite.paths):
+            return Outcome(suite=suite, note="no tests yet")
+        shown = "fixed seeds" if self.seed is None else f"seed {self.seed}"
+        title = f"\n== {suite.name} (budget {suite.budget_seconds} s, {shown})"
+        print(title, file=log, flush=True)
+        started = time.monotonic()
+        try:
+            status, unsteady = self.tries(suite, log)
+        except subprocess.TimeoutExpired:
+            # The report, if there is one, counts the interrupted test as passed.
+            suite.report.unlink(missing_ok=True)
+            return Outcome(
+                suite=suite,
+                failed=1,
+                seconds=time.monotonic() - started,
+                note=f"ended after {HANGS_AT_BUDGETS} times its budget: its stacks are above",
+            )
+        seconds = time.monotonic() - started
+        if status == NO_TESTS_COLLECTED:
+            return Outcome(suite=suite, seconds=seconds, note="no tests yet")
+        return outcome_of(suite, seconds, status, unsteady)
+
+    def tries(self, suite: Suite, log: IO[str] | None) -> tuple[int, tuple[Unsteady, ...]]:
+        """Run it, and once more what has failed in it if that may be trouble of a moment."""
+        hangs_at = time.monotonic() + suite.budget_seconds * HANGS_AT_BUDGETS
+        yields = YIELDING if log and not suite.real else ()
+        status = self.pytest((*yields, *pytest_command(suite, self.seed)), log, hangs_at)
         failed = tests(suite.report, bad=True)
         if suite.real and status == TESTS_FAILED and 0 < len(failed) <= SECOND_TRIES_MAX:
-            print(f"-- again, alone: {', '.join(failed)}", flush=True)
-            again = run_pytest(second_command(suite, paths, seed), seed, hangs_at)
+            print(f"-- again, alone: {', '.join(failed)}", file=log, flush=True)
+            again = self.pytest(second_command(suite, self.seed), log, hangs_at)
             if again == 0 and failed.keys() <= tests(suite.second_report, bad=False).keys():
-                status = 0
-                unsteady = tuple(Unsteady(*one) for one in failed.items())
-    except subprocess.TimeoutExpired:
-        # The report, if there is one, counts the interrupted test as passed: it proves nothing.
-        suite.report.unlink(missing_ok=True)
-        return Outcome(
-            suite=suite,
-            failed=1,
-            seconds=time.monotonic() - started,
-            note=f"ended after {HANGS_AT_BUDGETS} times its budget: its stacks are above",
+                return 0, tuple(Unsteady(*one) for one in failed.items())
+        return status, ()
+
+    def pytest(self, command: tuple[str, ...], log: IO[str] | None, ends_at: float) -> int:
+        """Its exit status; TimeoutExpired when it was ended, with everything it started."""
+        fresh = {} if self.seed is None else {FRESH: str(self.seed)}
+        inherited = {name: value for name, value in os.environ.items() if name != FRESH}
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**inherited, **fresh},
+            stdout=log,
+            stderr=log and subprocess.STDOUT,
+            start_new_session=True,  # a process group of its own, to be ended as a whole
         )
-    seconds = time.monotonic() - started
-    if status == NO_TESTS_COLLECTED:
-        return Outcome(suite=suite, seconds=seconds, note="no tests yet")
-    return outcome_of(suite, seconds, status, unsteady)
+        self.running.add(process)
+        try:
+            return process.wait(timeout=max(0.0, ends_at - time.monotonic()))
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            end_group(process)
+            raise
+        finally:
+            self.running.discard(process)
 
 
-def run_pytest(command: list[str], seed: int | None, ends_at: float) -> int:
-    """Its exit status; TimeoutExpired when it was ended, with everything it started."""
-    fresh = {} if seed is None else {FRESH: str(seed)}
-    inherited = {name: value for name, value in os.environ.items() if name != FRESH}
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        # Whoever runs everything can wait for twice the examples that `make check` tries.
-        env={"HYPOTHESIS_PROFILE": "ci", **inherited, **fresh},
-        start_new_session=True,  # a process group of its own, to be ended as a whole
-    )
-    try:
-        return process.wait(timeout=max(0.0, ends_at - time.monotonic()))
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        end_group(process)
-        raise
-
-
-def pytest_command(suite: Suite, paths: list[str], seed: int | None) -> list[str]:
+def pytest_command(suite: Suite, seed: int | None) -> tuple[str, ...]:
     """The command line of one suite."""
-    return [
-        *(sys.executable, "-m", "pytest", "-q"),
-        *seeded(seed),
-        *(("-n", str(suite.workers)) if suite.workers else ()),
-        f"--junit-xml={suite.report}",
-        *suite.args,
-        *paths,
-    ]
+    parallel = ("-n", str(suite.workers), "--dist", "worksteal") if suite.workers else ()
+    return (*common(suite, seed), *parallel, f"--junit-xml={suite.report}", *what(suite))
 
 
-def second_command(suite: Suite, paths: list[str], seed: int | None) -> list[str]:
+def second_command(suite: Suite, seed: int | None) -> tuple[str, ...]:
     """The command line of what has failed in it, one test after the other."""
-    return [
-        *(sys.executable, "-m", "pytest", "-q", "-n", "0"),
-        *("--last-failed", "--last-failed-no-failures", "none"),
-        *seeded(seed),
-        f"--junit-xml={suite.second_report}",
-        *suite.args,
-        *paths,
-    ]
+    again = ("-n", "0", "--last-failed", "--last-failed-no-failures", "none")
+    return (*common(suite, seed), *again, f"--junit-xml={suite.second_report}", *what(suite))
+
+
+def common(suite: Suite, seed: int | None) -> tuple[str, ...]:
+    """What both command lines begin with."""
+    program = (sys.executable, "-m", "pytest", "-q")
+    return (*program, "-o", f"cache_dir={suite.cache}", *seeded(seed))
+
+
+def what(suite: Suite) -> tuple[str, ...]:
+    """The tests of a suite, for pytest."""
+    return (*suite.args, *existing(suite.paths))
+
+
+def existing(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if (ROOT / path).exists()]
 
 
 def seeded(seed: int | None) -> tuple[str, ...]:

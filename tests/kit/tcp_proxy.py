@@ -26,6 +26,8 @@ READ_BYTES_MAX = 65_536
 START_SECONDS_MAX = 10.0
 AGAIN_SECONDS_MAX = 10.0
 TURN_SECONDS = 0.01
+# A connection that was accepted is ours to close only some turns of the loop later.
+ARRIVAL_TURNS = 10
 
 
 class Harm(Enum):
@@ -186,6 +188,8 @@ class TcpProxy:
         await stopping.wait()
         server.close()
         self._weather.refuses = True
+        for _ in range(ARRIVAL_TURNS):
+            await asyncio.sleep(0)
         self._cut_all()
         for task in list(self._tasks):
             task.cancel()

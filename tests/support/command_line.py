@@ -9,6 +9,7 @@ import os
 import pty
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from tests.support.patience import allowed, eventually
 from tests.support.typed_command import TypedCommand
@@ -32,6 +33,7 @@ LANGUAGE = "C.UTF-8"
 WARM_BYTES_MAX = 50_000  # of words and environment, which go as one packet
 # An interpreter reads these when it starts, so a command that has them starts one.
 AT_START = ("PYTHON", "LD_", "LC_", "FAKETIME", "MALLOC_")
+ALL_NEW = "TIDEWHEEL_TEST_NEW_PROCESSES"  # in our environment: no command is a fork
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,12 @@ class WarmProgram:
         shutil.rmtree(self._folder)
 
     def start(
-        self, words: Sequence[object], folder: Path, environment: dict[str, str], *files: int
+        self,
+        words: Sequence[object],
+        folder: Path,
+        environment: dict[str, str],
+        *files: int,
+        own_session: bool = False,
     ) -> TypedCommand:
         """A command with these three standard files."""
         return TypedCommand(
@@ -85,6 +92,7 @@ class WarmProgram:
             folder=str(folder),
             environment=environment,
             umask=own_umask(),
+            own_session=own_session,
             files=files,
         )
 
@@ -95,8 +103,75 @@ def warm_program() -> WarmProgram:
     return WarmProgram({"PATH": os.environ["PATH"], "LANG": LANGUAGE})
 
 
+class ForkedProcess:
+    """A command in a fork of the warm program; to its test, what subprocess.Popen is."""
+
+    def __init__(self, command: TypedCommand) -> None:
+        self._command = command
+        self.pid = command.pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        return self.returncode if self._has_ended(0.0) else None
+
+    def wait(self, timeout: float | None = None) -> int:
+        if not self._has_ended(timeout):
+            raise subprocess.TimeoutExpired("tidewheel", timeout or 0.0)
+        assert self.returncode is not None
+        return self.returncode
+
+    def _has_ended(self, seconds_max: float | None) -> bool:
+        if self.returncode is None:
+            with selectors.DefaultSelector() as ready:
+                ready.register(self._command, selectors.EVENT_READ)
+                if not ready.select(seconds_max):
+                    return False
+            self.returncode = self._command.wait()
+        return True
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):  # it ends just now
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def started_process(
+    words: Sequence[object],
+    folder: Path,
+    environment: dict[str, str],
+    stdout: int,
+    *,
+    own_session: bool = False,
+) -> ForkedProcess | subprocess.Popen[bytes]:
+    """A command of `tidewheel` that reads nothing and prints there: a fork where it may be."""
+    if words[0] == PROGRAM and is_warm(environment, words):
+        null = os.open(os.devnull, os.O_RDWR)
+        try:
+            files = (null, stdout, stdout)
+            command = warm_program().start(
+                words, folder, environment, *files, own_session=own_session
+            )
+        finally:
+            os.close(null)
+        return ForkedProcess(command)
+    return subprocess.Popen(
+        [str(word) for word in words],
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        env=environment,
+        start_new_session=own_session,
+    )
+
+
 def is_warm(environment: Mapping[str, str], words: Sequence[object]) -> bool:
     """Whether a fork of a loaded program is the same as a new one."""
+    if os.environ.get(ALL_NEW):
+        return False
     size = sum(len(str(word)) for word in (*environment.items(), *words))
     starts = any(name.startswith(AT_START) for name in environment)
     return not starts and environment.get("LANG") == LANGUAGE and size < WARM_BYTES_MAX
@@ -114,15 +189,16 @@ def own_umask() -> int:
 class RunningCommand:
     """A command that has not ended; what it prints is read line by line."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+    def __init__(
+        self, process: ForkedProcess | subprocess.Popen[bytes], printed: TextIO
+    ) -> None:
+        self._process, self._printed = process, printed
         self._reader: threading.Thread | None = None
         self.lines: list[str] = []
 
     def read_until(self, text: str) -> str:
         """The first line with this text in it; the test fails if the command ends before."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._printed:
             self.lines.append(line)
             if text in line:
                 return line
@@ -130,8 +206,8 @@ class RunningCommand:
 
     def read_on(self) -> None:
         """Nobody waits for a line any more; all are kept, and the pipe never fills up."""
-        assert self._reader is None and self._process.stdout is not None
-        self._reader = threading.Thread(target=self.lines.extend, args=(self._process.stdout,))
+        assert self._reader is None
+        self._reader = threading.Thread(target=self.lines.extend, args=(self._printed,))
         self._reader.start()
 
     def send(self, number: int) -> None:
@@ -142,14 +218,13 @@ class RunningCommand:
         """Its end, with everything it printed."""
         seconds_max = None if seconds_max is None else allowed(seconds_max)
         if self._reader is None:
-            out, _ = self._process.communicate(timeout=seconds_max)
-            self.lines.append(out)
-        else:
-            self._process.wait(seconds_max)
-            self._reader.join(seconds_max)
-            assert self._process.stdout is not None
-            self._process.stdout.close()
-        return Answer(self._process.returncode, "".join(self.lines), "")
+            self.read_on()
+        assert self._reader is not None
+        status = self._process.wait(seconds_max)
+        self._reader.join(seconds_max)
+        if self._reader.is_alive():
+            raise subprocess.TimeoutExpired("tidewheel", seconds_max or 0.0)
+        return Answer(status, "".join(self.lines), "")
 
 
 class CommandLine:
@@ -217,22 +292,21 @@ class CommandLine:
     @contextmanager
     def started(self, *arguments: str, **environment: str) -> Iterator[RunningCommand]:
         """A command that goes on while the test does something else."""
-        process = subprocess.Popen(
-            [self.program, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=self.folder,
-            env=self.environment | environment,
-        )
-        running = RunningCommand(process)
+        ours, theirs = os.pipe()
         try:
-            yield running
+            process = started_process(
+                (self.program, *arguments), self.folder, self.environment | environment, theirs
+            )
         finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            running.wait(None)
+            os.close(theirs)
+        with open(ours, encoding="utf-8") as printed:
+            running = RunningCommand(process, printed)
+            try:
+                yield running
+            finally:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                running.wait(None)
 
     def on_terminal(self, *arguments: str, columns: int = 100, typed: str = "") -> Answer:
         """Run a command on a terminal; what it shows comes as one text."""

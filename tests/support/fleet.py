@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.command_line import PROGRAM
+from tests.support.command_line import PROGRAM, ForkedProcess, started_process
 from tests.support.patience import SECONDS_MAX, allowed, eventually
 from tidewheel.client import Client
 from tidewheel.runners.processes import MARKER, read_row, read_table
@@ -67,7 +67,7 @@ class Execution(NamedTuple):
 class Program:
     """One process of `tidewheel`."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, process: ForkedProcess | subprocess.Popen[bytes], log: Path) -> None:
         self.process = process
         self.pid = process.pid
         self._log = log
@@ -124,23 +124,21 @@ class Fleet:
 
     def start(self, *arguments: str, prefix: Sequence[str] = (), **environment: str) -> Program:
         """A command of `tidewheel`; `prefix` is a program that turns into it."""
-        return self._start([*prefix, str(PROGRAM), *arguments], environment)
+        return self._start([*prefix, PROGRAM, *arguments], environment)
 
     def run_python(self, *arguments: str, **environment: str) -> Program:
         """A program in Python that uses tidewheel."""
         return self._start([sys.executable, *arguments], environment)
 
-    def _start(self, command: list[str], environment: dict[str, str]) -> Program:
+    def _start(self, command: Sequence[object], environment: dict[str, str]) -> Program:
         log = self.folder / f"log-{len(self.programs)}"
         with log.open("wb") as out:
-            process = subprocess.Popen(
+            process = started_process(
                 command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=self.folder,
-                env=self.environment | environment,
-                start_new_session=True,
+                self.folder,
+                self.environment | environment,
+                out.fileno(),
+                own_session=True,
             )
         self.programs.append(Program(process, log))
         return self.programs[-1]

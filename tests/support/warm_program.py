@@ -6,7 +6,7 @@ takes them over, and is then what the real program is after its imports: it ends
 with its own exit status or signal. Who hangs up before that has it killed. The end of standard
 input is the end of the server. It has one thread, and no open file that a command could share.
 
-Start-up itself, and programs that live on and hear signals, are tested with real processes.
+Start-up itself is tested with new processes.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Command:
     folder: str
     environment: dict[str, str]
     umask: int
+    own_session: bool = False
     files: list[int] = field(default_factory=list)
 
 
@@ -126,6 +127,8 @@ def tell(caller: socket.socket, number: int) -> None:
 
 def become(command: Command) -> None:
     """Be as the interpreter is that was started for this command."""
+    if command.own_session:
+        os.setsid()
     for number, file in enumerate(command.files):
         os.dup2(file, number)
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)

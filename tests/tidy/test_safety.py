@@ -25,8 +25,12 @@ def _dangerous(tree: ast.AST):
                 yield from ((node.lineno, name) for name in sorted(imported & MODULES))
             case ast.ImportFrom(module=str(module)) if module.partition(".")[0] in MODULES:
                 yield node.lineno, module
-            case ast.Call(func=func) if ast.unparse(func) in BUILTINS | FUNCTIONS:
-                yield node.lineno, ast.unparse(func)
+            case ast.Call(func=ast.Name(id=name)) if name in BUILTINS:
+                yield node.lineno, name
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=attr)) if (
+                f"{module}.{attr}" in FUNCTIONS
+            ):
+                yield node.lineno, f"{module}.{attr}"
 
 
 def assertions_are_on(*interpreter_options: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests import run_suites
-from tests.run_suites import ROOT, SUITES, Suite, Unsteady, run
+from tests.run_suites import ROOT, SUITES, Run, Suite, Unsteady
 from tests.sim.seeds import FIXED_SEED
 from tests.support.patience import allowed
 
@@ -26,6 +26,16 @@ def test_good(): pass
 """
 BAD = "def test_bad(): assert False\n"
 GOOD = "def test_good(): pass\n"
+MEETS = """
+from pathlib import Path
+def test_meets():
+    if "{0}" < "{1}":
+        Path("{0}").write_text("here")
+        assert Path("{1}").read_text() == "there"
+    else:
+        assert Path("{1}").read_text() == "here"
+        Path("{0}").write_text("there")
+"""
 HANGS = "import threading\ndef test_hangs(): threading.Event().wait()\n"
 REPORT = """<testsuites><testsuite>
 <testcase classname="a" name="good"><properties/></testcase>
@@ -148,14 +158,41 @@ def test_campaigns_play_the_fixed_seeds_and_the_fresh_one(mode, tmp_path, seed):
 SHARED = "from tests.conftest import pytest_configure"
 
 
-def outcome(folder, *texts, real, seed=1, **options):
+def made(folder, *texts, real, **options):
+    folder.mkdir(exist_ok=True)
     (folder / "conftest.py").write_text(SHARED)
     for number, text in enumerate(texts):
         (folder / f"test_{number}.py").write_text(text)
-    suite = Suite(
-        name="x", paths=(str(folder),), budget_seconds=60, real=real, results=folder / "results"
-    )
-    return run(replace(suite, **options), seed)
+    results = folder / "results"
+    results.mkdir()
+    suite = Suite(name="x", paths=(str(folder),), budget_seconds=60, real=real, results=results)
+    return replace(suite, **options)
+
+
+def outcome(folder, *texts, real, seed=1, **options):
+    return Run(seed).one(made(folder, *texts, real=real, **options))
+
+
+def test_suites_of_both_kinds_run_side_by_side_and_are_told_one_after_the_other(
+    tmp_path, capfd
+):
+    """Each waits for the other; neither could pass alone."""
+    ends = [tmp_path / "one", tmp_path / "other"]
+    for end in ends:
+        os.mkfifo(end)
+    suites = [
+        made(tmp_path / "pure", MEETS.format(*ends), real=False, name="pure"),
+        made(tmp_path / "real", MEETS.format(*reversed(ends)), real=True, name="real"),
+    ]
+    told = Run(1).all(suites)
+    assert [(one.suite.name, one.passed, one.failed) for one in told] == [
+        ("pure", 1, 0),
+        ("real", 1, 0),
+    ]
+    printed = capfd.readouterr().out
+    for name in ("pure", "real"):
+        shown = printed.partition(f"== {name} (budget")[2]
+        assert "1 passed" in shown.partition("==")[0]
 
 
 @pytest.mark.nightly
