@@ -326,6 +326,7 @@ def test_peeking_takes_nothing(client):
     assert {task.status for task in client.list()} == {Status.READY}
 
 
+@pytest.mark.slow
 @pytest.mark.req("R002-22")
 def test_a_long_history_comes_back_whole(client):
     client.submit(id="a", spec=1)

@@ -142,6 +142,7 @@ def rewritten(run: DrivenRun, text: str) -> DrivenRun:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crashes", [False, True])
 def test_a_definition_from_the_network_stays_a_stranger_when_it_is_read_again(
     tmp_path, monkeypatch, crashes
@@ -161,6 +162,7 @@ def test_a_definition_from_the_network_stays_a_stranger_when_it_is_read_again(
         assert run.ends("1/a").ends("1/b").status == "completed"
 
 
+@pytest.mark.slow
 def test_a_definition_from_its_owners_folder_may_run_its_code_again(tmp_path, monkeypatch):
     monkeypatch.setenv("DATABASE_PASSWORD", "canary")
     with closing(DrivenRun(tmp_path, STRIKES)) as run:
@@ -170,6 +172,7 @@ def test_a_definition_from_its_owners_folder_may_run_its_code_again(tmp_path, mo
         assert run.ends("1/a").ends("1/b").running == ["1/c/1"]
 
 
+@pytest.mark.slow
 def test_a_run_that_once_was_a_strangers_is_never_trusted_again(tmp_path, monkeypatch):
     """What the stranger left in the run's folder lies there still."""
     monkeypatch.setenv("DATABASE_PASSWORD", "canary")

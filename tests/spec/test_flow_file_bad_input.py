@@ -88,6 +88,7 @@ def test_the_whole_example_is_right_to_begin_with():
     assert [str(one) for one in settle(WHOLE)] == []
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 @example("[")
 @example("[runtime]\n[[a]]\nscript = '''")
@@ -96,6 +97,7 @@ def test_any_text_is_read(text):
     settle(text)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(
@@ -112,6 +114,7 @@ def test_a_definition_with_pieces_lost_and_put_in_is_read(changes):
     settle(text)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 def test_a_definition_with_its_lines_in_disorder_is_read(seed):
     chance = random.Random(seed)

@@ -78,6 +78,7 @@ def test_each_line_knows_the_line_of_the_template_that_made_it(tmp_path):
     assert source.templated
 
 
+@pytest.mark.slow
 def test_macros_that_look_at_their_own_text_are_not_disturbed_by_the_tracing(tmp_path):
     source, found = render(
         tmp_path,
@@ -111,6 +112,7 @@ def test_a_macro_that_only_writes_is_traced_into(tmp_path):
     assert places(source) == ["flow.cylc:3 [[a]]"]
 
 
+@pytest.mark.slow
 def test_what_cylc_adds_to_jinja2_is_there(tmp_path):
     for folder, name, code in [
         (
@@ -154,6 +156,7 @@ def _a_variable_of_the_environment(monkeypatch):
     monkeypatch.setenv("TIDEWHEEL_TEST", "here")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "words"),
     [
@@ -179,6 +182,7 @@ def test_a_template_that_fails_is_a_finding_with_its_line(tmp_path, template, wo
     assert list(source.lines) == []
 
 
+@pytest.mark.slow
 def test_a_template_without_end_is_ended_with_all_that_it_started(tmp_path):
     loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     own = f"sleep 999.{os.getpid()}"  # nobody else's on this machine
@@ -197,6 +201,7 @@ def test_a_template_that_sleeps_is_not_waited_for(tmp_path):
     assert [one.split()[1] for one in found] == ["template-too-slow:"]
 
 
+@pytest.mark.slow
 def test_a_strangers_template_reaches_no_code_and_no_environment(tmp_path):
     (tmp_path / "Jinja2Filters").mkdir()
     (tmp_path / "Jinja2Filters" / "twice.py").write_text("def twice(x):\n    return x * 2\n")
@@ -270,6 +275,7 @@ def test_variables_are_python_literals(setting, value):
     assert list(findings) == []
 
 
+@pytest.mark.slow
 def test_a_variable_that_no_template_looks_up_is_told_with_the_one_that_was_meant(tmp_path):
     (tmp_path / "part.cylc").write_text("{{ SITE }}\n")
     text = "{% set SAMPLES = SAMPLES | default(2) %}\n{{ SAMPLES }}{% include 'part.cylc' %}\n"

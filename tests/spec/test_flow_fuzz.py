@@ -116,6 +116,7 @@ def mutated(text: str, rng: random.Random) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [FORECAST, NUMBERS], ids=["forecast", "numbers"])
 def test_a_definition_broken_at_random_ends_in_findings(text: str) -> None:
     fresh = fresh_seed()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,6 +120,7 @@ def compiled(lines: list[Line]) -> Graph:
     return graph
 
 
+@pytest.mark.slow
 @given(lines=graphs)
 def test_children_are_those_of_a_walk_over_every_point(lines: list[Line]) -> None:
     graph = compiled(lines)
@@ -132,6 +134,7 @@ def test_children_are_those_of_a_walk_over_every_point(lines: list[Line]) -> Non
                 )
 
 
+@pytest.mark.slow
 @given(lines=graphs)
 def test_parents_are_the_children_turned_round(lines: list[Line]) -> None:
     graph = compiled(lines)
@@ -146,6 +149,7 @@ def test_parents_are_the_children_turned_round(lines: list[Line]) -> None:
     assert found == expected
 
 
+@pytest.mark.slow
 @given(lines=graphs)
 def test_tasks_stand_where_they_are_named_without_an_offset(lines: list[Line]) -> None:
     graph = compiled(lines)

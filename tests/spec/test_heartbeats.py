@@ -52,6 +52,7 @@ async def test_one_call_beats_for_all_leases():
     assert world.events("leases.taken_back") == []
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_a_short_lease_among_long_ones_is_kept():
     world = SmallWorld()
@@ -187,6 +188,7 @@ async def test_a_lost_lease_cuts_the_grace_of_a_cancelled_job_short():
     assert world.events("report.refused") == []
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_an_outage_of_an_hour_ends_no_job_and_costs_no_attempt():
     world = SmallWorld()

@@ -62,6 +62,7 @@ async def test_two_monitors_reset_a_task_once():
         assert await world.story(f"t{n}") == ["claim", "lapse"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R002-55")
 @in_virtual_time
 async def test_a_worker_that_is_heard_keeps_its_lease_whatever_the_monitors_do():
@@ -229,6 +230,7 @@ async def test_a_jump_of_the_database_clock_ends_no_lease_of_a_living_worker():
     assert await world.story("alive") == ["claim"]
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_ten_thousand_leases_that_run_out_together_are_worked_off_in_batches():
     world = SmallWorld()

@@ -78,6 +78,7 @@ async def test_a_task_that_a_waiting_one_depends_on_is_kept():
     assert await ids(world) == ["child", "other", "parent"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R002-76")
 @in_virtual_time
 async def test_without_retention_everything_is_kept():
@@ -138,6 +139,7 @@ async def test_a_task_is_written_down_whole_before_it_is_removed(tmp_path):
     assert b["task"]["status"] == "cancelled"
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_a_history_longer_than_a_page_is_written_down_whole(tmp_path):
     world = SmallWorld()
@@ -160,6 +162,7 @@ async def test_a_history_longer_than_a_page_is_written_down_whole(tmp_path):
     ]
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_each_day_has_its_file_and_files_only_grow(tmp_path):
     world = SmallWorld(at_once)
@@ -228,6 +231,7 @@ async def known_workers(world):
     return [one.id for one in await world.store.workers(live_only=False)]
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_workers_that_are_long_gone_are_forgotten_and_living_ones_are_not():
     world = SmallWorld(at_once)
@@ -243,6 +247,7 @@ async def test_workers_that_are_long_gone_are_forgotten_and_living_ones_are_not(
     assert sum(one.facts["count"] for one in world.events("workers.forgotten")) == 2
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_after_an_outage_a_monitor_forgets_nobody_who_may_yet_be_heard():
     world = SmallWorld()
@@ -295,6 +300,7 @@ async def run_of(world, name, tasks=0):
     return run
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_a_run_is_removed_as_a_whole_part_by_part_and_no_other():
     world = SmallWorld(at_once)

@@ -535,6 +535,7 @@ def as_term(side, mark: str, tasks):
     return node.optional if mark and output != ":finish" else node
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(sides, st.sampled_from(["", "", "?"]), targets), min_size=1, max_size=4)
 )
@@ -1005,6 +1006,7 @@ def run_python(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_script_of_a_function_calls_it(tmp_path):
     (tmp_path / "sibling.py").write_text("WORD = 'hello'\n", encoding="utf-8")
     file = tmp_path / "flow.py"
@@ -1070,6 +1072,7 @@ async def fails():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "status", "words"),
     [
@@ -1158,6 +1161,7 @@ def test_a_file_that_is_not_there_is_a_finding(tmp_path):
 # -- What the documentation shows
 
 
+@pytest.mark.slow
 def test_the_example_compiles_without_findings():
     ended = run_python(str(EXAMPLE), cwd=ROOT)
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -139,6 +139,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-53", "R004-54", "R004-56")
 @pytest.mark.parametrize(("document", "expected"), WRONG)
 def test_each_mistake_is_found_with_its_place_and_what_to_write(document, expected):
@@ -245,6 +246,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(_KEYS, _VALUES), st.dictionaries(_KEYS, _VALUES))
 def test_whatever_is_written_is_a_request_or_has_findings(top, inner):
     for document in (top, sbi(block(**inner)) | top):

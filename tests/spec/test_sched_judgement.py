@@ -156,6 +156,7 @@ ENDLESS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.req("R001-15", "P7")
 def test_a_branch_not_taken_that_has_no_end_does_not_keep_a_run_busy_for_ever():
     run = Scenario(compile_flow(ENDLESS)).succeeds("1/q")

@@ -192,6 +192,7 @@ DEEDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1030))
 def test_whatever_is_done_there_does_what_it_would_have_done_in_time(seed):
     chance = random.Random(seed)

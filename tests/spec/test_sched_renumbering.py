@@ -87,6 +87,7 @@ def test_what_waits_for_three_parents_runs_after_the_last_of_them(order):
     assert run.succeeds("1/c").completed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("seed", range(4))
 def test_another_numbering_at_every_crash_changes_nothing(name, seed):

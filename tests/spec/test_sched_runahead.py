@@ -1,5 +1,7 @@
 """How far ahead tasks are released (SEMANTICS §4.2, 4.3)."""
 
+import pytest
+
 from tests.kit.scenario import Scenario, compile_flow
 
 
@@ -57,6 +59,7 @@ def test_a_date_time_limit_is_a_duration():
     assert run.completed
 
 
+@pytest.mark.slow
 def test_at_most_a_hundred_points_are_active_whatever_the_limit():
     unlimited = "runahead limit = P150\n[[queues]]\n[[[default]]]\nlimit = 0"
     run = Scenario("a", final=200, scheduling=unlimited)
@@ -149,6 +152,7 @@ def test_a_flow_that_meets_an_instance_waits_for_it_too():
     assert run.flows == {"2/a": [1, 2], "3/a": [1, 2]}
 
 
+@pytest.mark.slow
 def test_a_far_future_offset_lets_more_points_hold_tasks_that_count():
     graph = "P1 = a\nR1 = a[+P120] => b"
     run = Scenario(graph, final=300, scheduling="runahead limit = P200")

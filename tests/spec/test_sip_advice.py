@@ -112,6 +112,7 @@ def test_a_scheduling_block_instance_is_no_definition_and_told_what_to_do_with_i
     assert "tidewheel sbi submit sbi.json" in error.hint
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-49")
 @pytest.mark.parametrize("name", ["n", "args"])
 def test_a_value_that_is_looked_for_in_the_stage_is_told_its_own_name(name):
@@ -225,6 +226,7 @@ def test_nothing_is_advised_in_json_about_a_yaml_file():
     assert "write stages: [{id: ingest, version: 1.0.0, type: processing}]" in one.hint
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-49")
 @pytest.mark.parametrize(
     ("line", "hint"),
@@ -334,6 +336,7 @@ def test_a_name_is_not_taken_for_one_of_ours_that_is_hardly_like_it():
     assert (note.severity, note.hint) == (Severity.NOTE, "a request gives it: tag=VALUE")
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-12")
 @pytest.mark.parametrize("stages", ["{a: {version: 1.0.0}}", "a"])
 def test_stages_that_are_no_list_are_told_so_in_a_template_too(stages):

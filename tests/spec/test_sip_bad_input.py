@@ -44,6 +44,7 @@ def test_so_is_each_file_of_a_stage(name):
     assert "yaml-alias" in codes(judgement.findings)
 
 
+@pytest.mark.slow
 def test_a_large_definition_is_written_in_json():
     stages = [
         {

@@ -82,6 +82,7 @@ def test_a_template_whose_name_does_not_say_so_is_rendered_with_a_warning():
     assert "template-name" in codes(judgement.findings, Severity.WARNING)
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-45", "R004-49")
 def test_a_request_without_the_parameters_is_refused_with_file_and_line():
     source = sip(TEMPLATE, with_compose("stage-a", "stage-b"), file="f-1.0.0.yml.j2")

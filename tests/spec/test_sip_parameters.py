@@ -47,6 +47,7 @@ def test_a_request_counts_more_than_a_default():
     assert args_of(validate(source, {"n": 7})) == {"n": 7}
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-44")
 def test_an_output_of_an_earlier_stage_counts_more_than_a_default_and_less_than_a_request():
     source = two(
@@ -60,6 +61,7 @@ def test_an_output_of_an_earlier_stage_counts_more_than_a_default_and_less_than_
     assert due(judgement, {"first": {"n": 5}}, {"n": 7})[0].args == {"n": 7}
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-42", "R004-43", "R004-45")
 @pytest.mark.parametrize(
     ("file", "text"),
@@ -88,6 +90,7 @@ def test_an_empty_list_a_zero_and_false_are_defaults():
     assert not any(one.is_needed for one in (a, b, c, d))
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-44", "R004-45")
 def test_a_required_parameter_may_come_from_a_stage_before_but_not_from_one_after():
     needs = {"args.yaml.j2": PRINTS, "parameters.yaml": "n:\n"}
@@ -179,6 +182,7 @@ def test_a_template_knows_its_stage_and_the_others():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-44", "R004-47")
 def test_a_template_may_look_at_the_outputs_of_a_stage_by_its_name():
     source = two(second={"args.yaml.j2": "n: {{ first.outputs.n }}\n"})
@@ -263,6 +267,7 @@ def test_an_undefined_name_is_an_error_of_the_request_with_file_and_line():
     assert error.hint == "did you mean 'duration'?"
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-49")
 def test_before_any_request_an_undeclared_name_is_only_remarked():
     source = two(
@@ -304,6 +309,7 @@ def test_a_parameter_that_a_fixed_name_hides_is_warned_of_and_still_there():
     assert args_of(judgement) == {"n": 1}
 
 
+@pytest.mark.slow
 def test_the_definition_is_warned_if_two_stages_disagree_about_a_default():
     text = TWO.replace("timeout: 60s", "timeout: {{ longest }}", 1)
     folders = with_compose(

@@ -65,6 +65,7 @@ def test_stages_run_one_after_the_other_and_the_run_ends(run):
     assert flow.ends("1/use").status == "completed"
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-44", "R004-48")
 def test_a_value_that_a_stage_left_is_there_for_the_next(run):
     flow = run(MADE_AND_USED).ends("1/make", place="/data/7")
@@ -72,12 +73,14 @@ def test_a_value_that_a_stage_left_is_there_for_the_next(run):
     assert "export PARAMETER_place=/data/7" in flow.jobs["1/use/01"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-46")
 def test_a_request_counts_more_than_what_a_stage_left(run):
     flow = run(MADE_AND_USED, {"place": "here"}).ends("1/make", place="there")
     assert "echo here" in flow.jobs["1/use/01"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-44", "R004-41")
 def test_a_default_stands_where_a_stage_left_nothing(run):
     use = {**USES_PLACE, "parameters.yaml": "place: home\n"}
@@ -85,6 +88,7 @@ def test_a_default_stands_where_a_stage_left_nothing(run):
     assert "echo home" in flow.jobs["1/use/01"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-44", "R004-45")
 def test_a_stage_whose_value_is_missing_is_not_submitted_and_the_run_ends_saying_so(run):
     flow = run(MADE_AND_USED).ends("1/make", other=1).waits(0.1)
@@ -95,6 +99,7 @@ def test_a_stage_whose_value_is_missing_is_not_submitted_and_the_run_ends_saying
     assert "stage use needs the parameter 'place'" in flow.log
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-49")
 def test_a_template_that_cannot_be_rendered_when_it_is_due_names_file_and_line(run):
     use = {**USES_PLACE, "command.yaml.j2": "[echo,\n '{{ place.deeper.still }}']\n"}
@@ -111,6 +116,7 @@ def test_a_stage_that_could_not_be_rendered_has_failed_for_those_that_wait_for_t
     assert flow.ends("1/mend").status == "completed"
 
 
+@pytest.mark.slow
 def test_of_stages_that_are_due_at_once_one_that_cannot_be_rendered_harms_no_other(run):
     text = definition(
         stage("make"), stage("use", "make complete"), stage("also", "make complete")
@@ -122,6 +128,7 @@ def test_of_stages_that_are_due_at_once_one_that_cannot_be_rendered_harms_no_oth
     assert "stage use needs the parameter 'place'" in flow.log
 
 
+@pytest.mark.slow
 def test_a_stage_knows_nothing_of_one_that_does_not_come_before_it_whatever_has_ended(run):
     text = definition(
         stage("make"),
@@ -136,6 +143,7 @@ def test_a_stage_knows_nothing_of_one_that_does_not_come_before_it_whatever_has_
     assert "stages/late/1.0.0/command.yaml.j2:1" in flow.log
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-52")
 @pytest.mark.parametrize(
     "value", ["'; touch /tmp/x; '", "$(id)\n- id: more", "\n'\"`\\", "{{ 7 * 7 }}"]
@@ -147,6 +155,7 @@ def test_a_value_never_leaves_its_place_in_a_command(run, value):
     assert shlex.split(words) == ["echo", value]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-62")
 def test_a_scheduler_that_takes_over_between_stages_finds_the_values_again(run):
     flow = run(MADE_AND_USED)
@@ -154,6 +163,7 @@ def test_a_scheduler_that_takes_over_between_stages_finds_the_values_again(run):
     assert "echo /data/7" in flow.jobs["1/use/01"]
 
 
+@pytest.mark.slow
 def test_the_newest_values_of_a_stage_count(run):
     flow = run(MADE_AND_USED, stall_timeout_seconds=60.0).ends("1/make", place="old")
     flow.fails("1/use")
@@ -163,6 +173,7 @@ def test_the_newest_values_of_a_stage_count(run):
     assert "echo new" in flow.jobs["1/use/02"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-62")
 def test_no_stage_is_submitted_twice_whoever_drives_the_run(run):
     flow = run(MADE_AND_USED).crash().ends("1/make", place="p").crash()
@@ -171,6 +182,7 @@ def test_no_stage_is_submitted_twice_whoever_drives_the_run(run):
     assert flow.submitted == ["1/make/01", "1/use/01"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-62")
 def test_a_store_that_fails_in_the_middle_of_it_costs_no_stage(run):
     flow = run(MADE_AND_USED)
@@ -183,6 +195,7 @@ def test_a_store_that_fails_in_the_middle_of_it_costs_no_stage(run):
     assert "echo p" in flow.jobs["1/use/01"]
 
 
+@pytest.mark.slow
 def test_a_stage_that_is_killed_before_it_was_made_does_not_run(run):
     flow = run(MADE_AND_USED, stall_timeout_seconds=60.0).ends("1/make", place="p")
     flow.fails("1/use")
@@ -207,6 +220,7 @@ def test_the_time_limit_of_a_stage_is_that_of_its_task(run):
     assert flow.ends("1/make").tasks["1/use"].timeout_seconds == 60.0
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-57", "R004-48")
 def test_a_compose_stage_is_a_task_for_any_engine_with_its_values(run):
     use = {"docker_compose.yaml.j2": COMPOSE, "parameters.yaml": "place:\n"}
@@ -265,6 +279,7 @@ def test_a_stage_waits_for_a_buffer_object_until_it_is_announced(run):
     assert flow.goes_on().running == ["1/a/1"]
 
 
+@pytest.mark.slow
 def test_a_reloaded_definition_counts_for_stages_to_come(run):
     flow = run(MADE_AND_USED)
     new = {**USES_PLACE, "command.yaml.j2": "[print, '{{ place }}', twice]\n"}
@@ -273,6 +288,7 @@ def test_a_reloaded_definition_counts_for_stages_to_come(run):
     assert "print /p twice" in flow.ends("1/make", place="/p").jobs["1/use/01"]
 
 
+@pytest.mark.slow
 def test_a_definition_that_its_own_job_changed_is_read_again(run):
     flow = run(MADE_AND_USED)
     there = flow.home / "runs" / flow.view.name / "stages/use/1.0.0/command.yaml.j2"
@@ -281,6 +297,7 @@ def test_a_definition_that_its_own_job_changed_is_read_again(run):
     assert "print /p" in flow.ends("1/make", place="/p").jobs["1/use/01"]
 
 
+@pytest.mark.slow
 def test_a_reload_that_this_request_cannot_run_changes_nothing(run):
     flow = run(MADE_AND_USED)
     needy = {**MAKES_PLACE, "parameters.yaml": "never_given:\n"}
@@ -291,6 +308,7 @@ def test_a_reload_that_this_request_cannot_run_changes_nothing(run):
     assert "echo /p" in flow.ends("1/make", place="/p").jobs["1/use/01"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-42", "R004-45")
 @pytest.mark.parametrize("request_text", ["", "{}", '{"place": null}'])
 def test_a_run_that_lacks_a_parameter_is_refused_before_it_begins(run, request_text):
@@ -300,6 +318,7 @@ def test_a_run_that_lacks_a_parameter_is_refused_before_it_begins(run, request_t
         check_definition(stored, RunOptions(parameters=request_text))
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-5")
 def test_a_definition_is_the_same_whatever_is_asked_of_it(run):
     flow = run(MADE_AND_USED, {"place": "here"})
@@ -314,6 +333,7 @@ def test_runs_of_before_there_were_parameters_are_still_read():
     assert msgspec.json.decode(old, type=RunOptions).parameters == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["dummy", "simulation", "skip"])
 def test_a_run_that_is_only_played_needs_no_values(run, mode):
     flow = run(MADE_AND_USED, mode=mode)

@@ -62,6 +62,7 @@ def test_a_workflow_runs_once_at_one_point():
     assert graph.name == "flow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", EVIL)
 def test_a_shell_never_reads_a_value_of_a_command(tmp_path, value):
     files = {"command.yaml.j2": "[printf, '%s|', '{{ word }}', {{ word }}, '{{ args }}']"}

@@ -1,5 +1,7 @@
 """Waiting for many tasks asks the store about all of them at once."""
 
+import pytest
+
 from tests.kit.faulty_store import FaultyStore
 from tests.kit.scripted_runner import Script
 from tests.kit.small_world import SmallWorld
@@ -8,6 +10,7 @@ from tidewheel.client.read_api import wait_for
 from tidewheel.core.queue.task import TaskId
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_waiting_for_many_tasks_costs_one_call_a_look():
     world = SmallWorld(lambda _: Script(seconds=10.0))

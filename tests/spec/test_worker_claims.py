@@ -266,6 +266,7 @@ async def test_every_start_of_a_worker_gets_an_id_of_its_own():
     assert len(set(ids)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.req("R002-35")
 @in_virtual_time
 async def test_eight_workers_never_share_a_task():
@@ -298,6 +299,7 @@ async def test_a_task_of_a_killed_worker_is_run_by_another_within_lease_and_poll
     assert (await world.task("a")).attempt == 2
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_a_worker_that_finds_no_store_waits_for_it():
     world = SmallWorld()

@@ -180,6 +180,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused():
     assert len(bundle.files["a"]) == FILE_BYTES_MAX
 
 
+@pytest.mark.slow
 @pytest.mark.req("S13")
 def test_archives_that_unpack_to_too_much_are_refused():
     count = FOLDER_BYTES_MAX // FILE_BYTES_MAX + 1
@@ -188,6 +189,7 @@ def test_archives_that_unpack_to_too_much_are_refused():
     assert refused(zip_of(*files)) == ["archive-too-large"]
 
 
+@pytest.mark.slow
 @pytest.mark.req("S13")
 def test_a_bomb_of_one_huge_member_costs_no_more_than_the_limit():
     info = tarfile.TarInfo("a")

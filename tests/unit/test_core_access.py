@@ -147,6 +147,7 @@ def test_a_grant_covers_a_pattern_if_one_glob_covers_all_its_queues(queues, patt
     assert covers_pattern(grant, pattern) is covered
 
 
+@pytest.mark.slow
 @given(glob=st.text("ab*", max_size=6), pattern=st.text("ab*", max_size=6), data=st.data())
 def test_whatever_a_covered_pattern_stands_for_its_glob_covers(glob, pattern, data):
     grant = Grant(scopes=frozenset({Scope.WORKER}), queues=(glob,))

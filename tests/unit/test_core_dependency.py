@@ -93,6 +93,7 @@ names = st.sampled_from("abcdef")
 graphs = st.dictionaries(names, st.lists(names, max_size=4), max_size=6)
 
 
+@pytest.mark.slow
 @given(graphs)
 def test_a_circle_is_found_exactly_where_taking_leaves_away_gets_stuck(children):
     cycle = find_cycle(children)

@@ -106,6 +106,7 @@ def test_the_limit_for_each_key_is_not_one_for_the_queue():
     assert spent([Limit(key=EACH_KEY, rate_max=10)], [], {WHOLE_QUEUE: 3}, 0.0) == []
 
 
+@pytest.mark.slow
 @given(
     rate=st.integers(1, 20),
     seconds=st.integers(1, 100),

@@ -70,6 +70,7 @@ def test_all_may_fit_and_none_may_be_asked():
     assert prefix_that_fits([], OFFERED) == 0
 
 
+@pytest.mark.slow
 @given(st.lists(amounts, max_size=8), amounts)
 def test_the_prefix_is_the_longest_whose_sum_fits(asked, offered):
     count = prefix_that_fits(asked, offered)
@@ -126,6 +127,7 @@ def test_all_findings_come_at_once():
     assert len(resource_findings(Resources(cpu=-1, memory_bytes=-1, gpu=-1))) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.req("R004-20", "R004-21")
 @given(
     running=st.lists(st.builds(Resources, nodes=st.integers(1, 4), exclusive=st.booleans())),

@@ -1,5 +1,6 @@
 """The steps of a layout: columns, order, places. Each is a pure function."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def overlap(one, other):
     )
 
 
+@pytest.mark.slow
 @given(pairs_drawn())
 def test_every_line_goes_to_a_later_column_once_circles_are_broken(drawn):
     count, pairs = drawn
@@ -110,6 +112,7 @@ def test_a_long_line_bends_in_every_column_it_passes_and_shares_its_bends():
     assert lattice.chains[4] == [0, 4, 2]
 
 
+@pytest.mark.slow
 @given(sketches())
 def test_nothing_overlaps_and_frames_hold_exactly_what_is_theirs(sketch):
     page = lay_out(sketch)
@@ -127,6 +130,7 @@ def test_nothing_overlaps_and_frames_hold_exactly_what_is_theirs(sketch):
             assert overlap(wall, page.frames[other]) == nested
 
 
+@pytest.mark.slow
 @given(sketches())
 def test_a_line_begins_at_its_parent_and_ends_at_its_child(sketch):
     page = lay_out(sketch)
@@ -137,6 +141,7 @@ def test_a_line_begins_at_its_parent_and_ends_at_its_child(sketch):
             assert place.y - 0.2 <= y <= place.y + place.height + 0.2
 
 
+@pytest.mark.slow
 @given(sketches())
 def test_the_same_sketch_gives_the_same_page(sketch):
     assert lay_out(sketch) == lay_out(sketch)

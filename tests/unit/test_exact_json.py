@@ -17,6 +17,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_every_json_value_comes_back_and_can_be_stored(value):
     text = encode(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def python_order(parents: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ..
     return orders
 
 
+@pytest.mark.slow
 @given(hierarchies())
 def test_ancestors_are_ordered_as_python_orders_classes(parents):
     families, problems = arrange(parents, {})
@@ -49,6 +51,7 @@ def test_ancestors_are_ordered_as_python_orders_classes(parents):
             assert families.lineages[name] == order
 
 
+@pytest.mark.slow
 @given(hierarchies())
 def test_a_family_has_every_task_that_has_it_among_its_ancestors(parents):
     families, _ = arrange(parents, {})

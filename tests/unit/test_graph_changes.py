@@ -89,6 +89,7 @@ def test_what_is_remembered_is_bounded(bounds):
     assert told["since"] is None and len(told["tasks"]) == 2
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32))
 def test_followers_that_ask_now_and_then_always_have_the_graph_as_it_is(seed):
     choice = random.Random(seed)

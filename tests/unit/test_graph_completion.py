@@ -164,6 +164,7 @@ words = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(text=words, made=st.sets(st.sampled_from([*EVERY_END, "x"])))
 def test_alternatives_say_what_the_expression_says(text: str, made: set[str]) -> None:
     """The oracle is Python itself, on the same words."""

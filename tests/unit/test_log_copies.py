@@ -9,6 +9,7 @@ from tidewheel.runners.job_environment import home_id, known_home_id
 from tidewheel.runners.job_logs import CopyPlace, add_to_copy, point_to_latest
 
 
+@pytest.mark.slow
 @given(
     log=st.binary(max_size=60),
     order=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=40),

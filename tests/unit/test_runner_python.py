@@ -92,6 +92,7 @@ def test_a_message_that_is_too_long_is_a_typed_error_that_a_handler_may_catch(wa
     assert (end.ending, end.error.code) == (Ending.FAILED, "PayloadTooLarge")
 
 
+@pytest.mark.slow
 @both_ways
 def test_a_handler_cannot_speak_without_end(way):
     def chatty(_spec, job):
@@ -354,6 +355,7 @@ def test_a_function_that_was_stopped_before_it_began_never_begins():
     assert calls == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["function", "coroutine"])
 def test_a_process_can_exit_although_a_handler_does_not_end(way):
     program = f"""

@@ -33,6 +33,7 @@ def read(text):
     return read_json(text, position, Builder(findings), findings), findings
 
 
+@pytest.mark.slow
 @given(VALUES, st.sampled_from([None, 1]), st.booleans())
 def test_what_json_writes_is_read_as_it_was(value, indent, ascii_only):
     node, findings = read(json.dumps(value, indent=indent, ensure_ascii=ascii_only))

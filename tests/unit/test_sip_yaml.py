@@ -77,6 +77,7 @@ BOMB = "a: &a [x, x]\n" + "".join(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "code", "line"),
     [

@@ -50,6 +50,7 @@ def test_what_is_added_stands_before_the_commands_own_directives_which_count_mor
     assert with_directives("true", []) == "true"
 
 
+@pytest.mark.slow
 @given(st.text(), st.lists(st.tuples(st.text(), st.text()), max_size=3))
 def test_a_command_does_the_same_with_directives(command, directives):
     lines = with_directives(command, directives).split("\n")

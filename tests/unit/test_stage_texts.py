@@ -87,6 +87,7 @@ def test_the_command_of_a_stage_fails_where_nobody_knows_better():
     assert stand_in("compose").endswith("exit 1")
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1), st.integers(1, 99), st.integers(1, 46))
 def test_a_project_has_a_valid_short_name_whatever_its_task_is_called(task, attempt, longest):
     name = project_name("store", TaskId(task), attempt, longest)
@@ -95,6 +96,7 @@ def test_a_project_has_a_valid_short_name_whatever_its_task_is_called(task, atte
     assert name != project_name("store", TaskId(task), attempt + 1, longest)
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 7))
 def test_lines_are_the_same_however_they_arrive(texts, size):
     lines = [text.replace(b"\n", b"").replace(b"\r", b"") for text in texts]

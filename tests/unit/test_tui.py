@@ -268,6 +268,7 @@ def test_a_log_that_is_followed_shows_its_end_until_somebody_goes_up():
 WORDS = st.text(alphabet=st.characters(exclude_categories=("C",)), max_size=60)
 
 
+@pytest.mark.slow
 @given(st.lists(WORDS, max_size=4), st.integers(1, 60))
 def test_a_line_is_as_wide_as_the_screen_whatever_is_in_it(texts, width):
     assert cell_len(plain(cut([StyledText(one) for one in texts], width))) == width

@@ -51,6 +51,7 @@ readers = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(reader=readers, text=recurrences, length=st.none() | st.integers(0, 10**9))
 @example(reader=GREGORIAN, text="R99999999999/^/PT1M!PT1M", length=None)

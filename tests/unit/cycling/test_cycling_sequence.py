@@ -65,6 +65,7 @@ def check_against(sequence: Sequence, wanted: list[Point]) -> None:
         assert sequence.last_until(here) == sequence.last_until(Point(after - 1)) == here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calendar", CALENDARS)
 def test_a_sequence_has_the_points_of_the_same_recurrence_of_metomi(calendar):
     with metomi_in(calendar):
@@ -273,6 +274,7 @@ def test_excluded_points_and_sequences_are_left_out():
     assert sequence.next_after(Point(4)) == 8
 
 
+@pytest.mark.slow
 @given(
     step=st.integers(1, 6),
     points=st.frozensets(st.integers(0, 60), max_size=4),
