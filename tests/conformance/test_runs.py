@@ -346,6 +346,23 @@ def test_a_run_that_has_ended_is_reopened_by_a_command_that_may(store, clock, st
     assert store.claimable_runs(9) == []
 
 
+@pytest.mark.parametrize(
+    "status", ["running", "paused", "waiting for release", "stalled", "stopping"]
+)
+def test_a_run_whose_scheduler_died_is_reopened_once_its_lease_has_lapsed(store, clock, status):
+    driver = Driver.of(store)
+    driver.write(status=status)
+    command = NewCommand(run=driver.run.number, body='{"verb": "trigger"}', who="ann")
+    clock.advance(driver.lease.lease_seconds + 1)
+    with pytest.raises(NotRunning):
+        store.post_command(command)
+    number = store.post_command(replace(command, reopens=True))
+    [offered] = store.claimable_runs(9)
+    assert offered.can_be_reopened(store.now()) and offered.given is not None
+    driver.lease = claim_run(store, driver.run)
+    assert [one.number for one in driver.inbox()] == [number]
+
+
 def test_what_a_run_was_to_go_on_with_it_keeps_when_it_is_reopened(store):
     driver = Driver.of(store)
     driver.write(status="stopped", ends=True)

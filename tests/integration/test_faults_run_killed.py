@@ -1,5 +1,6 @@
 """RELIABILITY 11, 16: kill -9 of `tidewheel run`, at every named place, at any moment (P16)."""
 
+import asyncio
 import os
 import random
 import signal
@@ -9,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.mail_server import mail_server
 from tests.support.patience import eventually, scaled
 from tests.support.run_crew import ended, run_crew, was_killed
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.failpoints import RUN_TOLD
 from tidewheel.scheduler.event_outbox import DRAIN_SECONDS
 from tidewheel.services.paths import OWNER
+from tidewheel.wiring.services import deliver_left
 
 # Of everything something: dependence on the point before and on one point, xtriggers, a limit
 # group, a family, a suicide, a handled failure, retries, a task that is skipped, an output by
@@ -449,6 +452,45 @@ def test_what_a_run_left_when_it_was_killed_at_its_end_is_told_by_the_next(tmp_p
         said = sorted(told.read_text().splitlines())
         assert said == ["shutdown flow/run1", "shutdown flow/run2"]
         assert crew.look(lambda store: store.undelivered_runs(0.0, 10)) == []
+
+
+def test_what_a_run_left_is_told_once_however_many_deliver_it(tmp_path):
+    with run_crew(tmp_path) as crew:
+        told = crew.folder / "told"
+        crew.define("R1 = a", AT_A_STROKE)
+        handle_shutdown(crew, told)
+        kill_at_its_end(crew, "flow/run1")
+        home = Path(crew.environment["TIDEWHEEL_HOME"])
+
+        async def deliver(store):
+            run = await store.find_run("flow/run1")
+            return await asyncio.gather(
+                *(deliver_left(crew.store, store, run, home) for _ in "abc")
+            )
+
+        assert sorted(crew.look(deliver)) == [0, 0, 1]
+        assert told.read_text().splitlines() == ["shutdown flow/run1"]
+        assert crew.look(deliver) == [0, 0, 0]
+
+
+def test_a_mail_that_a_killed_run_owes_is_sent_by_the_next_and_not_again(tmp_path):
+    async def mails(crew):
+        async with mail_server() as server:
+            crew.environment["TIDEWHEEL_SMTP"] = server.address
+            await asyncio.to_thread(kill_at_its_end, crew, "flow/run1")
+            assert not server.mails
+            for _ in range(3):
+                assert await asyncio.to_thread(lambda: ended(crew.run("flow", "--new"))) == 0
+            return [mail["Subject"] for mail in server.mails]
+
+    with run_crew(tmp_path) as crew:
+        crew.define("R1 = a", AT_A_STROKE)
+        flow, first = crew.folder / "flow" / "flow.cylc", "allow implicit tasks = True"
+        mailed = "\n    [[mail]]\n        to = a@x.org"
+        mailed += "\n    [[events]]\n        mail events = shutdown"
+        flow.write_text(flow.read_text().replace(first, first + mailed, 1))
+        found = asyncio.run(mails(crew))
+    assert sorted(found) == [f"[workflow shutdown] flow/run{number}" for number in (1, 2, 3, 4)]
 
 
 # ---- handlers that take their time at the end of a run ----

@@ -274,6 +274,38 @@ def test_a_trigger_with_run_does_both(crew, completed):
     assert submitted(crew) == ["1/a/1", "1/a/2", "1/b/1", "1/mail/1"]
 
 
+@pytest.mark.usefixtures("completed")
+def test_a_trigger_with_run_fails_if_its_task_does_again_and_says_that_the_folder_has_changed(
+    crew,
+):
+    flow = crew.folder / "flow" / "flow.cylc"
+    flow.write_text(flow.read_text().replace("script = test -e", "script = test ! -e"))
+    status, said = crew.ask("trigger", RUN, "1/a", "--run")
+    assert status == ExitCode.FAILED, said
+    assert f"1/a was triggered and has failed again: tidewheel log {RUN} 1/a --err" in said
+    assert f"{flow.parent} has changed since {RUN} took its definition" in said, said
+    assert f"tidewheel reload {RUN}" in said and "--new" in said
+
+
+def test_a_run_by_its_name_says_whether_its_folder_has_changed(crew, gate):
+    crew.define("        R1 = a", f"    [[a]]\n        script = read -r _ < {gate}")
+    first = crew.run()
+    first.says("1/a started")
+    first.send(signal.SIGTERM)
+    ended(first)
+    same = crew.run(RUN)
+    same.says("is carried on")
+    same.send(signal.SIGTERM)
+    ended(same)
+    assert "has changed" not in same.log
+    flow = crew.folder / "flow" / "flow.cylc"
+    flow.write_text(flow.read_text() + "# mended\n")
+    other = crew.run(RUN)
+    gate.write_text("go\n")
+    assert ended(other) == 0
+    assert f"{flow.parent} has changed since {RUN} took its definition" in other.log
+
+
 def test_where_a_scheduler_serves_a_completed_run_goes_on_at_once(crew, completed):
     completed.touch()
     crew.scheduler()
@@ -315,7 +347,15 @@ def test_what_no_worker_took_of_a_stopped_run_waits_until_the_run_goes_on(crew, 
     listed = crew.ask("tasks")[1]
     assert "ready (withdrawn)" in listed and "before that goes on" in listed, listed
     tasks = json.loads(crew.ask("--json", "tasks")[1])["tasks"]
-    assert {one["status"] for one in tasks if one["withdrawn"]} == {"ready"}
+    [left] = [one for one in tasks if one["withdrawn"]]
+    assert left["status"] == "ready"
+    name = left["id"].split("/")[-2]
+    assert "preparing (withdrawn)  [01 ready]" in crew.ask("tree", RUN)[1]
+    assert "preparing (withdrawn)" in crew.ask("show", RUN, f"1/{name}")[1]
+    why = crew.ask("why", RUN, f"1/{name}")[1]
+    assert f"1/{name} is preparing: its submission is withdrawn until the run goes on" in why, (
+        why
+    )
     again = crew.run(RUN)
     eventually(lambda: len(begun(crew)) == 2, lambda: again.log)
     gate.write_text("go on\n")

@@ -93,6 +93,14 @@ def test_what_a_job_says_reaches_its_run(server, job):
     assert any("half way" in repr(one) for one in inbox.happenings)
 
 
+def test_an_output_that_its_task_does_not_declare_is_refused_with_the_nearest(job):
+    for number, (output, status) in enumerate((("hall", 422), ("half", 200), ("started", 200))):
+        said = job.own.post("/job/messages", {"output": output}, Idempotency_Key=f"o{number}")
+        assert said.status == status, said.body
+        if status == 422:
+            assert "half" in said.json["message"] and "prep" in said.json["message"]
+
+
 def test_the_log_of_a_job_elsewhere_is_found_where_people_look(server, tidewheel, run, job):
     """S11, R001: the same layout as of a job that ran here."""
     assert job.sends(b"hello\n").json["size"] == 6

@@ -15,6 +15,7 @@ from tidewheel.core.operator.verbs import REOPENING_VERBS, VERBS
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Given, Target
+    from tidewheel.client.runs import Runs
     from tidewheel.core.operator.verbs import Command
 
 ANSWER_SECONDS_MAX = 30.0
@@ -143,7 +144,8 @@ def give_verb(
         seconds_max=cast("float", options["seconds_max"]),
     )
     if made.answer.get("kept") and options.get("carries_on"):
-        return _carry_on(session, made.run)
+        status = _carry_on(session, made.run)
+        return _after_trigger(session, made, status) if name == "trigger" else status
     say_given(session, made)
     return 0
 
@@ -156,6 +158,36 @@ def _carry_on(session: Session, run: str) -> int:
     words = [run, *where, *(["--json"] if session.as_json else [])]
     with command.make_context("run", words, parent=click.get_current_context()) as context:
         return cast("int", command.invoke(context))
+
+
+def _after_trigger(session: Session, made: Given, status: int) -> int:
+    """Returns the exit status of a run that was carried on for the sake of a trigger.
+
+    A run may complete although a task failed; whoever triggered that task wanted it done.
+    """
+    from tidewheel.cli.exit_codes import ExitCode, FinalStatus
+    from tidewheel.cli.output import note, safe
+    from tidewheel.cli.pages.format import documents
+    from tidewheel.cli.runs.access import with_runs
+
+    async def failed(runs: Runs) -> list[str]:
+        told = documents(await runs.look("history", run=made.run), "commands")
+        answers = [one["answer"] for one in told if one["number"] == made.number]
+        ids = [one for answer in answers if answer for one in answer["tasks"]]  # type: ignore[index]
+        chosen = await runs.look("select", run=made.run, ids=ids) if ids else {"tasks": []}
+        return [str(one["id"]) for one in documents(chosen, "tasks") if _has_failed(one)]
+
+    again = with_runs(session, failed) if status == ExitCode.DONE else []
+    for one in again:
+        how = f"tidewheel log {made.run} {one} --err"
+        note(f"{safe(one)} was triggered and has failed again: {safe(how)}")
+    if not again or not isinstance(status, FinalStatus):
+        return ExitCode.FAILED if again else status
+    return FinalStatus(ExitCode.FAILED, status.last_step)
+
+
+def _has_failed(task: Mapping[str, object]) -> bool:
+    return str(task["state"]).partition(" ")[0] in ("failed", "submit-failed")
 
 
 def try_verb(

@@ -126,8 +126,8 @@ def _delivery(
 async def deliver_left(run: RunView, home: SchedulerHome) -> int:
     """Calls the handlers of a run that is over and whose scheduler died before it could.
 
-    Returns how many events there were; two that do it at once deliver each of them twice. It
-    takes as long as the handlers do; what is left if it is cancelled is for the next time.
+    Returns how many events there were; the caller sees to it that nobody else does it at once.
+    It takes as long as the handlers do; what is left if it is cancelled is for the next time.
     """
     store = home.store
     left = await store.undelivered(run.number)

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tidewheel.core.operator.definition import TRUSTED_MARK
+from tidewheel.core.operator.definition import FLOW_CYLC, TRUSTED_MARK
 from tidewheel.core.operator.names import DEFINITION, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import Refused, RunnerUnable, Unavailable
@@ -51,6 +51,22 @@ def held_definition(directory: Path) -> str:
         return (directory / HELD).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def differs_from_folder(definition: StoredDefinition, place: Path) -> bool:
+    """Says whether files of a definition have changed where it came from, a folder or a file.
+
+    A file that is gone counts where the folder as a whole is the definition.
+    """
+    folder = place if place.is_dir() else place.parent
+    for one in definition.files:
+        try:
+            if (folder / one.path).read_bytes() != one.content:
+                return True
+        except OSError:
+            if definition.kind == FLOW_CYLC and place.exists():
+                return True
+    return False
 
 
 def wanted_definition(task: Claimed) -> str:

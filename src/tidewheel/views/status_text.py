@@ -1,7 +1,7 @@
 """The word for where a task of a run is, whether it is in the pool or only remembered.
 
 A state is one word; whatever else keeps a task is a remark beside it (held, runahead, retrying,
-xtrigger, blocked, incomplete), because several of these may be true at once.
+xtrigger, blocked, incomplete, withdrawn), because several of these may be true at once.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import ENDS
+from tidewheel.core.sched.explain import is_withdrawn
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.spawn import RETRY, standing_of
@@ -74,7 +75,10 @@ def words_of(pool: TaskPool, key: Key) -> TaskWords:
     """Returns the state of a task, in words."""
     task = pool.tasks.get(key)
     if task is not None:
-        return TaskWords(pooled_state(task), remarks_of(task), task.flows, pooled=True)
+        remarks = remarks_of(task)
+        if is_withdrawn(pool, task):
+            remarks += ("withdrawn",)
+        return TaskWords(pooled_state(task), remarks, task.flows, pooled=True)
     memory = pool.recall(*key)
     if memory is None:
         held = ("held",) if key in pool.run.held_tasks else ()

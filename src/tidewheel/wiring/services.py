@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from tidewheel.services.service import OnReport, Surroundings
     from tidewheel.services.wakeup import Wakeup
     from tidewheel.services.workflow_state import DefinitionOf
+
+
+OUTBOX_NOTEBOOKS = 64  # who holds one of them delivers what runs of that remainder left
 
 
 @asynccontextmanager
@@ -138,14 +142,20 @@ async def deliver_left(
 ) -> int:
     """Calls the event handlers of a run that is over and whose scheduler died before it could.
 
-    Returns of how many events.
+    Returns of how many events; none while another process does it.
     """
     from tidewheel.scheduler.open_run import deliver_left
+    from tidewheel.services.notebook import Owner, held_notebook
 
-    await _take_folder(store, run, home)
-    smtp = scheduler_settings().smtp
-    async with _scheduler_home(where, store, run, home, smtp, on_report) as scheduler_home:
-        return await deliver_left(run, scheduler_home)
+    name = f"outbox {run.number % OUTBOX_NOTEBOOKS}"
+    owner = Owner(this_process(), secrets.token_hex(8))
+    async with held_notebook(store, name, owner, is_process_alive) as is_held:
+        if not is_held:
+            return 0
+        await _take_folder(store, run, home)
+        smtp = scheduler_settings().smtp
+        async with _scheduler_home(where, store, run, home, smtp, on_report) as scheduler_home:
+            return await deliver_left(run, scheduler_home)
 
 
 async def _take_folder(store: Store, run: RunView, home: Path) -> None:
@@ -165,8 +175,6 @@ async def _scheduler_home(
     on_report: OnReport | None,
 ) -> AsyncIterator[SchedulerHome]:
     """The things that a run is driven with; the commands of its event handlers are heard."""
-    import secrets
-
     from tidewheel.platforms import read_platforms
     from tidewheel.runners import event_handlers as handlers
     from tidewheel.runners.job_environment import write_programs

@@ -29,6 +29,7 @@ from tidewheel.cli.runs.request import (
     registered_here,
     settings_here,
     tell_of_change,
+    tell_of_changed_folder,
     tell_of_namesake,
     tell_of_needs,
     the_run,
@@ -242,11 +243,16 @@ async def _choose(store: Store, wanted: Wanted, tell: TellOfStages) -> Chosen:
         return await _chosen(store, wanted, wanted.captured.definition, wanted.words)
     named = await found_run(store.find_run, wanted)
     if is_exactly(named, wanted.name):
-        return Chosen(named)
+        return await _named(store, named)
     found = await registered_here(store, wanted, tell)
     if found is not None and found.captured is not None:
         return await _chosen(store, found, found.captured.definition, wanted.words)
-    return Chosen(the_run(named))
+    return await _named(store, the_run(named))
+
+
+async def _named(store: Store, run: RunView) -> Chosen:
+    tell_of_changed_folder(run, run.folder, await store.definition(run.definition))
+    return Chosen(run)
 
 
 async def _chosen(

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +39,7 @@ from tidewheel.cli.runs.request import (
     new_run,
     registered_far,
     tell_of_change,
+    tell_of_changed_folder,
     tell_of_namesake_far,
     the_run,
 )
@@ -157,16 +159,23 @@ async def _named(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
     """A run, or one of a registered workflow."""
     named = await found_run(client.runs.find, wanted)
     if is_exactly(named, wanted.name):
-        return Chosen(named)
+        return await _run_named(client.runs, named, how)
     asked = wanted.registered
     origin = None if asked is None else await registered_far(client.workflows, asked)
     if asked is None or origin is None:
-        return Chosen(the_run(named))
+        return await _run_named(client.runs, the_run(named), how)
     if not wanted.is_new and not origin.is_new and not asked.name:
         found = await _earlier(client.runs, asked.workflow, origin, wanted, how)
         if found is not None:
             return found
     return Chosen(await client.workflows.door.begin(asked), is_new=True)
+
+
+async def _run_named(runs: Runs, run: RunView, how: Following) -> Chosen:
+    folder = folder_here(run.folder)
+    if folder and Path(folder).exists():
+        tell_of_changed_folder(run, folder, await runs.definition(run.name), how.option)
+    return Chosen(run)
 
 
 async def _earlier(

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import click
@@ -391,6 +392,21 @@ def new_run(wanted: Wanted, definition: StoredDefinition, folder: str, name: str
         options=wanted.options,
         folder=folder,
     )
+
+
+def tell_of_changed_folder(
+    run: RunView, folder: str, definition: StoredDefinition, option: str = ""
+) -> None:
+    """Says that the folder of a run has changed since its definition was stored."""
+    from tidewheel.services.definition_sync import differs_from_folder
+
+    if folder and differs_from_folder(definition, Path(folder)):
+        text = (
+            f"{folder} has changed since {run.name} took its definition, with which it goes "
+            f"on; give it the new one once it runs: tidewheel reload {run.name}, or begin "
+            f"another run: tidewheel run {quote(folder)} --new"
+        )
+        note(reached(text, run.name, option))
 
 
 def tell_of_change(run: RunView, digest: str, when: str = "", option: str = "") -> None:

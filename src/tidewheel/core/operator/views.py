@@ -17,7 +17,8 @@ CARRY_ON_STATUSES = ("stopped", "stalled", "error")
 LET_GO_STATUSES = ("stopped", "completed", "error")
 # No worker may claim anything of such a run: what nobody has taken is withdrawn.
 WITHDRAWN_STATUSES = ("stopping", *LET_GO_STATUSES)
-REOPENED_STATUSES = ("stopped", "stalled", "completed")  # by trigger, set and release
+# By trigger, set and release; an open one whose scheduler died, when its lease has lapsed.
+REOPENED_STATUSES = ("stopped", "completed", *OPEN_STATUSES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class RunView:
         return self.status == "stopped" and self.reason.startswith(ABORTED_BY)
 
     def can_be_reopened(self, now: Instant) -> bool:
-        """Says whether it has ended, and a command would make it go on."""
+        """Says whether nobody drives it, and a command would make it go on."""
         return self.status in REOPENED_STATUSES and not self.is_driven(now)
 
     @property

@@ -77,12 +77,19 @@ def _name(pool: TaskPool, key: Key) -> str:
     return f"{pool.plan.text(key[0])}/{key[1]}"
 
 
+def is_withdrawn(pool: TaskPool, task: PooledTask) -> bool:
+    """Tells whether the run stopped before a worker took the submission of an active task."""
+    return pool.run.status in _STOPS and task.is_active and not task.has_job
+
+
 def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Reason]:
     name = _name(pool, task.key)
     if task.standing is PoolState.ACTIVE:
-        # What no worker has taken is withdrawn when the run stops.
-        is_withdrawn = pool.run.status in _STOPS and not task.has_job
-        yield Reason(f"{name} is {task.stage.name.lower()}", passes=not is_withdrawn)
+        if is_withdrawn(pool, task):
+            why_not = "its submission is withdrawn until the run goes on"
+            yield Reason(f"{name} is preparing: {why_not}", passes=False)
+        else:
+            yield Reason(f"{name} is {task.stage.name.lower()}", passes=True)
         return
     if task.standing is PoolState.INCOMPLETE:
         yield _why_incomplete(pool, task)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import msgspec
 
+from tidewheel.api.tasks import Task
+from tidewheel.core.graph.outputs import STARTED, unknown_output_text
+from tidewheel.core.operator.names import JOB_OUTPUTS, read_job_name, run_named_by
 from tidewheel.core.queue.access import JobWords, KeptAnswer, Scope
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.submission import name_finding
@@ -16,6 +22,9 @@ from tidewheel.server.job_rules import any_job, own_task
 from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
 from tidewheel.server.wire.validation import In, Out
 from tidewheel.server.wire.workers import Fraction, HolderIn
+
+# The line of a job's script that lists its outputs (`scheduler/submissions.py`).
+_DECLARED = re.compile(rf"^export {JOB_OUTPUTS}=(.*)$", re.MULTILINE)
 
 
 class AttemptTokenOut(Out):
@@ -61,6 +70,8 @@ async def hear(call: Call) -> object:
         )
     form, holder = call.body_as(WordsIn), call.job.holder
     _check(form, call.key)
+    if form.output is not None:
+        _check_declared(await call.store.get(holder.task_id), form.output)
     heard = HeardOut(id=holder.task_id, attempt=holder.attempt)
     words = JobWords(
         holder=holder,
@@ -86,6 +97,18 @@ def _check(form: WordsIn, key: str | None) -> None:
         raise BadRequest(["a message has a text, an output or a progress"])
     if form.output is not None and (finding := name_finding("output", form.output)):
         raise BadRequest([finding])
+
+
+def _check_declared(task: Task, output: str) -> None:
+    """Refuses an output that the task's definition does not name, as the command in a job does.
+
+    A task that is in no run may announce anything.
+    """
+    found = _DECLARED.search(task.command or "")
+    declared = shlex.split(found[1])[0].split() if found else None
+    if declared is not None and output not in (*declared, STARTED):
+        name = "this task" if run_named_by(task.id) is None else read_job_name(task.id).node
+        raise BadRequest([unknown_output_text(name, output, declared)])
 
 
 def _kept(call: Call, heard: HeardOut) -> KeptAnswer | None:

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 from tidewheel.errors import NotFound
 from tidewheel.ports.runs import Document
 from tidewheel.ports.store import Store
+from tidewheel.services.notebook import read_owner
 from tidewheel.services.notifications.delivery import DeliveryMeans, deliver
 from tidewheel.services.notifications.messages import (
     NAME,
     Ended,
     NotifierState,
     WaitingMessage,
-    read_owner,
     read_state,
     text_of,
     trial_message,

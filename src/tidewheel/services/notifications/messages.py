@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import msgspec
 
 from tidewheel.core.operator.stream import read_cursor
-from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import BadSetting
 from tidewheel.services.notifications.rules import (
     BLOCKED,
@@ -296,21 +295,3 @@ def read_state(text: str) -> NotifierState:
     except (msgspec.DecodeError, BadSetting):
         return NotifierState()
     return state
-
-
-class Owner(msgspec.Struct, frozen=True):
-    """The holder of the notebook, whose death can be proven; one of several in a process."""
-
-    process: HostProcess
-    nonce: str
-
-
-def owner_text(owner: Owner) -> str:
-    return msgspec.json.encode(owner).decode()
-
-
-def read_owner(text: str | None) -> Owner | None:
-    try:
-        return msgspec.json.decode(text or "null", type=Owner | None)
-    except msgspec.DecodeError:
-        return None

@@ -20,17 +20,17 @@ Rules are read again when their file changes; without any, nothing is followed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from tidewheel.core.operator.stream import EventFilter, EventKind, RunEvent, read_cursor
-from tidewheel.core.queue.lease import Notebook
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
+from tidewheel.services.notebook import IsAlive, Owner, claim_notebook
 from tidewheel.services.notifications.delivery import DeliveryMeans, deliver
 from tidewheel.services.notifications.detection import (
     LateWatch,
@@ -43,11 +43,8 @@ from tidewheel.services.notifications.messages import (
     NAME,
     Notification,
     NotifierState,
-    Owner,
     WaitingMessage,
     message_id,
-    owner_text,
-    read_owner,
     read_state,
     write_state,
 )
@@ -68,7 +65,7 @@ class NotifierSettings:
     rules: Path
     home: Path
     process: HostProcess  # who holds the notebook
-    is_alive: Callable[[HostProcess], bool]  # False only where a death can be proven
+    is_alive: IsAlive
     means: DeliveryMeans
     interval_seconds: float = 1.0
     standby_seconds: float = 5.0
@@ -150,20 +147,17 @@ class NotifierService(Service):
     async def _holds_the_notebook(self) -> bool:
         if self._epoch is not None:
             return True
-        held = await self._claim(None)
-        if held is None:
-            holder = await self._store.notebook(NAME)
-            owner = None if holder is None else read_owner(holder.owner)
-            if holder is None or owner is None or self._works(owner):
-                return False
-            held = await self._claim(holder.epoch)
+        settings = self._settings
+        held = await claim_notebook(
+            self._store, NAME, self._owner, settings.lease_seconds, settings.is_alive
+        )
         if held is None:
             return False
         state = read_state(held.body)
         head = await self._store.events_head()
         if not state.cursor:
             state.cursor = str(head)
-            for view in await self._store.runs(count=self._settings.runs_looked_at_max):
+            for view in await self._store.runs(count=settings.runs_looked_at_max):
                 state.saw_status(view.number, view.status)
         # Only now, when nothing can fail any more: else it is claimed again.
         self._epoch, self._written, self._state = held.epoch, held.body, state
@@ -171,16 +165,6 @@ class NotifierService(Service):
         self._store_letters = head.store
         self._tell("notebook.taken", waiting=len(self._state.waiting))
         return True
-
-    async def _claim(self, dead_epoch: int | None) -> Notebook | None:
-        lease = self._settings.lease_seconds
-        return await self._store.claim_notebook(
-            NAME, owner_text(self._owner), lease, dead_epoch=dead_epoch
-        )
-
-    def _works(self, owner: Owner) -> bool:
-        """Not if its death can be proven, nor if it is this one, which never heard of it."""
-        return owner != self._owner and self._settings.is_alive(owner.process)
 
     async def _write(self) -> bool:
         """Writes the notebook and says whether it is still held.

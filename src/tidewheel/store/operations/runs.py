@@ -277,7 +277,7 @@ def _reopen(tx: Transaction, command: NewCommand) -> None:
 
 
 def reopen_run(tx: Transaction, number: int) -> bool:
-    """Lets any scheduler go on with a run that has ended; False if it has not, or is driven."""
+    """Lets any scheduler go on with a run that nobody drives; False if that cannot be."""
     nothing_anew = options_text(RunOptions(mode=""))
     return bool(tx.rows("reopen_run", run=number, given=nothing_anew))
 
