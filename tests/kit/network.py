@@ -20,10 +20,7 @@ from tests.kit.invariants import BrokenInvariant, Call, Invariants
 from tests.kit.memory import MemoryStore
 from tests.kit.processes import Process
 from tests.kit.rules.facts import NEVER
-from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.queue.requests import Wake
-from tidewheel.core.sched.pool import Past
-from tidewheel.core.sched.task_state import TaskHistory
 from tidewheel.errors import Refused, StoreUnreachable
 from tidewheel.ports.store import Store
 
@@ -130,16 +127,6 @@ class Network:
 
         return self._store.listen(on_wake)
 
-    def past(self, link: Link, number: int) -> Past:
-        """What the store remembers of a run, as far as it can be reached."""
-        return PastFromAfar(self._store.past(number), lambda: self._look(link))
-
-    def _look(self, link: Link) -> None:
-        fault = self._draw(link)
-        if self._down_until > self._loop.time() or fault is CallFault.LOSE_REQUEST:
-            self.faults[CallFault.LOSE_REQUEST.value] += 1
-            raise StoreUnreachable("the store does not answer")
-
     def _is_cut(self, link: Link) -> bool:
         """Whether a process is cut off, both ways; no cut lasts when nothing fails any more."""
         return not self.quiet and link.cut_until > self._loop.time()
@@ -211,17 +198,6 @@ class Network:
         return answer
 
 
-class PastFromAfar:
-    """A Past that cannot always be asked."""
-
-    def __init__(self, past: Past, look: Callable[[], None]) -> None:
-        self._past, self._look = past, look
-
-    def recall(self, point: Point, name: str) -> TaskHistory | None:
-        self._look()
-        return self._past.recall(point, name)
-
-
 class Link:
     """One process's way to the store; what ``store`` gives is a Store."""
 
@@ -265,10 +241,6 @@ class Link:
 
     def listen(self, listener: Callable[[Wake], None]) -> Callable[[], None]:
         return self._network.hear(self, listener)
-
-    def past(self, number: int) -> Past:
-        """Asked by the core, which waits for the answer."""
-        return self._network.past(self, number)
 
     async def close(self) -> None:
         """Nothing to let go of."""

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.kit.scenario import Scenario, compile_flow
-from tidewheel.core.operator.selection import id_text, job_of, select, unique_key
+from tidewheel.core.operator.selection import id_text, job_of, named_tasks, select, unique_key
+from tidewheel.core.operator.verbs import Hold, Pause
 from tidewheel.errors import Refused
 
 FAMILIES = "[[FAM]]\n[[fa, fb]]\ninherit = FAM\n[[z, lone]]\n"
@@ -248,3 +249,11 @@ def test_a_date_that_the_format_cannot_hold_is_refused():
 
 def test_where_nothing_like_it_is_pooled_nothing_is_named():
     assert refusal(Scenario("a => b"), "*/b") == "*/b: no task in the pool is meant by it"
+
+
+def test_the_tasks_that_a_command_names_are_known_before_it_is_obeyed():
+    run = Scenario("a => b & c", final=3)
+    given = Hold(ids=("2/a", "3", "*/b", "1/nobody", "x/y/z/0/0"))
+    named = named_tasks(run.core, given)
+    assert sorted(map(run.id_of, named)) == ["2/a", "3/a", "3/b", "3/c"]
+    assert named_tasks(run.core, Pause()) == []

@@ -15,8 +15,10 @@ from tests.kit.scenario import Scenario, compile_graph
 from tests.unit.test_sched_fixpoint import generate
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator import verbs
+from tidewheel.core.sched.dependents import near_the_horizon, neighbourhood
 from tidewheel.core.sched.events import FlowChoice, JobEnd, JobEnded
 from tidewheel.core.sched.task_state import VerdictKind
+from tidewheel.errors import StoreUnreachable
 
 CLOSE = "runahead limit = P0"
 FAMILY = "[[FAM]]\n[[m1, m2]]\ninherit = FAM\n"
@@ -145,8 +147,60 @@ def test_a_run_in_a_store_is_mended_where_its_scheduler_has_forgotten_it(tmp_pat
         assert "1/c/1" in run.running
         run.crash().ends("1/c").ends("4/a", "4/b", "4/m1", "4/m2").ends("4/c")
         assert run.status == "completed"
+        calls = run.way_to_store.calls
+        assert calls["read_run"] == 1 + 3, "it was never read again for want of the past"
+        assert calls["histories"] > 0
     finally:
         run.close()
+
+
+def test_a_step_that_needs_more_of_the_past_than_was_fetched_is_made_again_with_it(tmp_path):
+    run = DrivenRun(
+        tmp_path,
+        """
+        [scheduling]
+            cycling mode = integer
+            initial cycle point = 1
+            final cycle point = 6
+            runahead limit = P0
+            [[graph]]
+                P1 = \"\"\"
+                    a[-P1]:fail => x
+                    x[-P2] | a => b
+                \"\"\"
+        [runtime]
+            [[root]]
+                script = true
+            [[a, b, x]]
+        """,
+    )
+    try:
+        for point in range(1, 6):
+            run.ends(f"{point}/a").ends(f"{point}/b")
+        before = run.way_to_store.calls["read_run"]
+        run.way_to_store.loses_requests("histories")
+        with pytest.raises(StoreUnreachable):
+            run.gives(verbs.Trigger(ids=("5/a",), flow="new"))
+        run.goes_on()
+        assert run.running == ["5/a/2", "6/a/1"]
+        assert run.way_to_store.calls["read_run"] > before
+        run.ends("5/a").ends("5/b").ends("6/a").ends("6/b")
+        assert run.status == "completed"
+    finally:
+        run.close()
+
+
+def test_what_a_step_may_need_is_what_lies_around_its_task():
+    run = run_with_a_handled_failure()
+    near = neighbourhood(run.core, [run.key("2/model")])
+    around = {run.key(f"2/{name}") for name in ("model", "obs", "post", "mail")}
+    assert near == around | {run.key(f"{point}/model") for point in range(3, 13)}
+    assert neighbourhood(run.core, [run.key("13/model"), (1, "gone")]) == {(1, "gone")}
+    assert near_the_horizon(run.core) == []
+    assert near_the_horizon(run.triggers("2/model").core) == [run.key("2/model")]
+    fresh = Scenario("a => b").core
+    assert neighbourhood(fresh, [(1, "a")]) == set()
+    assert near_the_horizon(fresh) == []
 
 
 class Twins:

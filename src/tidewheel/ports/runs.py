@@ -6,7 +6,7 @@ over HTTP (``store.remote``). Clients, the command line, jobs and the server kno
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tidewheel.core.queue.task import Instant, TaskId
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from tidewheel.core.sched.persistence import PutMemory
     from tidewheel.core.sched.pool import Past
+    from tidewheel.core.sched.task_state import Key, TaskHistory
 
 ANSWER_SECONDS_MAX = 30.0  # for a scheduler to obey, unless said otherwise
 LOG_BYTES_MAX = 1_000_000  # of one part
@@ -139,9 +140,14 @@ class RunStore(Protocol):
         """Notes that everybody was told of these events."""
         ...
 
+    async def histories(
+        self, number: int, keys: Collection[Key]
+    ) -> dict[Key, TaskHistory | None]:
+        """Returns what the store knows of tasks that the pool has forgotten; None: nothing."""
+        ...
+
     def past(self, number: int) -> Past:
-        """Returns what the store knows of tasks that the pool has forgotten; asked without
-        waiting."""
+        """Returns the same, for views: asked one by one, without waiting."""
         ...
 
     # operators

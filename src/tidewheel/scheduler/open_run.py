@@ -13,6 +13,7 @@ from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import RunLease
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.sched.dependency_index import DependencyIndex
+from tidewheel.core.sched.dependents import near_the_horizon, neighbourhood
 from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.persistence import rebuild
 from tidewheel.core.sched.step import new_pool
@@ -24,6 +25,7 @@ from tidewheel.scheduler.broadcasts import EffectiveSettings
 from tidewheel.scheduler.deferred_stages import RenderingMeans
 from tidewheel.scheduler.event_outbox import EventDelivery, OutboxRows
 from tidewheel.scheduler.mail import MailSettings
+from tidewheel.scheduler.pending_batch import HistoryCache, fetch_past
 from tidewheel.scheduler.restart_options import RestartOptions, check_final, options_from_now_on
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver, at_once
 from tidewheel.scheduler.run_engine import OpenedRun, RunEngine
@@ -75,7 +77,7 @@ def driver_of(
     """Returns the driver of a run that was claimed; `given` are options to go on with."""
 
     async def open_engine() -> RunEngine:
-        engine = await _open_engine(lease, given, home, driver.wake)
+        engine = await _open_engine(lease, given, home, driver)
         driver.pace_seconds = home.pace(engine.run.options, engine.definition)
         return engine
 
@@ -95,15 +97,15 @@ async def check_given(run: RunView, given: RunOptions, home: Path, store: Store)
 
 
 async def _open_engine(
-    lease: RunLease, given: RunOptions | None, home: SchedulerHome, wake: Callable[[], None]
+    lease: RunLease, given: RunOptions | None, home: SchedulerHome, driver: RunDriver
 ) -> RunEngine:
-    opened = await _read_run(lease, given, home)
+    opened = await _read_run(lease, given, home, driver.past)
     files = home.new_files(run_directory(home.home, opened.run.name), home.trigger_log)
     files.prepare(opened.definition)
     return RunEngine(
         opened,
         files,
-        _xtriggers(opened, files, home, wake),
+        _xtriggers(opened, files, home, driver.wake),
         _delivery(opened.run, opened.restored, files, home),
         RenderingMeans(home.store, home.surroundings.clock),
     )
@@ -148,7 +150,7 @@ async def deliver_left(run: RunView, home: SchedulerHome) -> int:
 
 
 async def _read_run(
-    lease: RunLease, given: RunOptions | None, home: SchedulerHome
+    lease: RunLease, given: RunOptions | None, home: SchedulerHome, past: HistoryCache
 ) -> OpenedRun:
     store, number = home.store, lease.run
     run = await store.run(number)
@@ -165,13 +167,17 @@ async def _read_run(
     else:
         restored = await _read(definition, run.options, home, run)
     stored = await store.read_run(number)
-    past = store.past(number)
     if run.batch == 0:
         across = run.options.prune_across_points
         across = across or restored.settings.scheduler.prune_across_points
         pool = new_pool(restored.graph, past=past, prune_across_points=across)
     else:
-        pool = rebuild(home.plan_of(restored.graph), stored.changes, past)
+        plan = home.plan_of(restored.graph)
+        pool = rebuild(plan, stored.changes)
+        pool.past = past
+        if behind := near_the_horizon(pool):
+            await fetch_past(store, number, past, neighbourhood(pool, behind))
+            pool = rebuild(plan, stored.changes, past)
     return OpenedRun(
         run=run,
         lease=RunLease(
@@ -180,6 +186,7 @@ async def _read_run(
         definition=definition,
         restored=restored,
         pool=pool,
+        past=past,
         stored=stored,
         undelivered=await store.undelivered(number),
         restart=restart,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -22,11 +22,12 @@ from tidewheel.core.sched.events import (
     OutputMade,
     TimerFired,
 )
-from tidewheel.core.sched.pool import Past, TaskPool
+from tidewheel.core.sched.pool import PastNeeded, TaskPool
 from tidewheel.core.sched.spawn import RETRY as RETRY_TIMER
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.step_context import Touched
 from tidewheel.core.sched.task_state import JobPhase, Key, TaskHistory
+from tidewheel.ports.runs import RunStore
 from tidewheel.quantities import show_iso_duration
 
 
@@ -68,30 +69,54 @@ class PendingBatch:
 
 
 class HistoryCache:
-    """The past of a run, with what the pending batch has evicted and no store knows yet.
+    """The past of a run as far as it was fetched, with what the pending batch has evicted.
 
-    It is looked up here first, then in the store, and there once while a batch is built.
+    No store knows the latter yet. Both are kept until the batch is written.
     """
 
-    def __init__(self, stored: Past) -> None:
-        self._stored = stored
-        self._recent: dict[Key, TaskHistory | None] = {}
+    def __init__(self) -> None:
+        self._evicted: dict[Key, TaskHistory] = {}
+        self._fetched: dict[Key, TaskHistory | None] = {}
 
     def add(self, memories: dict[Key, TaskHistory]) -> None:
         """Keeps what the core has just evicted."""
-        self._recent |= memories
+        self._evicted |= memories
+
+    def unknown(self, keys: Iterable[Key]) -> list[Key]:
+        """Returns those of some tasks that are still to be fetched."""
+        return sorted(set(keys) - self._evicted.keys() - self._fetched.keys())
+
+    def put(self, fetched: Mapping[Key, TaskHistory | None]) -> None:
+        """Keeps what the store knows; None: nothing."""
+        self._fetched |= fetched
 
     def written(self) -> None:
-        """Drops everything: the store knows all of it now."""
-        self._recent.clear()
+        """Drops everything: the store knows all of it now, and perhaps something else."""
+        self._evicted.clear()
+        self._fetched.clear()
+
+    def undone(self) -> None:
+        """Drops what was evicted in a batch that is not written, but dropped."""
+        self._evicted.clear()
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
         """Returns what is remembered of a task; None if it never was."""
         key = (point, name)
-        if key not in self._recent:
-            self._recent[key] = self._stored.recall(point, name)
-        memory = self._recent[key]
+        if key in self._evicted:
+            return self._evicted[key].copy()
+        if key not in self._fetched:
+            raise PastNeeded(key)
+        memory = self._fetched[key]
         return None if memory is None else memory.copy()
+
+
+async def fetch_past(
+    store: RunStore, run: int, past: HistoryCache, keys: Iterable[Key]
+) -> None:
+    """Fetches what the store knows of some tasks, unless that was done."""
+    unknown = past.unknown(keys)
+    if unknown:
+        past.put(await store.histories(run, unknown))
 
 
 # News are the events of single tasks, in the words of their event handlers: handlers, mail and

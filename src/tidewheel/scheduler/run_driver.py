@@ -39,11 +39,18 @@ from tidewheel.core.operator.requests import (
     RunLease,
 )
 from tidewheel.core.operator.run_log import RunLogLine
+from tidewheel.core.operator.selection import named_tasks
+from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.dependents import (
+    last_near_the_horizon,
+    near_the_horizon,
+    neighbourhood,
+)
 from tidewheel.core.sched.events import RunStopped, StopMode, TimerFired, XtriggerSatisfied
-from tidewheel.core.sched.pool import RunStatus, TaskPool
+from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
 from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
 from tidewheel.ports.blocks import BlockStore
@@ -51,7 +58,7 @@ from tidewheel.ports.store import Store
 from tidewheel.scheduler.command_handler import answer_command
 from tidewheel.scheduler.deferred_stages import RENDERING
 from tidewheel.scheduler.job_events import job_over, job_said, job_started
-from tidewheel.scheduler.pending_batch import PendingBatch
+from tidewheel.scheduler.pending_batch import HistoryCache, PendingBatch, fetch_past
 from tidewheel.scheduler.run_engine import RunEngine
 from tidewheel.scheduler.simulated_jobs import PLAYED
 from tidewheel.services.service import Service, ServiceReport, Surroundings
@@ -66,6 +73,7 @@ FAILURES_MAX = 3  # in a row, before a run is put aside
 CALM_SECONDS = 60.0
 RENEWALS_PER_LEASE = 3
 NEARLY_SECONDS = 0.001  # too short to rest for
+PAST_MISSES_MAX = 100  # in one pass; each time more is fetched
 ERROR = "error"
 
 OpenEngine = Callable[[], Awaitable[RunEngine]]
@@ -100,6 +108,7 @@ class RunDriver(Service):
         self._trouble = ""  # with the run's logs
         self._is_cut = False  # a batch was full, and more is waiting
         self._is_half_done = False  # decisions were made that are not written
+        self.past = HistoryCache()
         self._status_written = run.status
         self.pace_seconds = 0.0  # at least between two passes
         self._passed_at = -math.inf
@@ -154,7 +163,7 @@ class RunDriver(Service):
 
     async def run_once(self) -> Sequence[ServiceReport]:
         try:
-            return await self._pass()
+            return await self._pass_with_past()
         except Unavailable:
             await self._drop_what_was_half_done()
             raise
@@ -176,6 +185,7 @@ class RunDriver(Service):
         inbox = await self._store.read_inbox(self._number, INBOX_MAX)
         now = inbox.now
         self._now, self._read_at = now, self._clock.monotonic()
+        await self._fetch_past(engine, inbox.happenings)
         self._is_half_done = True
         is_all = await apply_inbox(engine, inbox, self._store)
         self._is_cut = len(inbox.happenings) == INBOX_MAX or not is_all
@@ -193,6 +203,39 @@ class RunDriver(Service):
         if self.pace_seconds and early > 0.0:
             await self._clock.sleep(early)
         self._passed_at = self._clock.monotonic()
+
+    # ---- the past ----
+
+    async def _fetch_past(self, engine: RunEngine, happenings: Sequence[Happening]) -> None:
+        """Fetches what the steps of this pass may need of tasks that the pool has evicted.
+
+        Nothing does but what happens behind the horizon, where operators have sent tasks.
+        """
+        pool = engine.pool
+        last = last_near_the_horizon(pool)
+        if last is None:
+            return
+        keys = near_the_horizon(pool)
+        for one in happenings:
+            if isinstance(one, CommandGiven):
+                with suppress(Refused):
+                    named = named_tasks(pool, read_command(one.body))
+                    keys += [key for key in named if key[0] <= last]
+        if keys:
+            await fetch_past(self._store, self._number, self.past, neighbourhood(pool, keys))
+
+    async def _pass_with_past(self) -> list[ServiceReport]:
+        """Makes a pass; if a step needs more of the past, fetches that and makes it again."""
+        for steps in range(1, PAST_MISSES_MAX):
+            try:
+                return await self._pass()
+            except PastNeeded as needed:
+                wanted = {needed.key}
+                if self._engine is not None:
+                    wanted |= neighbourhood(self._engine.pool, wanted, steps)
+                await self._drop_what_was_half_done()
+                await fetch_past(self._store, self._number, self.past, wanted)
+        raise AssertionError("more and more of the past is needed")
 
     # ---- writing ----
 
@@ -289,6 +332,7 @@ class RunDriver(Service):
         if self._is_half_done and self._engine is not None:
             engine, self._engine = self._engine, None
             self._is_half_done = False
+            self.past.undone()
             await engine.close()
 
     async def _fail(self, error: Exception) -> list[ServiceReport]:
@@ -296,6 +340,7 @@ class RunDriver(Service):
         self._failed_at = self._clock.monotonic()
         cause = "".join(traceback.format_exception(error))
         engine, self._engine = self._engine, None
+        self.past.written()
         try:
             if self._failures >= FAILURES_MAX:
                 await self._put_aside(engine, error, cause)

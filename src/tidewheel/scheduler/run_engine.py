@@ -100,6 +100,7 @@ class OpenedRun:
     definition: StoredDefinition
     restored: RestoredDefinition
     pool: TaskPool
+    past: HistoryCache  # of the pool
     stored: StoredRun
     undelivered: Sequence[Undelivered] = ()  # events that a scheduler before did not deliver
     restart: RestartOptions | None = None
@@ -125,8 +126,7 @@ class RunEngine:
         self.restored = opened.restored
         self.graph = graph
         self.pool = pool
-        self._past = HistoryCache(pool.past)
-        pool.past = self._past
+        self.past = opened.past
         self.files = files
         self.xtriggers = xtriggers
         self._restart = restart
@@ -273,7 +273,7 @@ class RunEngine:
         batch.steps += 1
         batch.touched.add(outcome.touched)
         if outcome.touched.forgotten:
-            self._past.add(outcome.touched.forgotten)
+            self.past.add(outcome.touched.forgotten)
         self._tell_step(event, outcome, before, failure)
         for effect in outcome.effects:
             self._do(effect, event.at)
@@ -478,7 +478,7 @@ class RunEngine:
     def written(self, now: Instant) -> PendingBatch:
         """Writes logs and delivers events: the batch is stored. Begins the next batch."""
         self.lease = replace(self.lease, batch=self.lease.batch + 1)
-        self._past.written()
+        self.past.written()
         batch, self.batch = self.batch, PendingBatch()
         self.files.write_log(batch.log, now)
         self.files.write_triggers(batch.triggers)

@@ -140,7 +140,7 @@ def tells(
 
 
 class StoredPast:
-    """The memory that a store has of a run; the core waits for its answers."""
+    """The memory that a store has of a run, for views; who asks waits for the answer."""
 
     def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
         self._look_now, self._run = look_now, run
@@ -324,6 +324,7 @@ class DatabaseStore(ABC):
     read_inbox = reads(run_batch.read_inbox)
     withdrawn = reads(run_batch.withdrawn)
     undelivered = reads(run_batch.undelivered)
+    histories = reads(run_batch.histories)
     delivered = writes("delivered", run_batch.delivered)
 
     async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeVar
 
@@ -89,6 +90,19 @@ def unique_key(pool: TaskPool, text: str, *, pooled_only: bool = False) -> Key:
     if not (written.has_plain_point and written.has_plain_name):
         raise Refused(f"{text!r} must name one task: POINT/NAME, such as 2/foo")
     return _plain(pool, written, pooled_only)
+
+
+def named_tasks(pool: TaskPool, command: object) -> list[Key]:
+    """Returns the tasks that a command names by point and name, if it names any so."""
+    found: list[Key] = []
+    for text in getattr(command, "ids", ()):
+        with suppress(Refused):
+            written = read_id(text)
+            if written.has_plain_point:
+                point = read_point(pool.plan.graph.cycling, written.point)
+                nodes = _nodes(pool, written)
+                found += [(point, node.name) for node in nodes if node.is_at(point)]
+    return found
 
 
 def job_of(pool: TaskPool, text: str) -> tuple[Key, int | None]:

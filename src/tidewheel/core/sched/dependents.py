@@ -10,11 +10,12 @@ count the members of a family instead of visiting its dependents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode
+from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode, names_of
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
 
@@ -119,3 +120,68 @@ def live_points(pool: TaskPool, link: IndexedLink) -> set[Point]:
     return {
         point for point in found if point >= pool.run.start and link.arrow.sequence.has(point)
     }
+
+
+def near_the_horizon(pool: TaskPool) -> list[Key]:
+    """The pooled tasks that may have evicted ones around them, where operators sent them."""
+    earliest, last = pool.population.earliest(), last_near_the_horizon(pool)
+    if earliest is None or last is None or earliest > last:
+        return []
+    return [key for key in pool.tasks if key[0] <= last]
+
+
+def last_near_the_horizon(pool: TaskPool) -> Point | None:
+    """The last point at which a task may have evicted ones around it; None: nothing is."""
+    horizon, plan = pool.run.horizon, pool.plan
+    return None if horizon is None else Point(horizon + plan.reach_back + plan.lead - 1)
+
+
+def neighbourhood(pool: TaskPool, keys: Collection[Key], steps: int = 1) -> set[Key]:
+    """The evicted tasks that a step may look at when something happens to these.
+
+    Those are the tasks themselves and the next of their chains, what they wait for, who waits
+    for them, and what those wait for; with more `steps`, the same of all of these.
+    """
+    horizon, found = pool.run.horizon, set(keys)
+    if horizon is None:
+        return set()
+    for _ in range(steps):
+        for key in list(found):
+            found.update(_around(pool, key))
+    found.update(later for key in keys for later in _later(pool, key, horizon))
+    return {
+        (point, name)
+        for point, name in found
+        if point < horizon and name not in pool.memory.get(point, {})
+    }
+
+
+def _around(pool: TaskPool, key: Key) -> Iterator[Key]:
+    point, name = key
+    node = pool.plan.nodes.get(name)
+    if node is None:
+        return
+    yield from _parents(pool, node, point)
+    children = (all_dependents(pool, node, point), evicted_dependents(pool, node, point))
+    for child in chain.from_iterable(children):
+        yield child.key
+        yield from _parents(pool, child.node, child.point)
+
+
+def _later(pool: TaskPool, key: Key, horizon: Point) -> Iterator[Key]:
+    """The tasks of the same node up to the horizon, which a chain passes over."""
+    node = pool.plan.nodes.get(key[1])
+    point: Point | None = key[0]
+    for _ in range(POINTS_BEHIND_MAX if node is not None else 0):
+        assert node is not None and point is not None
+        point = node.next_after(point)
+        if point is None or point >= horizon:
+            return
+        yield (point, node.name)
+
+
+def _parents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Key]:
+    for arrow, _ in node.arrows_at(point):
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(point, pool.plan.initial)
+            yield from ((parent, name) for name in names_of(leaf))

@@ -39,11 +39,30 @@ class RunStatus(StrEnum):
 
 
 class Past(Protocol):
-    """Knows the tasks whose memory the pool has dropped, from the store. Asked, never told."""
+    """Knows the tasks whose memory the pool has dropped. Asked, never told.
+
+    A step does no I/O: whoever steps has fetched what it may need before (`dependents.
+    neighbourhood`), and fetches more if that was not enough.
+    """
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """All that was last known of a task, for the pool to keep and change."""
+        """Returns all that was last known of a task, for the pool to keep and change.
+
+        Raises PastNeeded if that was not fetched.
+        """
         ...
+
+
+class PastNeeded(Exception):
+    """A step needs the past of a task that was not fetched.
+
+    What the step had decided by then stands in its pool, which is of no use any more: it is
+    made again from what is stored, and the events are applied to that with more of the past.
+    """
+
+    def __init__(self, key: Key) -> None:
+        super().__init__(f"the past of {key} was not fetched")
+        self.key = key
 
 
 class NoPast:

@@ -7,7 +7,7 @@ everything else follows from it (docs/decisions/0014).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.requests import (
@@ -32,7 +32,7 @@ from tidewheel.core.operator.views import (
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.persistence import Change, PutMemory
-from tidewheel.core.sched.task_state import TaskHistory
+from tidewheel.core.sched.task_state import Key, TaskHistory
 from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
 from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
@@ -275,6 +275,13 @@ def forgotten(
     get_run(tx, run)
     rows = tx.rows("list_forgotten", run=run, count=page_count(count), only_undone=only_undone)
     return [memory_of(row[0]) for row in rows]
+
+
+def histories(
+    tx: Transaction, run: int, keys: Collection[Key]
+) -> dict[Key, TaskHistory | None]:
+    """Returns what is known of tasks; None: nothing."""
+    return {key: remembered(tx, run, *key) for key in keys}
 
 
 def remembered(tx: Transaction, run: int, point: Point, name: str) -> TaskHistory | None:
