@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,7 @@ import msgspec
 
 from tidewheel.api.tasks import AttemptView, QueueView, Task, WorkerView
 from tidewheel.api.wire import EXACT, FLAT, HIDDEN, JSON_FIELDS, NAMES
+from tidewheel.client.fields import STORED_AS, Filters, TaskFields, explained
 from tidewheel.core.queue.access import Scope, TokenView
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.resources import Resources
@@ -94,9 +96,25 @@ def lines_of(kind: type) -> list[str]:
     return found
 
 
+def names_of_tasks() -> list[str]:
+    """Returns the names that tasks have, are found by, and are asked with once more."""
+    shown = {one.name for one in fields(Task)}
+    # An ended task that never was armed would not run a second time either.
+    asked = {"queue": "queue"} | {
+        said: stored for said, stored in STORED_AS.items() if stored in shown - {"armed"}
+    }
+    pairs = ", ".join(f'{said}: "{stored}"' for said, stored in asked.items())
+    lists = {"FILTER_NAMES": explained(Filters), "TASK_NAMES": explained(TaskFields)}
+    return [
+        *(f"export const {name} = {json.dumps(list(one))} as const;" for name, one in lists.items()),
+        f"export const ASKED_AGAIN = {{ {pairs} }} as const;",
+        "",
+    ]
+
+
 def text() -> str:
     """Returns what the file shall be."""
-    parts = [HEAD]
+    parts = [HEAD, "\n".join(names_of_tasks())]
     for kind, name in SHOWN.items():
         parts.append("\n".join([f"export interface {name} {{", *lines_of(kind), "}", ""]))
     return "\n".join(parts)

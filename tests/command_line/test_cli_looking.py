@@ -287,6 +287,20 @@ def test_cancel_takes_all_that_a_filter_finds(tidewheel):
     assert tidewheel("cancel", "x", "--queue", "q").status == 2
 
 
+def test_list_cancel_and_export_find_tasks_by_the_same_names(tidewheel):
+    for name in ("fit", "other"):
+        tidewheel("submit", "--id", f"{name}-id", "--name", name, "--tag", "t", "--", "true")
+    by_name = ("--name", "fit", "--tag", "t")
+    [listed] = tidewheel("tasks", *by_name, "--json").json["tasks"]
+    assert listed["id"] == "fit-id"
+    assert tidewheel("export", "out.jsonl", *by_name, "--json").json["exported"] == 1
+    assert tidewheel("export", "none.jsonl", "--worker", "worker-9", "--json").json == {
+        "exported": 0,
+        "file": "none.jsonl",
+    }
+    assert tidewheel("cancel", *by_name).out == "fit-id cancelled\n"
+
+
 # ---- verify, export, migrate ----
 
 

@@ -78,7 +78,8 @@ def test_the_database_refuses_a_task_that_cannot_be(world, change):
 # What leads to the tasks of each status, tag, run time and memory, and to the edges of a task.
 FINDERS = (
     *("find_ready_tasks", "find_waiting_tasks", "find_leased_tasks", "find_unwell_tasks"),
-    *("find_tasks", "find_tasks_by_tag", "find_tasks_by_runtime", "find_tasks_by_memory"),
+    *("find_tasks", "find_tasks_by_tag", "find_tasks_by_memory_bytes_min"),
+    "find_tasks_by_estimated_runtime_seconds_max",
     *("lock_open_edges", "list_open_children", "list_edges"),
 )
 
@@ -89,8 +90,8 @@ FINDERS = (
 def test_lists_by_status_edges_run_time_and_resources_walk_along_an_index(world, query):
     text = load_queries(world.kind)[query]
     given = filter_parameters(TaskFilter(tag="t")) | {"status": "failed", "seq": 1}
-    given |= {"before": 9, "count": 9, "runtime_max": 9, "memory_min": 9}
-    given |= {"seqs": [1], "parents": [1]}
+    given |= {"estimated_runtime_seconds_max": 9, "memory_bytes_min": 9}
+    given |= {"before": 9, "count": 9, "seqs": [1], "parents": [1]}
     if world.kind == "sqlite":
         plan = world.execute("EXPLAIN QUERY PLAN " + text, given)
         # `ready` and `lease` hold nothing but tasks of one status: walking them is the index.

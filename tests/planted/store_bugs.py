@@ -37,10 +37,7 @@ REVIVED_LEASE = """\
         if lease is None and task and task["attempt"] == beat["attempt"]:
             if task["status"] == Status.READY:
                 t.update(t.task, seq, status=Status.RUNNING.value, owner=worker)
-                lease = {"seq": seq, "attempt": beat["attempt"], "owner": worker}
-                lease |= {"queue": task["queue"], "limit_key": task["limit_key"]}
-                lease |= {"claimed_at": t.clock(), "lease_seconds": 10.0}
-                add_leases(t, [lease])
+                take_leases(t, seqs=[seq], lease_seconds=10.0)
                 lease = t.lease[seq]
 """
 

@@ -7,7 +7,7 @@ import pytest
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays
 from tidewheel.core.queue.task import Need, NewTask, TaskId
-from tidewheel.store.idempotency import digest_of
+from tidewheel.store.rows import digest_of
 
 TASK = NewTask(
     id=TaskId('a,"queue":"x"'), queue="q", command="true", needs=(Need(task_id=TaskId("p")),)

@@ -1,13 +1,14 @@
-"""Option types of the command line: durations, sizes, needs, limits."""
+"""Option types of the command line: durations, sizes, needs, limits; and options of tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.status import Status
 from tidewheel.errors import BadSetting
 from tidewheel.quantities import (
     DURATIONS_ACCEPTED,
@@ -99,3 +100,29 @@ JOB_LIMIT = Parsed(
     parse_job_limit,
     "cpu=1h, memory=4GiB, files=1024, processes=100 or file-size=10GiB",
 )
+
+
+# Options that follow from the names that are fields of a task.
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def filter_options(which: str) -> Decorator:
+    """Adds --status, and an option for each name that tasks can be found by."""
+    from tidewheel.client.fields import Filters, explained
+
+    words = {name: f"{which} {one}." for name, one in explained(Filters).items()}
+    statuses = f"{', '.join(Status)}, or a word of Scylla's or Banyan's; repeatable."
+    add_status = click.option("--status", multiple=True, help=statuses)
+    return lambda command: add_status(name_options(words)(command))
+
+
+def name_options(words: dict[str, str]) -> Decorator:
+    """Adds an option for each name, with what it means."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for name, meaning in reversed(words.items()):
+            command = click.option(f"--{name.replace('_', '-')}", help=meaning)(command)
+        return command
+
+    return add

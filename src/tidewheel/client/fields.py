@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, TypedDict, Unpack, get_type_hints
+from typing import Annotated, Any, TypedDict, Unpack, get_origin, get_type_hints
 
 from tidewheel.config import CONTAINER_RUNNERS, RUNNERS, SHELL
 from tidewheel.core.queue.requests import Amendment, TaskFilter
@@ -117,7 +117,10 @@ Size = int | str
 
 
 class TaskFields(TypedDict, total=False):
-    """Everything that can be said about a new task; nothing is required."""
+    """Everything that can be said about a new task; nothing is required.
+
+    Names that are explained are options of ``tidewheel submit``, and on the task's page.
+    """
 
     id: str  # made by the client if it is not given
     name: str
@@ -149,8 +152,8 @@ class TaskFields(TypedDict, total=False):
     compose: str  # for compose and swarm: the text of a compose file
     directives: Mapping[str, object] | Sequence[str]  # for Slurm: {"--mem": "2G"}
     unique_key: str
-    limit_key: str
-    tag: str
+    limit_key: Annotated[str, "Which of the queue's limits it counts towards."]
+    tag: Annotated[str, "A word to find it by."]
 
 
 _STORED = frozenset(one.name for one in dataclass_fields(NewTask))
@@ -165,6 +168,7 @@ _PLAIN = {
     for name in TaskFields.__annotations__
     if name in _STORED - {"id", "spec", "needs", "continuations", "resources"}
 } | {"retries": "max_retries"}
+STORED_AS = _PLAIN | _DURATIONS  # how the fields that need no building are called in the store
 _TEXTS = frozenset(
     {"queue"} | {name for name, kind in get_type_hints(TaskFields).items() if kind is str}
 )
@@ -399,16 +403,29 @@ _BUILT_BY: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
 
 
 class Filters(TypedDict, total=False):
-    """Everything given must match; None matches all."""
+    """Everything given must match; None matches all.
+
+    Names that are explained are options of ``tidewheel tasks``, ``cancel`` and ``export``.
+    """
 
     status: str | Sequence[str] | None  # one word, or any of several
-    queue: str | None
-    worker: str | None
-    tag: str | None
-    name: str | None
+    queue: Annotated[str | None, "in this queue"]
+    worker: Annotated[str | None, "of this worker, such as worker-7"]
+    tag: Annotated[str | None, "with this tag"]
+    name: Annotated[str | None, "with this name"]
     estimated_runtime_seconds_max: float | None
     memory_bytes_min: int | None  # asks for at least so much
     vocabulary: Vocabulary | str  # whose meaning an ambiguous status has
+
+
+def explained(form: type[TaskFields | Filters]) -> dict[str, str]:
+    """Returns the names among the fields of a form, each with its explanation."""
+    hints = get_type_hints(form, include_extras=True)
+    return {
+        name: hint.__metadata__[0]
+        for name, hint in hints.items()
+        if get_origin(hint) is Annotated
+    }
 
 
 def task_filter(**which: Unpack[Filters]) -> TaskFilter:

@@ -5,10 +5,13 @@ A field is the column of its name in the queries that stand beside each type.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import namedtuple
+from collections.abc import Mapping
+from dataclasses import MISSING, astuple, fields, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, NamedTuple, overload
 
 import msgspec
@@ -119,10 +122,10 @@ class ClaimedRow(NamedTuple):
     attempt: int
     spec: str | None
     command: str | None
-    handler: str | None
     priority: int
     timeout_seconds: float | None
     max_termination_seconds: float
+    run: int | None
     cpu: float
     memory_bytes: int
     gpu: int
@@ -130,54 +133,26 @@ class ClaimedRow(NamedTuple):
     nodes: int
     exclusive: bool
     buffer_bytes: int
+    handler: str | None
     limit_key: str | None
-    run: int | None
     now: float
 
 
-class TaskViewRow(NamedTuple):
-    """Holds one row of get_tasks."""
-
-    seq: int
-    id: str
-    queue: str
-    name: str | None
-    spec: str | None
-    command: str | None
-    handler: str | None
-    priority: int
-    status: str
-    progress: float
-    attempt: int
-    failures: int
-    lapses: int
-    max_retries: int
-    retry: str
-    max_lapses: int
-    timeout_seconds: float | None
-    estimated_runtime_seconds: float | None
-    max_termination_seconds: float
-    cpu: float
-    memory_bytes: int
-    gpu: int
-    labels: str | None
-    nodes: int
-    exclusive: bool
-    buffer_bytes: int
-    unique_key: str | None
-    limit_key: str | None
-    tag: str | None
-    armed: bool
-    due_at: float | None
-    created_at: float
-    updated_at: float
-    owner: str | None
-    deadline_at: float | None
-    error_code: str | None
-    error_args: str | None
-    error_description: str | None
-    open_needs: int
-    withdrawn: bool
+# Of what a task shows, some is stored otherwise: its parts as columns, or under another name.
+_PARTS = {
+    "spec_text": ("spec",),
+    "resources": RESOURCE_COLUMNS,
+    "errors": ("error_code", "error_args", "error_description"),
+}
+_CONVERTED = (*_PARTS, "status", "retry", "armed", "withdrawn")
+_SHOWN = tuple(one.name for one in fields(Task))
+_AS_STORED = tuple(name for name in _SHOWN if name not in _CONVERTED)
+_as_stored = attrgetter(*_AS_STORED)
+_row_type: Any = namedtuple  # whose fields mypy wants to see written out
+# Holds one row of get_tasks.
+TaskViewRow: Any = _row_type(
+    "TaskViewRow", [column for name in _SHOWN for column in _PARTS.get(name, (name,))]
+)
 
 
 def task_state(r: TaskStateRow) -> TaskState:
@@ -239,80 +214,43 @@ def claimed(r: ClaimedRow, *, lease_seconds: float, fence_kill: bool, limited: b
     )
 
 
-def lease_rows(
-    rows: Sequence[ClaimedRow], worker: str, lease_seconds: float
-) -> list[dict[str, object]]:
-    """The leases of what was claimed."""
-    return [
-        {
-            "seq": task.seq,
-            "attempt": task.attempt,
-            "owner": worker,
-            "queue": task.queue,
-            "rank": -task.priority,
-            "limit_key": task.limit_key,
-            "claimed_at": task.now,
-            "lease_seconds": lease_seconds,
-        }
-        for task in rows
-    ]
-
-
-def _asked(r: ClaimedRow | TaskViewRow) -> Resources:
+def _asked(r: Any) -> Resources:  # noqa: ANN401 - a row with RESOURCE_COLUMNS
     nodes, exclusive = r.nodes, r.exclusive
     return resources(r.cpu, r.memory_bytes, r.gpu, r.labels, nodes, exclusive, r.buffer_bytes)
 
 
-def task_view(r: TaskViewRow) -> Task:
+def task_view(r: Any) -> Task:  # noqa: ANN401 - a TaskViewRow
     """Returns a task as people see it."""
-    fields = r._asdict()
-    for name in RESOURCE_COLUMNS:
-        del fields[name]
-    error = task_error(r.error_code, r.error_args, r.error_description)
-    for name in ("error_code", "error_args", "error_description"):
-        del fields[name]
     status = Status(r.status)
+    error = task_error(r.error_code, r.error_args, r.error_description)
     return Task(
-        **fields
-        | {
-            "spec_text": fields.pop("spec"),
-            "status": status,
-            "retry": retry_policy(r.retry),
-            "armed": bool(r.armed),
-            "withdrawn": bool(r.withdrawn),
-            "resources": _asked(r),
-            "errors": (error,) if error is not None and status is Status.FAILED else (),
-        }
+        **dict(zip(_AS_STORED, _as_stored(r), strict=True)),
+        spec_text=r.spec,
+        status=status,
+        retry=retry_policy(r.retry),
+        armed=bool(r.armed),
+        withdrawn=bool(r.withdrawn),
+        resources=_asked(r),
+        errors=(error,) if error is not None and status is Status.FAILED else (),
     )
 
 
+# What a new task says is stored under the same names, but for what stands elsewhere.
+_ELSEWHERE = ("needs", "continuations", "delay_seconds", "retry", "resources")
+_SAID = tuple(one.name for one in fields(NewTask) if one.name not in _ELSEWHERE)
+_said = attrgetter(*_SAID)
+
+
 def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object]:
-    """The row that insert_tasks stores."""
-    return {
-        "id": task.id,
-        "queue": task.queue,
-        "name": task.name,
-        "spec": task.spec,
-        "command": task.command,
-        "handler": task.handler,
-        "priority": task.priority,
-        "status": status.value,
-        "delay_seconds": task.delay_seconds,
-        "max_retries": task.max_retries,
-        "retry": retry_text(task.retry),
-        "max_lapses": task.max_lapses,
-        "timeout_seconds": task.timeout_seconds,
-        "estimated_runtime_seconds": task.estimated_runtime_seconds,
-        "max_termination_seconds": task.max_termination_seconds,
-        **resource_columns(task.resources),
-        "unique_key": task.unique_key,
-        "limit_key": task.limit_key,
-        "tag": task.tag,
-        "armed": task.armed,
-        "executes": task.executes,
-        "digest": digest,
-        "run": task.run,
-    }
+    """Returns the row that insert_tasks stores."""
+    row: dict[str, object] = dict(zip(_SAID, _said(task), strict=True))
+    row |= resource_columns(task.resources)
+    row["status"] = status.value
+    row["due_at"] = task.delay_seconds or None  # from now, by the database's clock
+    row["retry"] = retry_text(task.retry)
+    row["executes"] = task.executes
+    row["digest"] = digest
+    return row
 
 
 # ---- workers ----
@@ -498,13 +436,150 @@ def storable_end(end: End) -> End:
 @lru_cache(maxsize=1024)
 def retry_policy(text: str) -> RetryPolicy:
     """Reads a policy from its JSON text; a store holds few different ones."""
-    fields = json.loads(text)
-    if "seconds" in fields:
-        return FixedDelays(seconds=tuple(fields["seconds"]))
-    return Exponential(**fields)
+    said = json.loads(text)
+    if "seconds" in said:
+        return FixedDelays(seconds=tuple(said["seconds"]))
+    return Exponential(**said)
 
 
 @lru_cache(maxsize=1024)
 def retry_text(policy: RetryPolicy) -> str:
     """Returns the JSON text of a policy."""
     return msgspec.json.encode(policy).decode()
+
+
+# ---- the digest of a submission: are two tasks of one id the same? ----
+#
+# A digest is stored with its task, and compared with that of a submission which may come years
+# and versions later. So it must not depend on which fields a version knows. It is made of the
+# fields below, with the defaults that they had, in that order, for ever. What came later is
+# part of it only where a task says something else than its default; a field that is gone counts
+# as its default. The lists are never edited: a digest that was stored would not be found again,
+# and a client that repeats an old submission would be refused.
+
+Defaults = Mapping[str, object]
+
+_NO_PART = ("id", "run")  # of a digest
+_TASK: Defaults = {
+    "queue": "",
+    "name": None,
+    "spec": None,
+    "command": None,
+    "handler": None,
+    "priority": 50,
+    "delay_seconds": 0.0,
+    "armed": True,
+    "needs": None,  # with the fields of its own, as are `retry` and `resources`
+    "continuations": (),
+    "max_retries": 0,
+    "retry": None,
+    "max_lapses": 5,
+    "timeout_seconds": None,
+    "estimated_runtime_seconds": None,
+    "max_termination_seconds": 10.0,
+    "resources": None,
+    "unique_key": None,
+    "limit_key": None,
+    "tag": None,
+}
+_NEED: Defaults = {"task_id": "", "output": "succeeded"}
+_FIXED_DELAYS: Defaults = {"seconds": (0.0,)}
+_EXPONENTIAL: Defaults = {
+    "first_seconds": 1.0,
+    "factor": 2.0,
+    "seconds_max": 3600.0,
+    "jitter": 0.5,
+}
+_RESOURCES: Defaults = {
+    "cpu": 0.0,
+    "memory_bytes": 0,
+    "gpu": 0,
+    "labels": (),
+    "nodes": 1,
+    "exclusive": False,
+    "buffer_bytes": 0,
+    "idle_nodes": None,
+}
+_TODAY = tuple(map(tuple, (_TASK, _RESOURCES, _FIXED_DELAYS, _EXPONENTIAL, _NEED)))
+# Left out, so that a task has the digest that it had before it could ask for these.
+_ONE_SHARED_NODE = b',"nodes":1,"exclusive":false,"buffer_bytes":0,"idle_nodes":null}'
+
+
+def digest_of(task: NewTask) -> str:
+    """Returns a short text that tells the body of one task from that of any other."""
+    task = _in_floats(task)
+    policy = _FIXED_DELAYS if isinstance(task.retry, FixedDelays) else _EXPONENTIAL
+    if (
+        _names_of(task) == _TODAY[0]
+        and _names_of(task.resources) == _TODAY[1]
+        and _names_of(task.retry) in _TODAY[2:4]
+        and all(_names_of(need) == _TODAY[4] for need in task.needs)
+    ):
+        # The fields of today: they need not be picked one by one.
+        whole = msgspec.json.encode(task, order="deterministic")
+        # The id is the first field. What it says cannot end it: there a quote has a backslash.
+        body = whole[whole.index(b',"queue":') :]
+    else:
+        picked = _picked(task, _TASK) | {
+            "needs": [_picked(need, _NEED) for need in task.needs],
+            "retry": _picked(task.retry, policy),
+            "resources": _picked(task.resources, _RESOURCES),
+        }
+        body = b"," + msgspec.json.encode(picked)[1:]
+    body = body.replace(_ONE_SHARED_NODE, b"}", 1)
+    return hashlib.blake2b(body, digest_size=16).hexdigest()
+
+
+def _names_of(thing: object) -> tuple[str, ...]:
+    kind: Any = type(thing)
+    return _names(kind)
+
+
+@lru_cache(maxsize=64)
+def _names(kind: type) -> tuple[str, ...]:
+    """Returns the fields of a type that may be part of a digest."""
+    return tuple(one.name for one in fields(kind) if one.name not in _NO_PART)
+
+
+def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 - any version's
+    """Returns the fields of a digest: those of the list, and what is said besides."""
+    found = {name: getattr(thing, name, default) for name, default in known.items()}
+    for one in fields(thing):
+        if one.name in known or one.name in _NO_PART:
+            continue
+        default = one.default if one.default_factory is MISSING else one.default_factory()
+        if (value := getattr(thing, one.name)) != default:
+            found[one.name] = value
+    sets = {name: sorted(one) for name, one in found.items() if isinstance(one, frozenset)}
+    return found | sets
+
+
+def _in_floats(task: NewTask) -> NewTask:
+    """5 and 5.0 are one number; what came by HTTP cannot tell which of them was meant."""
+    times = task.delay_seconds, task.max_termination_seconds
+    limits = task.timeout_seconds, task.estimated_runtime_seconds
+    delays = _delays(task.retry)
+    if int not in map(type, (*times, *limits, *delays, task.resources.cpu)):
+        return task  # as nearly all of them are
+    timeout, estimated = (None if one is None else float(one) for one in limits)
+    delay, termination = map(float, times)
+    return replace(
+        task,
+        delay_seconds=delay,
+        retry=_policy(task.retry, tuple(map(float, delays))),
+        timeout_seconds=timeout,
+        estimated_runtime_seconds=estimated,
+        max_termination_seconds=termination,
+        resources=replace(task.resources, cpu=float(task.resources.cpu)),
+    )
+
+
+def _delays(policy: RetryPolicy) -> tuple[float, ...]:
+    return policy.seconds if isinstance(policy, FixedDelays) else astuple(policy)
+
+
+def _policy(policy: RetryPolicy, delays: tuple[float, ...]) -> RetryPolicy:
+    if isinstance(policy, FixedDelays):
+        return FixedDelays(seconds=delays)
+    first, factor, longest, jitter = delays
+    return Exponential(first_seconds=first, factor=factor, seconds_max=longest, jitter=jitter)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from tests.kit.memory.stream import raise_floor
 from tests.kit.memory.tables import Record, Tables
 from tidewheel.core.queue.dependency import EdgeState
+from tidewheel.core.queue.requests import TaskFilter
 from tidewheel.core.queue.status import FINAL, Status, legal_steps
 from tidewheel.core.queue.task import Change
 from tidewheel.store.rows import RESOURCE_COLUMNS, TaskStateRow
@@ -118,11 +120,9 @@ def insert_tasks(t: Tables, tasks: Sequence[Record]) -> list[Row]:
         if new["id"] in t.id:
             continue
         seq = t.next_number("task")
-        delay = new["delay_seconds"]
+        delay = new["due_at"]
         t.id[new["id"]] = seq
-        t.task[seq] = {
-            name: value for name, value in new.items() if name != "delay_seconds"
-        } | {
+        t.task[seq] = new | {
             "seq": seq,
             "attempt": 0,
             "failures": 0,
@@ -130,7 +130,7 @@ def insert_tasks(t: Tables, tasks: Sequence[Record]) -> list[Row]:
             "graph": None,
             "owner": None,
             "progress": 0.0,
-            "due_at": now + delay if delay > 0 else None,
+            "due_at": None if delay is None else now + delay,
             "ready_at": now if new["status"] == Status.READY else None,
             "created_at": now,
             "updated_at": now,
@@ -235,22 +235,25 @@ def amend_task(t: Tables, seq: int, *, resources: bool, **given: Any) -> list[Ro
 
 def matches(task: Record, given: Record) -> bool:
     """The filter of find_tasks and find_cancellable."""
-    runtime_max, memory_min = given["runtime_max"], given["memory_min"]
-    return (
-        (given["any_status"] or task["status"] in given["statuses"])
-        and given["queue"] in (None, task["queue"])
-        and given["worker"] in (None, task["owner"])
-        and given["tag"] in (None, task["tag"])
-        and given["name"] in (None, task["name"])
-        and (
-            runtime_max is None
-            or (
-                task["estimated_runtime_seconds"] is not None
-                and task["estimated_runtime_seconds"] <= runtime_max
-            )
-        )
-        and (memory_min is None or task["memory_bytes"] >= memory_min)
-    )
+    if not given["any_status"] and task["status"] not in given["statuses"]:
+        return False
+    asked = {
+        one.name: given[one.name]
+        for one in fields(TaskFilter)
+        if one.name != "statuses" and given[one.name] is not None
+    }
+    return all(_fits(task, name, value) for name, value in asked.items())
+
+
+def _fits(task: Record, name: str, asked: Any) -> bool:
+    if name == "worker":
+        return bool(task["owner"] == asked)
+    if name.endswith("_min"):
+        return bool(task[name.removesuffix("_min")] >= asked)
+    if name.endswith("_max"):
+        seen = task[name.removesuffix("_max")]
+        return seen is not None and bool(seen <= asked)
+    return bool(task[name] == asked)
 
 
 def find_cancellable(t: Tables, *, count: int, **given: Any) -> list[Row]:

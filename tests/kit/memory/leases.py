@@ -18,7 +18,6 @@ from tidewheel.store.transaction import Row
 
 __all__ = [
     "add_claims",
-    "add_leases",
     "add_messages",
     "add_usage",
     "add_values",
@@ -46,6 +45,7 @@ __all__ = [
     "save_buckets",
     "save_queue",
     "start_attempts",
+    "take_leases",
 ]
 
 AGED_PRIORITY_MAX = 255
@@ -193,19 +193,25 @@ def claim_tasks_by_rules(t: Tables, **given: Any) -> list[Row]:
             if taken[key] > allowed.get(key, given["each_key"]):
                 continue
         chosen.append(task)
-    return _take(t, chosen[: min(given["count"], given["whole_queue"])], given)
+    return _take(t, chosen[: given["count"]], given)
 
 
 def get_claimed(t: Tables, seq: int) -> list[Row]:
     task = t.task[seq]
-    return [ClaimedRow(**{name: task[name] for name in ClaimedRow._fields[:-1]}, now=t.clock())]
+    known = {name: task[name] for name in ClaimedRow._fields[:-1]}
+    return [ClaimedRow(**known, now=task["updated_at"])]
 
 
-def add_leases(t: Tables, leases: Sequence[Record]) -> list[Row]:
-    for lease in leases:
-        assert lease["seq"] not in t.lease, lease
-        t.lease[lease["seq"]] = lease | {
-            "deadline_at": lease["claimed_at"] + lease["lease_seconds"],
+def take_leases(t: Tables, *, seqs: Sequence[int], lease_seconds: float) -> list[Row]:
+    for seq in seqs:
+        assert seq not in t.lease, seq
+        task = t.task[seq]
+        t.lease[seq] = {
+            **{name: task[name] for name in ("seq", "attempt", "owner", "queue", "limit_key")},
+            "rank": -task["priority"],
+            "claimed_at": task["updated_at"],
+            "lease_seconds": lease_seconds,
+            "deadline_at": task["updated_at"] + lease_seconds,
             "started_at": None,
             "progress": 0.0,
             "messages": 0,
@@ -213,12 +219,12 @@ def add_leases(t: Tables, leases: Sequence[Record]) -> list[Row]:
     return []
 
 
-def add_claims(t: Tables, leases: Sequence[Record]) -> list[Row]:
-    for lease in leases:
-        number = t.next_number("history")
+def add_claims(t: Tables, *, seqs: Sequence[int]) -> list[Row]:
+    for seq in seqs:
+        number, task = t.next_number("history"), t.task[seq]
         step = (Signal.CLAIM.value, Status.READY.value, Status.RUNNING.value)
-        facts = (lease["attempt"], lease["owner"], 0.0)
-        t.history[number] = (lease["seq"], number, t.clock(), *step, *facts)
+        facts = (task["attempt"], task["owner"], 0.0)
+        t.history[number] = (seq, number, t.clock(), *step, *facts)
     return []
 
 

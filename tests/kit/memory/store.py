@@ -22,7 +22,7 @@ from tests.kit.memory import (
 )
 from tests.kit.memory.tables import Tables
 from tidewheel.core.queue.submission import SubmitLimits
-from tidewheel.store.rows import ClaimedRow, lease_rows
+from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     News,
@@ -73,9 +73,9 @@ class MemoryTransaction:
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         rows = self.records(query, ClaimedRow, **parameters)
-        taken = lease_rows(rows, str(parameters["worker"]), lease_seconds)
-        self.rows("add_leases", leases=taken)
-        self.rows("add_claims", leases=taken)
+        seqs = [row.seq for row in rows]
+        self.rows("take_leases", seqs=seqs, lease_seconds=lease_seconds)
+        self.rows("add_claims", seqs=seqs)
         return rows
 
     def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:

@@ -22,8 +22,8 @@ __all__ = [
     "find_task",
     "find_task_numbers",
     "find_tasks",
-    "find_tasks_by_memory",
-    "find_tasks_by_runtime",
+    "find_tasks_by_estimated_runtime_seconds_max",
+    "find_tasks_by_memory_bytes_min",
     "find_leased_tasks",
     "find_ready_tasks",
     "find_unwell_tasks",
@@ -128,7 +128,8 @@ def _find_status(t: Tables, status: str, given: Record) -> list[Row]:
 
 
 # Without indexes every way leads through the same rows.
-find_tasks_by_tag = find_tasks_by_memory = find_tasks_by_runtime = find_tasks
+find_tasks_by_tag = find_tasks_by_memory_bytes_min = find_tasks
+find_tasks_by_estimated_runtime_seconds_max = find_tasks
 
 
 def find_next_tasks(t: Tables, *, queue: str, count: int) -> list[Row]:

@@ -6,18 +6,17 @@ owner's · T13 what was asked for is stored, and only retention removes it · T1
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from tests.kit.rules.facts import Facts, TaskFacts, demand
+from tidewheel.core.queue.task import NewTask
 
 Record = dict[str, Any]
 
 # What a client asks for is stored as it was asked for.
-_KEPT = (
-    *("id", "queue", "name", "spec", "command", "handler", "priority", "executes"),
-    *("max_retries", "max_lapses", "timeout_seconds", "max_termination_seconds"),
-    *("unique_key", "limit_key", "tag"),
-)
+_OTHERWISE = ("run", "delay_seconds", "armed", "needs", "continuations", "retry", "resources")
+_KEPT = ("executes", *(one.name for one in fields(NewTask) if one.name not in _OTHERWISE))
 
 
 def check_created(facts: TaskFacts, row: Record) -> None:

@@ -1,17 +1,14 @@
 /** What can be asked about the whole store: queues, tasks, workers, statistics, tokens. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { get, inPath } from "./http";
-import type { AuditPage, QueueFacts, Statistics, StoredAttempt, StoredTask, TokenFacts, WorkerFacts } from "./storeTypes";
+import { FILTER_NAMES, type AuditPage, type QueueFacts, type Statistics, type StoredAttempt, type StoredTask, type TokenFacts, type WorkerFacts } from "./storeTypes";
 
 const PAGE = 100;
 
-export interface TaskWish {
-  status: string;
-  queue: string;
-  name: string;
-  worker: string;
-  tag: string;
-}
+export type TaskName = (typeof FILTER_NAMES)[number];
+export type TaskWish = Record<"status" | TaskName, string>;
+export const wishOf = (search: Record<string, string | undefined>): TaskWish =>
+  Object.fromEntries(["status", ...FILTER_NAMES].map((name) => [name, search[name] ?? ""])) as TaskWish;
 
 export const queuesQuery = queryOptions({
   queryKey: ["store", "queues"],

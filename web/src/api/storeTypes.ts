@@ -1,6 +1,10 @@
 /** What travels about the whole store. Written by web/write_store_types.py: do not edit. */
 import type { Counts, Scope } from "./types";
 
+export const FILTER_NAMES = ["queue", "worker", "tag", "name"] as const;
+export const TASK_NAMES = ["limit_key", "tag"] as const;
+export const ASKED_AGAIN = { queue: "queue", name: "name", command: "command", handler: "handler", priority: "priority", max_lapses: "max_lapses", unique_key: "unique_key", limit_key: "limit_key", tag: "tag", retries: "max_retries", timeout: "timeout_seconds", estimated_runtime: "estimated_runtime_seconds", max_termination: "max_termination_seconds" } as const;
+
 export interface Resources {
   cpu: number;
   memory_bytes: number;

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidewheel.cli.output import coloured, note, plural, safe, say, say_json
+from tidewheel.cli.parameters import filter_options
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
@@ -19,10 +20,7 @@ COUNT_MAX = 1000
 
 @session_command("cancel")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--status", multiple=True, help="All with this status; repeatable.")
-@click.option("--queue", help="All of this queue.")
-@click.option("--worker", help="All of this worker.")
-@click.option("--tag", help="All with this tag.")
+@filter_options("All")
 def command(session: Session, ids: tuple[str, ...], **which: Unpack[Filters]) -> int:
     """Cancel tasks, and whatever can no longer run without them.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from tidewheel.cli.output import plural, safe, say, say_json
+from tidewheel.cli.parameters import filter_options
 from tidewheel.cli.session import Session, session_command
 from tidewheel.errors import Refused
 
@@ -22,9 +23,7 @@ STANDARD_OUTPUT = "-"
 
 @session_command("export")
 @click.argument("file", metavar="FILE|-")
-@click.option("--status", multiple=True, help="Only with this status; repeatable.")
-@click.option("--queue", help="Only of this queue.")
-@click.option("--tag", help="Only with this tag.")
+@filter_options("Only those")
 @click.option("--append", is_flag=True, help="Add to an existing file.")
 def command(session: Session, file: str, *, append: bool, **which: Unpack[Filters]) -> int:
     """Write tasks with their history, attempts, outputs and usage, newest first."""

@@ -13,9 +13,9 @@ import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say, say_json
-from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE
+from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE, name_options
 from tidewheel.cli.session import Session, session_command
-from tidewheel.client.fields import QUEUE_DEFAULT
+from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, explained
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import decode
 
@@ -91,8 +91,7 @@ The file has one JSON object per line, with the options as keys:
 @click.option(
     "--key", help="While a task with this key has not ended, submitting it again does nothing."
 )
-@click.option("--limit-key", help="Which of the queue's limits it counts towards.")
-@click.option("--tag", help="A word to find it by.")
+@name_options(explained(TaskFields))
 @click.option("--id", help="Its id, unique for ever. [default: generated]")
 @click.option("--name", help="A unique name.")
 @click.option("--wait", is_flag=True, help="Wait for the end; exit 1 unless it succeeded.")

@@ -25,6 +25,7 @@ from tidewheel.cli.output import (
     say_json,
     say_table,
 )
+from tidewheel.cli.parameters import filter_options
 from tidewheel.cli.session import Session, session_command
 from tidewheel.core.queue.task import TaskId
 from tidewheel.quantities import show_duration
@@ -45,16 +46,7 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
 
 
 @session_command("tasks")
-@click.option(
-    "--status",
-    multiple=True,
-    help="waiting, ready, running, cancelling, succeeded, failed, cancelled, or a word of "
-    "Scylla's or Banyan's; repeatable.",
-)
-@click.option("--queue", help="Only those in this queue.")
-@click.option("--worker", help="Only those of this worker, such as worker-7.")
-@click.option("--tag", help="Only with this tag.")
-@click.option("--name", help="Only with this name.")
+@filter_options("Only those")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
 @click.option(
     "--before",

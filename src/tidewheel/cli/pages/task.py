@@ -45,6 +45,7 @@ from tidewheel.cli.pages.format import (
 from tidewheel.cli.pages.log import log_path
 from tidewheel.cli.pages.run import say_reasons
 from tidewheel.client import AsyncClient
+from tidewheel.client.fields import TaskFields, explained
 from tidewheel.client.log_places import STREAMS
 from tidewheel.core.queue.retry import FixedDelays, RetryPolicy
 from tidewheel.core.queue.status import Status
@@ -182,7 +183,6 @@ def _facts(task: Task, now: float) -> list[tuple[str, str]]:
     """Returns the facts about it, leaving out what was not asked for."""
     facts = {
         "name": task.name,
-        "tag": task.tag,
         "queue": task.queue,
         "priority": str(task.priority),
         "command": task.command,
@@ -192,7 +192,7 @@ def _facts(task: Task, now: float) -> list[tuple[str, str]]:
         "retries": _retries_text(task),
         "timeout": task.timeout_seconds and show_duration(task.timeout_seconds),
         "key": task.unique_key,
-        "limit key": task.limit_key,
+        **{name.replace("_", " "): getattr(task, name) for name in explained(TaskFields)},
         "created": _when(task.created_at, now),
         "updated": _when(task.updated_at, now),
         "progress": f"{task.progress:.0%}" if task.attempt else None,

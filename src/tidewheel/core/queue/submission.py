@@ -6,12 +6,14 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import get_type_hints
 
 from tidewheel.core.queue.limits import EACH_KEY
 from tidewheel.core.queue.requests import Report
 from tidewheel.core.queue.resources import resource_findings
 from tidewheel.core.queue.retry import DELAY_SECONDS_MAX, retry_findings
-from tidewheel.core.queue.task import PRIORITY_MAX, NewTask
+from tidewheel.core.queue.task import PRIORITY_MAX, NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge, Refused
 
 NAME_LENGTH_MAX = 256
@@ -136,16 +138,24 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
+# Which rule a field is checked by follows from its type.
+_KINDS = get_type_hints(NewTask)
+_PAYLOAD = ("spec", "command")  # texts that are no names
+_NAMES = tuple(
+    name
+    for name, kind in _KINDS.items()
+    if kind in (str, TaskId, str | None) and name not in _PAYLOAD
+)
+_COUNTS = tuple(name for name, kind in _KINDS.items() if kind is int)
+_LIMITS = tuple(name for name, kind in _KINDS.items() if kind == float | None)
+_DELAYS = tuple(name for name, kind in _KINDS.items() if kind is float)
+_names, _counts, _limits, _delays = (
+    attrgetter(*names) for names in (_NAMES, _COUNTS, _LIMITS, _DELAYS)
+)
+
+
 def _name_findings(task: NewTask) -> list[str]:
-    named = (
-        ("id", task.id),
-        ("queue", task.queue),
-        ("name", task.name),
-        ("handler", task.handler),
-        ("unique_key", task.unique_key),
-        ("limit_key", task.limit_key),
-        ("tag", task.tag),
-    )
+    named = zip(_NAMES, _names(task), strict=True)
     found = [name_finding(what, text) for what, text in named if text is not None]
     found += [name_finding("output of a need", need.output) for need in task.needs]
     if task.limit_key == EACH_KEY:
@@ -155,27 +165,16 @@ def _name_findings(task: NewTask) -> list[str]:
 
 def _number_findings(task: NewTask) -> list[str]:
     findings = []
-    if not _is_whole(task.priority, PRIORITY_MAX):
-        findings.append(
-            f"priority is {task.priority!r}; accepted is a whole number, 0 to {PRIORITY_MAX}"
-        )
-    for what, count in (("max_retries", task.max_retries), ("max_lapses", task.max_lapses)):
-        if not _is_whole(count, COUNT_MAX):
-            findings.append(
-                f"{what} is {count!r}; accepted is a whole number from 0 to {COUNT_MAX}"
-            )
-    for what, seconds in (
-        ("timeout_seconds", task.timeout_seconds),
-        ("estimated_runtime_seconds", task.estimated_runtime_seconds),
-    ):
+    for what, count in zip(_COUNTS, _counts(task), strict=True):
+        most = PRIORITY_MAX if what == "priority" else COUNT_MAX
+        if not _is_whole(count, most):
+            findings.append(f"{what} is {count!r}; accepted is a whole number, 0 to {most}")
+    for what, seconds in zip(_LIMITS, _limits(task), strict=True):
         if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
             findings.append(
                 f"{what} is {seconds!r}; accepted is more than 0, or nothing at all"
             )
-    for what, seconds in (
-        ("delay_seconds", task.delay_seconds),
-        ("max_termination_seconds", task.max_termination_seconds),
-    ):
+    for what, seconds in zip(_DELAYS, _delays(task), strict=True):
         if not 0 <= seconds <= DELAY_SECONDS_MAX:
             findings.append(f"{what} is {seconds!r}; accepted is 0 to {DELAY_SECONDS_MAX:.0f}")
     return findings

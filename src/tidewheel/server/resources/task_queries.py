@@ -88,7 +88,7 @@ async def list_tasks(call: Call) -> object:
     which = filter_of(
         query,
         status=query.status.split(",") if query.status else None,
-        queue=await _queue_filter(call, query),
+        queue=await _queue_filter(call, query.run, query.queue),
         vocabulary=query.vocabulary,
     )
     found = await call.store.list_tasks(
@@ -101,12 +101,13 @@ async def list_tasks(call: Call) -> object:
     return _told({"tasks": told, "next": following}, query.vocabulary)
 
 
-async def _queue_filter(call: Call, query: TaskListQuery) -> str | None:
-    if query.run is None:
-        return query.queue
-    run = await call.store.find_run(query.run)
+async def _queue_filter(call: Call, name: str | None, queue: str | None) -> str | None:
+    """Returns the queue of the run that is named, else the queue that was given."""
+    if name is None:
+        return queue
+    run = await call.store.find_run(name)
     call.require_workflows((run.workflow,))  # before anything is said of it
-    if query.queue not in (None, run.queue):
+    if queue not in (None, run.queue):
         raise BadRequest([f"run {run.name} has its tasks in queue {run.queue!r}"])
     return run.queue
 

@@ -6,13 +6,14 @@ for a new task are translated here, too.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import Out, answer, part_type
-from tidewheel.client.fields import RESOURCE_FIELDS, task_filter
+from tidewheel.client import fields
+from tidewheel.client.fields import RESOURCE_FIELDS, Filters, TaskFields, task_filter
 from tidewheel.core.queue.requests import Submitted, TaskFilter
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.wire.validation import Duration, In, Problem, Size, field_names, read
@@ -30,52 +31,53 @@ class Backoff(In):
     jitter: float = 0.5
 
 
-class TaskIn(In):
-    """A new task; nothing is required, and null is the same as not given."""
-
-    id: Text | None = None
-    queue: Text | None = None
-    name: Text | None = None
-    spec: msgspec.Raw = msgspec.field(
-        default_factory=msgspec.Raw
-    )  # any JSON value, stored and returned letter by letter
-    spec_text: str | None = None  # the same as a text that holds JSON, white space and all
-    command: str | None = None
-    handler: Text | None = None
-    priority: int | None = None
-    delay: Duration | None = None
-    armed: bool | None = None
-    needs: list[str | tuple[str, str]] | None = None
-    continuations: list[str] | None = None
-    retries: int | None = None
-    retry_delays: list[Duration] | None = None
-    backoff: Backoff | bool | None = None
-    max_lapses: int | None = None
-    timeout: Duration | None = None
-    estimated_runtime: Duration | None = None
-    max_termination: Duration | None = None
-    cpu: float | None = None
-    memory: Size | None = None
-    gpu: int | None = None
-    labels: list[str] | None = None
-    nodes: int | None = None
-    exclusive: bool | None = None
-    buffer: Size | None = None
-    unique_key: Text | None = None
-    limit_key: Text | None = None
-    tag: Text | None = None
+# A new task has the fields that the client knows, but for those of which it makes others.
+_NOT_SENT = frozenset({"resources", "runner", "compose", "directives"})
+_SENT_AS: dict[str, Any] = {
+    "spec_text": str,  # the spec as a text that holds JSON, white space and all
+    "command": str,
+    "needs": list[str | tuple[str, str]],
+    "continuations": list[str],
+    "retry_delays": list[Duration],
+    "backoff": Backoff | bool,
+    "labels": list[str],
+}
+_OF_TYPE: dict[Any, Any] = {str: Text, fields.Duration: Duration}
 
 
-class FilterIn(In):
-    """The conditions that select tasks; everything given must match."""
+def _field_in(name: str, kind: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any type
+    if name == "spec":  # any JSON value, stored and returned letter by letter
+        return name, msgspec.Raw, msgspec.field(default_factory=msgspec.Raw)
+    sent: Any = _SENT_AS.get(name) or _OF_TYPE.get(kind, kind)
+    return name, sent | None, None
 
-    status: str | list[str] | None = None
-    queue: str | None = None
-    worker: str | None = None
-    tag: str | None = None
-    name: str | None = None
-    estimated_runtime_seconds_max: float | None = None
-    memory_bytes_min: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
+
+TaskIn: Any = msgspec.defstruct(
+    "TaskIn",
+    [
+        _field_in(name, kind)
+        for name, kind in ({"id": str, "queue": str} | get_type_hints(TaskFields)).items()
+        if name not in _NOT_SENT
+    ],
+    bases=(In,),
+    namespace={
+        "__doc__": "A new task; nothing is required, and null is the same as not given."
+    },
+)
+
+# The conditions that select tasks: a name, a figure, or any of several statuses.
+_SIZE_MIN = Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None
+_NAMES: list[Any] = [(name, str | None, None) for name in fields.explained(Filters)]
+_FIGURES: list[Any] = [
+    ("estimated_runtime_seconds_max", float | None, None),
+    ("memory_bytes_min", _SIZE_MIN, None),
+]
+FilterIn: Any = msgspec.defstruct(
+    "FilterIn",
+    [("status", str | list[str] | None, None), *_NAMES, *_FIGURES],
+    bases=(In,),
+    namespace={"__doc__": "The conditions that select tasks; everything given must match."},
+)
 
 
 class TaskQuery(In):
@@ -85,22 +87,22 @@ class TaskQuery(In):
     fields: str | None = None  # names, separated by commas
 
 
-class TaskListQuery(TaskQuery):
-    """The parameters that select tasks; everything given must match."""
+TaskListQuery: Any = msgspec.defstruct(
+    "TaskListQuery",
+    [
+        ("status", str | None, None),  # any of several, separated by commas, in any vocabulary
+        *_NAMES,
+        ("run", str | None, None),
+        *_FIGURES,
+        ("limit", Annotated[int, msgspec.Meta(ge=1, le=1_000)], 100),
+        ("before", Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None, None),
+    ],
+    bases=(TaskQuery,),
+    namespace={"__doc__": "The parameters that select tasks; everything given must match."},
+)
 
-    status: str | None = None  # any of several, separated by commas, in any vocabulary
-    queue: str | None = None
-    worker: str | None = None
-    tag: str | None = None
-    name: str | None = None
-    run: str | None = None
-    estimated_runtime_seconds_max: float | None = None
-    memory_bytes_min: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
-    before: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
 
-
-def filter_of(given: FilterIn | TaskListQuery, **instead: Any) -> TaskFilter:  # noqa: ANN401 - as `Filters` has them
+def filter_of(given: In, **instead: Any) -> TaskFilter:  # noqa: ANN401 - as `Filters` has them
     """Returns the store's filter, with other values for some of its parts."""
     asked = {name: getattr(given, name) for name in field_names(FilterIn)}
     return task_filter(**{**asked, **instead})

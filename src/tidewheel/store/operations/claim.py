@@ -21,7 +21,6 @@ from tidewheel.store.rows import (
     ClaimedRow,
     claimed,
     labels_text,
-    lease_rows,
     worker_number,
 )
 from tidewheel.store.transaction import Transaction
@@ -85,7 +84,7 @@ def claim_by_id(
     )
     write_changes(tx, [change])
     rows = tx.records("get_claimed", ClaimedRow, seq=task.seq)
-    tx.rows("add_leases", leases=lease_rows(rows, worker, plan.lease_seconds))
+    tx.rows("take_leases", seqs=[task.seq], lease_seconds=plan.lease_seconds)
     return _claimed(rows[0], plan)
 
 
@@ -130,7 +129,7 @@ def _plan(
     return plan._replace(lease_seconds=check_lease_seconds(lease_seconds))
 
 
-_NO_LIMITS = {"whole_queue": CLAIM_COUNT_MAX, "each_key": CLAIM_COUNT_MAX, "by_key": []}
+_NO_LIMITS = {"each_key": CLAIM_COUNT_MAX, "by_key": []}
 
 
 def _wanted(request: ClaimRequest) -> dict[str, object]:
@@ -167,12 +166,12 @@ def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> l
         for key, tokens, at in tx.rows("list_buckets", queue=request.queue)
     ]
     allowed = allowance(limits, running, buckets, now)
+    wanted = _wanted(request) | {"count": min(request.count, allowed.whole_queue)}
     rows = tx.claim(
         "claim_tasks_by_rules",
         plan.lease_seconds,
-        **_wanted(request),
+        **wanted,
         aging=plan.aging,
-        whole_queue=allowed.whole_queue,
         each_key=allowed.each_key,
         by_key=[{"key": key, "count": count} for key, count in allowed.by_key.items()],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 from tidewheel.api.tasks import (
     AttemptView,
@@ -43,6 +44,7 @@ from tidewheel.store.rows import (
     task_view,
     worker_view,
 )
+from tidewheel.store.sql import is_common
 from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_chunks
 
 PAGE_COUNT_MAX = 10_000
@@ -96,19 +98,16 @@ def views_of(tx: Transaction, seqs: Sequence[int]) -> list[Task]:
     return [found[seq] for seq in seqs if seq in found]
 
 
+_FILTERS = tuple(one.name for one in fields(TaskFilter) if one.name != "statuses")
+
+
 def filter_parameters(which: TaskFilter) -> dict[str, object]:
     """Returns a filter as query parameters; what is None matches everything."""
+    given: dict[str, object] = {name: getattr(which, name) for name in _FILTERS}
     statuses = which.statuses
-    return {
-        "any_status": statuses is None,
-        "statuses": [status.value for status in statuses or ()],
-        "queue": which.queue,
-        "worker": which.worker,
-        "tag": which.tag,
-        "name": which.name,
-        "runtime_max": which.estimated_runtime_seconds_max,
-        "memory_min": which.memory_bytes_min,
-    }
+    given["any_status"] = statuses is None
+    given["statuses"] = [status.value for status in statuses or ()]
+    return given
 
 
 def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[Task]:
@@ -126,12 +125,9 @@ def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[Tas
 
 def _finders(which: TaskFilter) -> list[tuple[str, dict[str, object]]]:
     """Chooses the index that leads to the tasks; the other conditions are tested on the way."""
-    if which.tag is not None:
-        return [("find_tasks_by_tag", {})]
-    if which.memory_bytes_min is not None:
-        return [("find_tasks_by_memory", {})]
-    if which.estimated_runtime_seconds_max is not None:
-        return [("find_tasks_by_runtime", {})]
+    for name in _FILTERS:
+        if getattr(which, name) is not None and is_common(finder := f"find_tasks_by_{name}"):
+            return [(finder, {})]
     if which.statuses is not None:
         return [_finder_of(status) for status in which.statuses]
     return [("find_tasks", {})]

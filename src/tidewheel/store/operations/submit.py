@@ -18,10 +18,9 @@ from tidewheel.errors import (
     UnknownDependency,
     WrongStatus,
 )
-from tidewheel.store.idempotency import digest_of
 from tidewheel.store.operations.edges import join_graphs, reachable_edges
 from tidewheel.store.operations.transitions import Effects, apply, lock_tasks, read_tasks
-from tidewheel.store.rows import new_task_row
+from tidewheel.store.rows import digest_of, new_task_row
 from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_in_chunks
 
 

@@ -12,9 +12,13 @@ A common statement is written for PostgreSQL, with ``:name`` for a parameter. It
 ``FOR UPDATE OF task SKIP LOCKED``        nothing: it has one writer
 ``COLLATE "C"``                           nothing: it compares texts so by itself
 
-``{name}`` stands for the condition in ``fragments/name.sql``. Comments and literals stay as
-they are. All files are read when a store is opened, so that a program that is replaced while it
-runs meets no statement of its successor; one is translated when it is first used.
+``{name}`` stands for ``fragments/name.sql``, in any statement and in fragments: a condition,
+a list of columns, or a part that statements share. ``{task.name}`` is a list in which each
+column has the name of its table, ``{:name}`` one of parameters. Fragments are written as common
+statements are. Comments and literals stay as they are.
+
+All files are read when a store is opened, so that a program that is replaced while it runs
+meets no statement of its successor; one is put together when it is first used.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 _QUIET = r"--[^\n]*|'(?:[^']|'')*'|\"[^\"]*\""
-_FRAGMENT = re.compile(rf"{_QUIET}|\{{(?P<fragment>\w+)\}}")
+_FRAGMENT = re.compile(rf"{_QUIET}|\{{(?P<prefix>:|\w+\.)?(?P<fragment>\w+)\}}")
 _FOR_POSTGRES = re.compile(rf"(?P<quiet>{_QUIET}|::)|:(?P<name>\w+)|%")
 _FOR_SQLITE = re.compile(
     r"\bCOLLATE\s+\"C\""
@@ -45,12 +49,21 @@ class Queries(dict[str, str]):
     """Every statement of a dialect by the name of its file."""
 
     def __init__(self, dialect: str) -> None:
-        super().__init__(_texts(dialect))
-        self._dialect, self._common = dialect, _texts("common")
+        super().__init__()
+        self._dialect, self._own, self._common = dialect, _texts(dialect), _texts("common")
         _texts("fragments")
 
     def __missing__(self, name: str) -> str:
-        text = self[name] = translate(self._common[name], self._dialect)
+        if name in self._own:
+            text = _FRAGMENT.sub(
+                lambda found: (
+                    translate(found[0], self._dialect) if found["fragment"] else found[0]
+                ),
+                self._own[name],
+            )
+        else:
+            text = translate(self._common[name], self._dialect)
+        self[name] = text
         return text
 
 
@@ -58,6 +71,11 @@ class Queries(dict[str, str]):
 def load_queries(dialect: str) -> Queries:
     """Reads the statements that a database of this dialect is asked."""
     return Queries(dialect)
+
+
+def is_common(name: str) -> bool:
+    """Returns whether there is a common statement of this name."""
+    return name in _texts("common")
 
 
 def translate(text: str, dialect: str) -> str:
@@ -78,8 +96,10 @@ def _texts(folder: str) -> dict[str, str]:
 def _included(found: re.Match[str]) -> str:
     if not (name := found["fragment"]):
         return found[0]
-    _sentence, _, condition = _texts("fragments")[name].partition("\n")
-    return condition.rstrip().removesuffix(";")
+    _sentence, _, part = _texts("fragments")[name].partition("\n")
+    part = _FRAGMENT.sub(_included, part.rstrip())
+    prefix = found["prefix"]
+    return re.sub(r"\w+", rf"{prefix}\g<0>", part) if prefix else part
 
 
 def _for_postgres(found: re.Match[str]) -> str:

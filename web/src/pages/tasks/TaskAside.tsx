@@ -1,11 +1,11 @@
 /** One task of the queue: why it does not run, how it was tried, and what can be done. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { inPath, post, Problem } from "../../api/http";
 import { storedAttemptsQuery, storedTaskQuery, storedWhyQuery } from "../../api/storeQueries";
 import { useMay } from "../../api/session";
-import type { StoredTask } from "../../api/storeTypes";
+import { TASK_NAMES, type StoredTask } from "../../api/storeTypes";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Failure, Loading } from "../../ui/parts";
 import { endingOf } from "../../ui/endings";
@@ -49,7 +49,7 @@ function Body({ task, select }: { task: StoredTask; select: (id: string) => void
         {task.due_at && <><dt>due</dt><dd><At at={task.due_at} /></dd></>}
         {task.open_needs > 0 && <><dt>waits for</dt><dd>{task.open_needs} tasks</dd></>}
         {task.handler && <><dt>handler</dt><dd>{task.handler}</dd></>}
-        {task.tag && <><dt>tag</dt><dd>{plain(task.tag)}</dd></>}
+        {TASK_NAMES.map((name) => task[name] && <Fragment key={name}><dt>{name.replace("_", " ")}</dt><dd>{plain(task[name])}</dd></Fragment>)}
       </dl>
       {task.command && <details><summary>Command</summary><pre>{plain(task.command)}</pre></details>}
       {task.spec !== undefined && task.spec !== null && <details><summary>Spec</summary><pre>{plain(task.spec_text ?? JSON.stringify(task.spec, null, 2))}</pre></details>}

@@ -4,9 +4,9 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useFollowing } from "../../api/follow";
 import { post } from "../../api/http";
-import { tasksQuery, type TaskWish } from "../../api/storeQueries";
+import { tasksQuery, wishOf, type TaskName, type TaskWish } from "../../api/storeQueries";
 import { useMay } from "../../api/session";
-import type { QueueFacts, StoredTask } from "../../api/storeTypes";
+import { FILTER_NAMES, type QueueFacts, type StoredTask } from "../../api/storeTypes";
 import { Confirm } from "../../ui/Confirm";
 import { Button, Empty, Failure, Loading } from "../../ui/parts";
 import { StateIcon, StateWord } from "../../ui/StateIcon";
@@ -19,11 +19,12 @@ import "./tasks.css";
 
 const ROW_HEIGHT = 34;
 const CANCEL_MAX = 1_000;
+const TYPED_NAMES = FILTER_NAMES.filter((name) => name !== "queue").sort(); // a queue is chosen from a list
 
 export function TasksPage() {
   useFollowing("task", ["store"]);
   const [search, change] = useAddress();
-  const wish: TaskWish = { status: search.status ?? "", queue: search.queue ?? "", name: search.name ?? "", worker: search.worker ?? "", tag: search.tag ?? "" };
+  const wish = wishOf(search);
   const selected = search.task ?? null;
   const all = search.queues === "all";
   const { queues, left, error, refetch } = useQueues(all, wish.queue);
@@ -36,7 +37,7 @@ export function TasksPage() {
       <Queues queues={queues} error={error} retry={() => void refetch()} chosen={wish.queue} choose={(queue) => change({ queue })} />
       <Filters wish={wish} queues={queues ?? []} change={change} />
       <div className={selected === null ? "tasks-frame card" : "tasks-frame card with-aside"}>
-        <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change({ status: "", queue: "", name: "", worker: "", tag: "" })} />
+        <Tasks wish={wish} selected={selected} select={(id) => change({ task: id })} clear={() => change(wishOf({}))} />
         {selected !== null && <TaskAside key={selected} id={selected} close={() => change({ task: "" })} select={(id) => change({ task: id })} />}
       </div>
     </div>
@@ -57,13 +58,13 @@ function Filters({ wish, queues, change }: { wish: TaskWish; queues: readonly Qu
         <option value="">all queues</option>
         {[...new Set([...queues.map((one) => one.queue), ...(wish.queue ? [wish.queue] : [])])].map((queue) => <option key={queue} value={queue}>{queue}</option>)}
       </select>
-      {(["name", "worker", "tag"] as const).map((field) => <Field key={field} field={field} value={wish[field]} change={change} />)}
+      {TYPED_NAMES.map((field) => <Field key={field} field={field} value={wish[field]} change={change} />)}
     </div>
   );
 }
 
 /** Asked for when somebody has stopped writing. */
-function Field({ field, value, change }: { field: "name" | "worker" | "tag"; value: string; change: (what: Record<string, string>) => void }) {
+function Field({ field, value, change }: { field: TaskName; value: string; change: (what: Record<string, string>) => void }) {
   const [text, setText] = useState(value);
   const said = useRef(value); // what this field put into the address, or found there
   useEffect(() => {

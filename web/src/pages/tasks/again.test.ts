@@ -1,15 +1,21 @@
 import { expect, test } from "vitest";
-import type { StoredTask } from "../../api/storeTypes";
+import { ASKED_AGAIN, TASK_NAMES, type StoredTask } from "../../api/storeTypes";
 import { isOver, jobOf, nextName, taskAgain } from "./again";
 
+const NOTHING = Object.fromEntries(Object.values(ASKED_AGAIN).map((stored) => [stored, null])) as unknown as StoredTask;
 const task = (more: Partial<StoredTask>): StoredTask => ({
-  id: "t1", seq: 7, queue: "default", name: "fit", tag: null, status: "failed", progress: 0, attempt: 2, failures: 2, lapses: 0, max_retries: 1, max_lapses: 5, retry: { delays: [3] },
-  priority: 50, command: "true", handler: null, spec: { a: 1 }, resources: { cpu: 2, memory_bytes: 0, gpu: 0, labels: [], nodes: 1, exclusive: false, buffer_bytes: 0 }, timeout_seconds: null, estimated_runtime_seconds: null,
-  max_termination_seconds: 30, unique_key: null, limit_key: null, armed: true, open_needs: 0, withdrawn: false, owner: null, created_at: "", updated_at: "", due_at: null, deadline_at: null, errors: [], ...more,
+  ...NOTHING,
+  id: "t1", seq: 7, queue: "default", name: "fit", status: "failed", attempt: 2, failures: 2, max_retries: 1, retry: { delays: [3] }, priority: 50, command: "true", spec: { a: 1 }, armed: false, max_termination_seconds: 30,
+  resources: { cpu: 2, memory_bytes: 0, gpu: 0, labels: [], nodes: 1, exclusive: false, buffer_bytes: 0 }, ...more,
 });
 
 test("a task again asks for the same and has an id, times and needs of its own", () => {
-  expect(taskAgain(task({}))).toEqual({ queue: "default", name: "fit", command: "true", priority: 50, retries: 1, max_lapses: 5, retry_delays: [3], max_termination: 30, cpu: 2, spec: { a: 1 } });
+  expect(taskAgain(task({}))).toEqual({ queue: "default", name: "fit", command: "true", priority: 50, retries: 1, retry_delays: [3], max_termination: 30, cpu: 2, spec: { a: 1 } });
+});
+
+test("a task again has every name that it had", () => {
+  const names = Object.fromEntries(TASK_NAMES.map((name) => [name, `its ${name}`]));
+  expect(taskAgain(task(names))).toMatchObject(names);
 });
 
 test("a task again asks for the same nodes and buffer", () => {

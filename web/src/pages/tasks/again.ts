@@ -1,5 +1,5 @@
 /** A task that has ended, as a new one that asks for the same. */
-import type { StoredTask } from "../../api/storeTypes";
+import { ASKED_AGAIN, type StoredTask } from "../../api/storeTypes";
 
 export const OPEN_STATUSES: readonly string[] = ["waiting", "ready", "running", "cancelling"];
 export const STATUSES: readonly string[] = [...OPEN_STATUSES, "succeeded", "failed", "cancelled"];
@@ -24,18 +24,9 @@ export function nextName(name: string): string {
 export function taskAgain(task: StoredTask, name = task.name): Record<string, unknown> {
   const { delays, ...backoff } = task.retry;
   const said: Record<string, unknown> = {
-    queue: task.queue,
+    ...Object.fromEntries(Object.entries(ASKED_AGAIN).map(([field, stored]) => [field, task[stored]])),
     name,
-    tag: task.tag,
-    command: task.command,
-    handler: task.handler,
-    priority: task.priority,
-    retries: task.max_retries,
-    max_lapses: task.max_lapses,
     ...(task.max_retries > 0 ? (delays ? { retry_delays: delays } : { backoff }) : {}),
-    timeout: task.timeout_seconds,
-    estimated_runtime: task.estimated_runtime_seconds,
-    max_termination: task.max_termination_seconds,
     cpu: task.resources.cpu || null,
     memory: task.resources.memory_bytes || null,
     gpu: task.resources.gpu || null,
@@ -43,8 +34,6 @@ export function taskAgain(task: StoredTask, name = task.name): Record<string, un
     exclusive: task.resources.exclusive || null,
     buffer: task.resources.buffer_bytes || null,
     labels: task.resources.labels.length > 0 ? task.resources.labels : null,
-    unique_key: task.unique_key,
-    limit_key: task.limit_key,
     // As a text nothing of it is lost on the way through a browser.
     ...(task.spec_text === undefined ? { spec: task.spec } : { spec_text: task.spec_text }),
   };

@@ -1,13 +1,8 @@
 -- Everybody who looks: tasks as people see them.
-SELECT task.seq, task.id, task.queue, task.name, task.spec, task.command, task.handler,
-       task.priority, task.status,
+SELECT task.seq, {task.task_columns},
        CASE WHEN task.status IN ('waiting', 'ready') THEN 0.0
             ELSE coalesce(lease.progress, task.progress) END AS progress,
-       task.attempt, task.failures, task.lapses, task.max_retries, task.retry,
-       task.max_lapses, task.timeout_seconds, task.estimated_runtime_seconds,
-       task.max_termination_seconds, task.cpu, task.memory_bytes, task.gpu, task.labels,
-       task.nodes, task.exclusive, task.buffer_bytes,
-       task.unique_key, task.limit_key, task.tag, task.armed,
+       task.attempt, task.failures, task.lapses,
        CASE WHEN task.status IN ('waiting', 'ready') AND task.due_at > tidewheel.now_seconds() THEN task.due_at END
            AS due_at,
        task.created_at,

@@ -1,10 +1,7 @@
 -- Worker: every lease held by workers of one host and boot.
 SELECT lease.owner, worker.pid, worker.process_started, lease.messages, lease.lease_seconds,
        coalesce(queue.fence_kill, false) AS fence_kill,
-       task.seq, task.id, task.queue, task.name, task.attempt, task.spec, task.command, task.handler,
-       task.priority, task.timeout_seconds, task.max_termination_seconds, task.cpu,
-       task.memory_bytes, task.gpu, task.labels, task.nodes, task.exclusive, task.buffer_bytes,
-       task.limit_key, task.run,
+       {task.claimed_columns},
        tidewheel.now_seconds() AS now
   FROM tidewheel.worker
   JOIN tidewheel.lease ON lease.owner = 'worker-' || worker.number

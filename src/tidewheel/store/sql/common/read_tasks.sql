@@ -1,8 +1,5 @@
 -- Everybody who decides: the facts about tasks that were locked before.
-SELECT task.seq, task.id, task.queue, task.status, task.attempt, task.failures, task.lapses,
-       task.max_retries, task.retry, task.max_lapses, task.timeout_seconds, task.armed, task.executes,
-       task.graph, task.run, task.owner, lease.deadline_at, lease.lease_seconds, lease.claimed_at,
-       lease.started_at, lease.progress, lease.messages
+SELECT {state_columns}
   FROM tidewheel.task LEFT JOIN tidewheel.lease ON lease.task_seq = ANY (ARRAY[task.seq])
  WHERE task.seq = ANY (:seqs::bigint[])
  ORDER BY task.seq;

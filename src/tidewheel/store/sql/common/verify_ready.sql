@@ -12,11 +12,7 @@ SELECT task.id, CASE WHEN ready.task_seq IS NULL THEN 'ready, but not to be clai
                                 OR (run.status IN ('stopping', 'stopped', 'completed', 'error')
                                     AND withdrawn.task_seq IS NOT NULL))))
     OR (ready.task_seq IS NOT NULL
-        AND (ready.queue <> task.queue OR ready.rank <> -task.priority OR ready.cpu <> task.cpu
-             OR ready.memory_bytes <> task.memory_bytes OR ready.gpu <> task.gpu
-             OR ready.nodes <> task.nodes OR ready.exclusive <> task.exclusive
-             OR ready.buffer_bytes <> task.buffer_bytes
-             OR ready.labels IS DISTINCT FROM task.labels OR ready.handler IS DISTINCT FROM task.handler
-             OR ready.limit_key IS DISTINCT FROM task.limit_key
-             OR ready.has_command <> (task.command IS NOT NULL)))
+        AND (ready.queue <> task.queue OR ready.rank <> -task.priority
+             OR ready.has_command <> (task.command IS NOT NULL)
+             OR ({ready.claim_terms}) IS DISTINCT FROM ({task.claim_terms})))
  ORDER BY task.seq;

@@ -3,5 +3,6 @@
    AND (:worker::text IS NULL OR task.owner = :worker::text)
    AND (:tag::text IS NULL OR task.tag = :tag::text)
    AND (:name::text IS NULL OR task.name = :name::text)
-   AND (:runtime_max::float8 IS NULL OR task.estimated_runtime_seconds <= :runtime_max::float8)
-   AND (:memory_min::bigint IS NULL OR task.memory_bytes >= :memory_min::bigint)
+   AND (:estimated_runtime_seconds_max::float8 IS NULL
+        OR task.estimated_runtime_seconds <= :estimated_runtime_seconds_max::float8)
+   AND (:memory_bytes_min::bigint IS NULL OR task.memory_bytes >= :memory_bytes_min::bigint)
