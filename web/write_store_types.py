@@ -106,7 +106,10 @@ def names_of_tasks() -> list[str]:
     pairs = ", ".join(f'{said}: "{stored}"' for said, stored in asked.items())
     lists = {"FILTER_NAMES": explained(Filters), "TASK_NAMES": explained(TaskFields)}
     return [
-        *(f"export const {name} = {json.dumps(list(one))} as const;" for name, one in lists.items()),
+        *(
+            f"export const {name} = {json.dumps(list(one))} as const;"
+            for name, one in lists.items()
+        ),
         f"export const ASKED_AGAIN = {{ {pairs} }} as const;",
         "",
     ]
