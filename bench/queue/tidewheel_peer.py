@@ -21,7 +21,7 @@ from bench.queue.timing import Stopwatch, time_drain, time_wakeups, time_wakeups
 from tidewheel.client.embedded import worker_settings
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.stores import migrate_store, open_store, opened_store
-from tidewheel.wiring.workers import Fittings, built_worker
+from tidewheel.wiring.workers import built_worker
 
 QUEUE, HANDLER = "bench", "no_op"
 SLOTS = 2 * CLAIM_BATCH  # a worker claims half of its slots in one call
@@ -78,7 +78,7 @@ class TidewheelPeer:
         settings = worker_settings(queues=[QUEUE], slots=EMBEDDED_SLOTS)
         async with (
             opened_store(self._url) as store,
-            built_worker(self._url, store, settings, Fittings(handlers=handlers)) as worker,
+            built_worker(self._url, store, settings, handlers=handlers) as worker,
         ):
             client = tidewheel.AsyncClient(store)
 

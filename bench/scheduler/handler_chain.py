@@ -24,7 +24,7 @@ from tidewheel.core.queue.task import NewTask
 from tidewheel.store.store import DatabaseStore
 from tidewheel.wiring.machine import spare_garbage_collector
 from tidewheel.wiring.services import driving
-from tidewheel.wiring.workers import Fittings, built_worker
+from tidewheel.wiring.workers import built_worker
 
 HANDLER = "no_op"
 SLOTS = 4
@@ -59,7 +59,7 @@ async def run(flow: Path, home: Path) -> str:
         settings = worker_settings(queues=[view.queue], slots=SLOTS, home=home)
         async with (
             driving(address, store, view, home) as driver,
-            built_worker(address, store, settings, Fittings(handlers=handlers)) as worker,
+            built_worker(address, store, settings, handlers=handlers) as worker,
         ):
             working = asyncio.create_task(worker.run())
             await driver.run()

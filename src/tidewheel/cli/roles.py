@@ -28,9 +28,9 @@ from tidewheel.cli.output import note, plural, safe, say_json
 from tidewheel.cli.service_log import ServiceLog
 from tidewheel.cli.session import Session
 from tidewheel.client.embedded import (
-    Embedded,
     Monitor,
     Notifier,
+    Role,
     Scheduler,
     Worker,
     left_behind,
@@ -278,7 +278,7 @@ def run_server(
         on_ready=ready,
         wait_for_store_seconds=roles.patience,
     )
-    beside: list[Embedded] = [roles.notifier(settings.home)]
+    beside: list[Role] = [roles.notifier(settings.home)]
     if is_embedded(session.store) and monitored:
         beside.append(roles.monitor())
     try:
@@ -288,13 +288,13 @@ def run_server(
     return 0
 
 
-async def attend_to_end(service: Embedded, *beside: Embedded) -> None:
+async def attend_to_end(service: Role, *beside: Role) -> None:
     """Run a service, others beside it, until a signal or its own end."""
     await _attend(service, beside, None)
 
 
 async def _attend(
-    service: Embedded, beside: Sequence[Embedded], until: Callable[[], Any] | None
+    service: Role, beside: Sequence[Role], until: Callable[[], Any] | None
 ) -> signal.Signals | None:
     """Run a service, others beside it, until a signal, its own end or ``until``; the signal
     that came first, if one did."""
@@ -373,7 +373,7 @@ def run_up(session: Session, settings: ServerSettings, options: UpOptions) -> in
     return 0
 
 
-def _workers(roles: Roles, options: UpOptions) -> list[Embedded]:
+def _workers(roles: Roles, options: UpOptions) -> list[Role]:
     """One for each kind: a run has as many jobs at once as its graph allows, a queue as many as
     there are cores. They share what this machine has."""
     if options["no_worker"]:
@@ -392,8 +392,8 @@ def _workers(roles: Roles, options: UpOptions) -> list[Embedded]:
     return [of_queues, of_runs]
 
 
-def _watchers(roles: Roles, options: UpOptions, metrics: Metrics) -> list[Embedded]:
-    found: list[Embedded] = []
+def _watchers(roles: Roles, options: UpOptions, metrics: Metrics) -> list[Role]:
+    found: list[Role] = []
     if not options["no_scheduler"]:
         found.append(roles.scheduler(on_batch=metrics.batch))
     if not options["no_monitor"]:

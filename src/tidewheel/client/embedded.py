@@ -15,8 +15,8 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -52,12 +52,13 @@ from tidewheel.wiring.services import (
     awaited_store,
     build_monitor,
     build_notifier,
-    build_standby,
+    deliver_left,
+    driving,
+    surroundings,
 )
 from tidewheel.wiring.stores import require_database
 from tidewheel.wiring.workers import (
     AroundRunner,
-    Fittings,
     built_worker,
     machine_capacity,
     usable_cores,
@@ -66,7 +67,8 @@ from tidewheel.wiring.workers import (
 from tidewheel.worker.capacity import Machine
 
 if TYPE_CHECKING:
-    from tidewheel.scheduler.run_driver import OnBatch
+    from tidewheel.core.operator.views import RunView
+    from tidewheel.scheduler.run_driver import OnBatch, RunDriver
 
 LOOK_SECONDS = 0.1
 TASKS_LOOKED_AT_MAX = 1_000
@@ -220,15 +222,30 @@ class Attended(Protocol):
     def ask_stop(self) -> None: ...
 
 
-class Embedded(ABC):
-    """A service with the store it works on, started and stopped in one of three ways."""
+class Shared(TypedDict, total=False):
+    """The options that all roles have."""
+
+    on_report: OnReport | None
+    wait_for_store_seconds: float
+
+
+class Role(ABC):
+    """One kind of process: a service with the store it works on, started in one of three ways.
+
+    ``at_database`` names a role that works where the database is, behind no server.
+    """
+
+    at_database = ""
 
     def __init__(
         self,
-        store: str | StoreSettings | None,
-        on_report: OnReport | None,
-        wait_for_store_seconds: float,
+        store: str | StoreSettings | None = None,
+        *,
+        on_report: OnReport | None = None,
+        wait_for_store_seconds: float = 0.0,
     ) -> None:
+        if self.at_database:
+            require_database(store, self.at_database)
         self._where = store
         self._wait_for_store_seconds = wait_for_store_seconds
         self._stop_alarm = Wakeup(SystemClock())
@@ -344,7 +361,7 @@ class Embedded(ABC):
             self._started.set()
 
 
-class Worker(Embedded):
+class Worker(Role):
     """Executes tasks: commands by bash, handlers by the functions it is given."""
 
     def __init__(
@@ -352,56 +369,57 @@ class Worker(Embedded):
         store: str | StoreSettings | None = None,
         *,
         handlers: Handlers | None = None,
-        on_report: OnReport | None = None,
         around_runner: AroundRunner | None = None,
-        wait_for_store_seconds: float = 0.0,
         beside: Worker | None = None,
+        on_report: OnReport | None = None,
+        wait_for_store_seconds: float = 0.0,
         **settings: Unpack[WorkerFields],
     ) -> None:
         """``beside`` is one in the same loop that offers the same machine: what tasks of the
         one take is not there for the other."""
-        super().__init__(store, on_report, wait_for_store_seconds)
+        super().__init__(
+            store, on_report=on_report, wait_for_store_seconds=wait_for_store_seconds
+        )
         self.settings = worker_settings(**settings)
         self._machine: Machine = beside._machine if beside else Machine(self.settings.capacity)
-        self._handlers = handlers
-        self._around_runner = around_runner
+        self._handlers, self._around = handlers, around_runner
 
     async def serve(self, store: Store) -> None:
         async with built_worker(
             self._where,
             store,
             self.settings,
-            Fittings(
-                handlers=self._handlers,
-                around=self._around_runner,
-                machine=self._machine,
-                on_report=self._on_report,
-            ),
+            handlers=self._handlers,
+            around=self._around,
+            machine=self._machine,
+            on_report=self._on_report,
         ) as worker:
             await self.attend(worker)
 
 
-class Monitor(Embedded):
+class Monitor(Role):
     """Takes back lapsed leases and keeps retention, as set or as the environment says."""
+
+    at_database = "a monitor"
 
     def __init__(
         self,
         store: str | StoreSettings | None = None,
         *,
         settings: MonitorSettings | None = None,
-        on_report: OnReport | None = None,
-        wait_for_store_seconds: float = 0.0,
+        **shared: Unpack[Shared],
     ) -> None:
-        require_database(store, "a monitor")
-        super().__init__(store, on_report, wait_for_store_seconds)
+        super().__init__(store, **shared)
         self.settings = settings or monitor_settings()
 
     async def serve(self, store: Store) -> None:
         await self.attend(build_monitor(store, self.settings, self._on_report))
 
 
-class Scheduler(Embedded):
+class Scheduler(Role):
     """Takes over runs whose scheduler died; tasks of them need a worker, as always."""
+
+    at_database = "a scheduler"
 
     def __init__(
         self,
@@ -409,41 +427,51 @@ class Scheduler(Embedded):
         *,
         settings: SchedulerSettings | None = None,
         home: Path | None = None,
-        on_report: OnReport | None = None,
         on_batch: OnBatch | None = None,
-        wait_for_store_seconds: float = 0.0,
+        **shared: Unpack[Shared],
     ) -> None:
-        require_database(store, "a scheduler")
-        super().__init__(store, on_report, wait_for_store_seconds)
+        super().__init__(store, **shared)
         self.settings = settings or scheduler_settings()
         self._home = home or home_directory()
         self._on_batch = on_batch
 
     async def serve(self, store: Store) -> None:
-        standby = build_standby(
-            self._where,
-            store,
-            self.settings,
-            self._home,
-            on_report=self._on_report,
-            on_batch=self._on_batch,
-        )
-        await self.attend(standby)
+        from tidewheel.scheduler.service import SchedulerService  # noqa: PLC0415 - slow to load
+
+        where, home, on_report = self._where, self._home, self._on_report
+
+        def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
+            return driving(
+                where,
+                store,
+                run,
+                home,
+                given=run.given,
+                settings=self.settings,
+                on_batch=self._on_batch,
+                on_report=on_report,
+            )
+
+        def deliver(run: RunView) -> Awaitable[int]:
+            return deliver_left(where, store, run, home, on_report)
+
+        around = surroundings(on_report)
+        await self.attend(SchedulerService(store, drive, self.settings, around, deliver))
 
 
-class Notifier(Embedded):
+class Notifier(Role):
     """Tells what the rules of the state directory want told (docs/notifications.md)."""
+
+    at_database = "a notifier"
 
     def __init__(
         self,
         store: str | StoreSettings | None = None,
         *,
         home: Path | None = None,
-        on_report: OnReport | None = None,
-        wait_for_store_seconds: float = 0.0,
+        **shared: Unpack[Shared],
     ) -> None:
-        require_database(store, "a notifier")
-        super().__init__(store, on_report, wait_for_store_seconds)
+        super().__init__(store, **shared)
         self._home = home or home_directory()
 
     async def run(self) -> None:

@@ -30,7 +30,7 @@ from tidewheel.runners.registry import found_runners
 from tidewheel.scheduler.run_driver import OnBatch, RunDriver
 from tidewheel.services.service import OnReport, ServiceReport
 from tidewheel.wiring.services import build_monitor, build_notifier, driving
-from tidewheel.wiring.workers import Fittings, built_worker, machine_capacity
+from tidewheel.wiring.workers import built_worker, machine_capacity
 from tidewheel.worker.worker import Worker
 
 END_SECONDS_MAX = 60.0
@@ -166,7 +166,7 @@ class RunHere:
                     self._where,
                     self._store,
                     self._worker_settings(home),
-                    Fittings(on_report=self._on_report),
+                    on_report=self._on_report,
                 )
             )
             if self._is_leaving:  # asked before there was anybody to ask
@@ -184,17 +184,12 @@ class RunHere:
             slots=settings.slots,
             capacity=settings.capacity or machine_capacity(),
             tie_jobs=settings.tie_jobs,
-            runners=self._runners(),
+            runners=settings.runners or (() if settings.tie_jobs else found_runners()),
             allow_compose=settings.allow_compose,
             home=home,
             on_stop=OnStop.LEAVE,
             grace_seconds=GRACE_SECONDS,
         )
-
-    def _runners(self) -> tuple[str, ...]:
-        settings = self._settings
-        found = () if settings.tie_jobs else found_runners()
-        return settings.runners or found
 
     async def _drive(self, driver: RunDriver, worker: Worker) -> None:
         home = self._settings.home

@@ -14,7 +14,7 @@ import asyncio
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -249,15 +249,14 @@ class EventDelivery:
         if notice.task is None:
             event = _STATUS_EVENTS.get(notice.event, notice.event)  # type: ignore[call-overload]
             self._add(HandledNotice(event=event, message=notice.text))
-        elif notice.event.startswith(MESSAGE) and notice.task[1] in engine.graph.nodes:
+            return
+        task, is_said = engine.pool.tasks.get(notice.task), notice.event.startswith(MESSAGE)
+        if (is_said and notice.task[1] in engine.graph.nodes) or (
+            task is not None and notice.event in TASK_TIMERS
+        ):
             event = notice.event.removeprefix(MESSAGE).lower()
-            task = engine.pool.tasks.get(notice.task)
             submit = 0 if task is None else task.submit
             self._add_task(engine, News(event, notice.task, submit, notice.text), now)
-        elif notice.event in TASK_TIMERS and notice.task in engine.pool.tasks:
-            submit = engine.pool.tasks[notice.task].submit
-            news = News(notice.event, notice.task, submit, notice.text)
-            self._add_task(engine, news, now)
 
     def _add_task(self, engine: RunEngine, one: News, now: Instant) -> None:
         job = self._jobs.get(one.key, _UNKNOWN)
@@ -299,37 +298,24 @@ class EventDelivery:
 def body_of(notice: HandledNotice, point: Point) -> str:
     """Writes an event as a row of the outbox."""
     task = notice.task
-    body = OutboxBody(event=notice.event, message=notice.message)
+    kept: dict[str, Any] = {}
     if task is not None:
-        body = OutboxBody(
-            event=notice.event,
-            message=notice.message,
-            point=point,
-            name=task.node.name,
-            submit=task.submit,
-            try_number=task.try_number,
-            submitted_at=task.submitted_at,
-            started_at=task.started_at,
-            ended_at=task.ended_at,
-        )
+        kept = {"point": point, "name": task.node.name} | _kept_facts(task)
+    body = OutboxBody(event=notice.event, message=notice.message, **kept)
     return msgspec.json.encode(body).decode()
 
 
 def notice_of(text: str, graph: Graph, settings: EffectiveSettings) -> HandledNotice:
     """Reads a row, with the node as it is now: the handlers are those in force."""
-    body = msgspec.json.decode(text, type=OutboxBody)
-    if not body.name:
-        return HandledNotice(event=body.event, message=body.message)
-    point = Point(body.point)
-    times = (body.submitted_at, body.started_at, body.ended_at)
-    submitted, started, ended = (None if at is None else Instant(at) for at in times)
-    facts = TaskFacts(
-        node=settings.node((point, body.name)),
-        point=graph.cycling.style.text(point),
-        submit=body.submit,
-        try_number=body.try_number,
-        submitted_at=submitted,
-        started_at=started,
-        ended_at=ended,
-    )
+    body, facts = msgspec.json.decode(text, type=OutboxBody), None
+    if body.name:
+        point = Point(body.point)
+        node, shown = settings.node((point, body.name)), graph.cycling.style.text(point)
+        facts = TaskFacts(node=node, point=shown, **_kept_facts(body))
     return HandledNotice(event=body.event, message=body.message, task=facts)
+
+
+def _kept_facts(one: TaskFacts | OutboxBody) -> dict[str, Any]:
+    """Returns what a row keeps of a task under the same names."""
+    names = ("submit", "try_number", "submitted_at", "started_at", "ended_at")
+    return {name: getattr(one, name) for name in names}

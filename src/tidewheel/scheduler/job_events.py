@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.node import NodeDef, Retries
@@ -104,14 +103,6 @@ def job_over(engine: RunEngine, one: JobOver) -> None:
         tell_failure(engine, key, submit, one.error)
     ended = JobEnded(key, submit, how, one.at, _retries(engine, key, how))
     engine.step(ended, _signal_name(one.exit_status))
-
-
-def job_polled(
-    engine: RunEngine, job: tuple[Key, int], texts: Iterable[str], at: Instant
-) -> None:
-    """Takes what a job has written down instead of sending it."""
-    for text in texts:
-        job_message(engine, job, text, None, at, how="polled")
 
 
 def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:

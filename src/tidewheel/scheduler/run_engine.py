@@ -72,7 +72,7 @@ from tidewheel.scheduler.deferred_stages import (
     RenderingMeans,
 )
 from tidewheel.scheduler.event_outbox import EventDelivery
-from tidewheel.scheduler.job_events import job_polled
+from tidewheel.scheduler.job_events import job_message
 from tidewheel.scheduler.pending_batch import FAILURES, HistoryCache, PendingBatch, TaskEvents
 from tidewheel.scheduler.placement import check_places, check_places_of
 from tidewheel.scheduler.restart_options import RestartOptions, stop_point
@@ -329,8 +329,8 @@ class RunEngine:
                 self._kill(effect, now)
             case PollJob(task, submit):
                 # The store knows how every job is. What a job wrote down is known to its files.
-                texts = self.files.written_messages(f"{self.text(task)}/{submit:02d}")
-                job_polled(self, (task, submit), texts, now)
+                for said in self.files.written_messages(f"{self.text(task)}/{submit:02d}"):
+                    job_message(self, (task, submit), said, None, now, how="polled")
             case _:
                 raise AssertionError(effect)
 

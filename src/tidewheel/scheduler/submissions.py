@@ -21,7 +21,7 @@ from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
 from tidewheel.core.sched.effects import Submit
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
-from tidewheel.scheduler.placement import ANY_WORKER, job_place
+from tidewheel.scheduler.placement import ANY_WORKER, JobPlace, job_place
 from tidewheel.scheduler.xtriggers import Xtriggers
 from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simulated_seconds
 
@@ -79,39 +79,32 @@ class JobWriter:
 
     def new_task(self, node: NodeDef, facts: JobFacts) -> NewTask:
         """Makes one submission; `node` is as broadcasts have left it."""
-        run = self._run
         place = job_place(node, self._platforms)
-        if run.dummy:
+        if self._run.dummy:
             place = ANY_WORKER
             fails = is_simulated_to_fail(node, facts.point, facts.try_number)
             node = dummy_node(node, simulated_seconds(node), fails=fails)
-        name = JobName(run.name, facts.point, node.name, facts.submit)
-        return NewTask(
-            id=name.task_id,
-            queue=run.queue,
-            run=run.number,
-            command=f"{SHEBANG}{place.head}{self._head}{_job_text(name, facts)}\n"
-            f"{self._node_text(node, facts)}",
-            priority=run.priority,
-            timeout_seconds=place.timeout_seconds,
-            resources=place.resources,
-        )
+        return self._task(node, facts, self._node_text(node, facts), place)
 
     def new_container_task(
         self, node: NodeDef, facts: JobFacts, stage: ContainerStage
     ) -> NewTask:
         """Makes the same for a stage that runs as containers."""
+        limit = node.time_limit_seconds or None
+        place = JobPlace(resources=stage.resources, timeout_seconds=limit)
+        return replace(self._task(node, facts, stage.command, place), spec=stage.spec)
+
+    def _task(self, node: NodeDef, facts: JobFacts, text: str, place: JobPlace) -> NewTask:
         run = self._run
         name = JobName(run.name, facts.point, node.name, facts.submit)
         return NewTask(
             id=name.task_id,
             queue=run.queue,
             run=run.number,
-            command=f"{SHEBANG}{self._head}{_job_text(name, facts)}\n{stage.command}",
-            spec=stage.spec,
+            command=f"{SHEBANG}{place.head}{self._head}{_job_text(name, facts)}\n{text}",
             priority=run.priority,
-            timeout_seconds=node.time_limit_seconds or None,
-            resources=stage.resources,
+            timeout_seconds=place.timeout_seconds,
+            resources=place.resources,
         )
 
     def _node_text(self, node: NodeDef, facts: JobFacts) -> str:

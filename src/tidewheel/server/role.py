@@ -9,7 +9,7 @@ from pathlib import Path
 
 import uvloop
 
-from tidewheel.client.embedded import Embedded
+from tidewheel.client.embedded import Role
 from tidewheel.client.server_file import (
     remove_server_file,
     without_password,
@@ -23,7 +23,7 @@ from tidewheel.server.load_shedding import kept_reserve
 from tidewheel.server.metrics import Metrics
 from tidewheel.server.resources.sessions import login_path
 from tidewheel.services.service import OnReport
-from tidewheel.wiring.stores import require_database, store_settings
+from tidewheel.wiring.stores import store_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +35,11 @@ class Welcome:
     login: str | None = None  # a link that is good once
 
 
-class Server(Embedded):
+class Server(Role):
     """REST over one store; a ``local`` one greets the user of this machine: clients find it
     through the state directory, and a browser by a link that is good once."""
+
+    at_database = "a server"
 
     def __init__(
         self,
@@ -49,8 +51,7 @@ class Server(Embedded):
         metrics: Metrics | None = None,
         wait_for_store_seconds: float = 0.0,
     ) -> None:
-        require_database(store, "a server")
-        super().__init__(store, None, wait_for_store_seconds)
+        super().__init__(store, wait_for_store_seconds=wait_for_store_seconds)
         self.settings = settings
         self._on_ready = on_ready
         self._home = settings.state_directory
@@ -100,19 +101,21 @@ def run_in_fast_loop(work: Coroutine[object, object, None]) -> None:
 # or reports is answered until the end. Told again, everything ends at once.
 
 
-class Up(Embedded):
+class Up(Role):
     """All roles of one store; ``groups`` stop one after the other, before the server does."""
 
     def __init__(
         self,
         store: str | StoreSettings | None,
         server: Server,
-        groups: Sequence[Sequence[Embedded]],
+        groups: Sequence[Sequence[Role]],
         *,
         on_report: OnReport | None = None,
         wait_for_store_seconds: float = 0.0,
     ) -> None:
-        super().__init__(store, on_report, wait_for_store_seconds)
+        super().__init__(
+            store, on_report=on_report, wait_for_store_seconds=wait_for_store_seconds
+        )
         self._server, self._groups = server, groups
 
     async def serve(self, store: Store) -> None:
@@ -122,9 +125,7 @@ class Up(Embedded):
 class _Together:
     """The roles at work, until they are asked to stop or one of them fails."""
 
-    def __init__(
-        self, store: Store, server: Server, groups: Sequence[Sequence[Embedded]]
-    ) -> None:
+    def __init__(self, store: Store, server: Server, groups: Sequence[Sequence[Role]]) -> None:
         self._store, self._server, self._groups = store, server, groups
         self._stop = asyncio.Event()
         self._asked = 0
@@ -154,9 +155,7 @@ class _Together:
         await asyncio.wait((stop, *everybody), return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
 
-    async def _ended(
-        self, roles: Sequence[Embedded], tasks: Sequence[asyncio.Task[None]]
-    ) -> None:
+    async def _ended(self, roles: Sequence[Role], tasks: Sequence[asyncio.Task[None]]) -> None:
         for role in roles:
             if self._asked <= 1:  # else it has heard both
                 role.ask_stop()

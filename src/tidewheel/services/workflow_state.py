@@ -7,7 +7,7 @@ store, whether a scheduler drives that run or not.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -186,15 +186,7 @@ def _question_then(given: Mapping[str, object]) -> StateQuestion:
     said = {name: str(given.get(name)) for name in _OLD} | {
         "status": _text(given.get("status")) or SUCCEEDED
     }
-    return StateQuestion(
-        workflow=question.workflow,
-        point=question.point,
-        name=question.name,
-        selector=question.selector,
-        by=question.by,
-        offset=question.offset,
-        given=said,
-    )
+    return replace(question, given=said)
 
 
 def _bound(

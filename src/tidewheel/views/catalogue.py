@@ -37,17 +37,15 @@ from tidewheel.api.runs import (
 from tidewheel.api.views import STATE, VIEWS, no_view
 from tidewheel.core.operator.selection import select
 from tidewheel.core.operator.verbs import read_command
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.services.workflow_state import state_document
-from tidewheel.views.context import ViewContext, read_number, read_text, read_texts
+from tidewheel.views.context import AskedView, ViewContext, read_number, read_text
 from tidewheel.views.dry_run import dry_run_document
 from tidewheel.views.graph import critical_path_document, graph_document
-from tidewheel.views.log import (
-    log_view,
-)
+from tidewheel.views.log import log_view
 from tidewheel.views.past import (
     ROWS_SHOWN,
     PastMoment,
@@ -78,9 +76,7 @@ from tidewheel.views.task_lookup import TASKS_MAX, find_task, find_tasks, window
 from tidewheel.views.why import why_document
 
 TREE_POINTS = 10  # the newest, unless more are asked for
-LookFunction = Callable[
-    [Store, ViewContext, RunView, Arguments], Awaitable[Mapping[str, object]]
-]
+LookFunction = Callable[[AskedView], Awaitable[Mapping[str, object]]]
 
 
 async def look(store: Store, context: ViewContext, name: str, arguments: Arguments) -> Document:
@@ -94,180 +90,146 @@ async def look(store: Store, context: ViewContext, name: str, arguments: Argumen
     if name not in LOOKS:
         raise no_view(name)
     view = await store.find_run(read_text(arguments, "run"))
-    return cast("Document", await LOOKS[name](store, context, view, arguments))
+    asked = AskedView(store, context, view, arguments)
+    return cast("Document", await LOOKS[name](asked))
 
 
-async def _show(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> RunDocument | TaskDocuments:
-    snapshot = await context.gather(store, view)
-    ids = read_texts(arguments, "ids")
+async def _show(asked: AskedView) -> RunDocument | TaskDocuments:
+    store, snapshot, ids = asked.store, await asked.snapshot(), asked.texts("ids")
     if not ids:
-        document = run_document(snapshot, await submissions_by_task(store, view))
+        document = run_document(snapshot, await submissions_by_task(store, asked.run))
         document["run"]["kept"] = await kept_commands(store, snapshot.view, snapshot.now)
         return document
-    keys = find_tasks(snapshot, ids)
-    _refuse_too_many(len(keys))
-    return {"tasks": [await task_document(store, snapshot, key, context.home) for key in keys]}
+    home, keys = asked.context.home, _few_tasks(snapshot, ids)
+    return {"tasks": [await task_document(store, snapshot, key, home) for key in keys]}
 
 
-async def _facts(store: Store, _: ViewContext, view: RunView, __: Arguments) -> RunCreated:
+async def _facts(asked: AskedView) -> RunCreated:
     """The run itself, with nothing of its definition read."""
-    return facts_document(view, await store.now())
+    return facts_document(asked.run, await asked.store.now())
 
 
-async def _why(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> WhyDocument:
-    snapshot = await context.gather(store, view)
-    keys = find_tasks(snapshot, read_texts(arguments, "ids"))
-    _refuse_too_many(len(keys))
-    return {"tasks": [await why_document(store, snapshot, key) for key in keys]}
+async def _why(asked: AskedView) -> WhyDocument:
+    snapshot = await asked.snapshot()
+    keys = _few_tasks(snapshot, asked.texts("ids"))
+    return {"tasks": [await why_document(asked.store, snapshot, key) for key in keys]}
 
 
-def _refuse_too_many(count: int) -> None:
-    if count > TASKS_MAX:
+def _few_tasks(snapshot: RunSnapshot, ids: list[str]) -> tuple[Key, ...]:
+    keys = find_tasks(snapshot, ids)
+    if len(keys) > TASKS_MAX:
         raise Refused(
-            f"{count} tasks are meant, and at most {TASKS_MAX} are shown in full; "
+            f"{len(keys)} tasks are meant, and at most {TASKS_MAX} are shown in full; "
             "name fewer, or see them all with tidewheel tree"
         )
+    return keys
 
 
-async def _tree(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> RunTree:
-    snapshot = await context.gather(store, view)
+async def _tree(asked: AskedView) -> RunTree:
+    store, view, snapshot = asked.store, asked.run, await asked.snapshot()
     submissions = await submissions_by_task(store, view)
     attempts = await repeated_attempts(store, view, chain.from_iterable(submissions.values()))
     jobs = JobsOfRun(submissions, attempts)
-    edges = read_number(arguments, "window")
+    edges, ids = asked.number("window"), asked.texts("ids")
     if edges is not None:
         near = window(snapshot.pool, edges)
         return tree_document(snapshot, near, jobs, distances=near)
-    ids = read_texts(arguments, "ids")
     if ids:
         return tree_document(snapshot, find_tasks(snapshot, ids), jobs)
     known = [key for there in known_tasks(snapshot).values() for key in there]
-    points = None if arguments.get("all") else TREE_POINTS
+    points = None if asked.arguments.get("all") else TREE_POINTS
     return tree_document(snapshot, known, jobs, points_max=points)
 
 
-async def _summary(
-    store: Store, context: ViewContext, view: RunView, _: Arguments
-) -> RunSummary:
-    return summary_document(await context.gather(store, view))
+async def _summary(asked: AskedView) -> RunSummary:
+    return summary_document(await asked.snapshot())
 
 
-async def _tasks(store: Store, context: ViewContext, view: RunView, _: Arguments) -> RunTasks:
+async def _tasks(asked: AskedView) -> RunTasks:
     """The cursor is read first: the rows are at least as new as it."""
-    cursor = str(await store.events_head())
-    snapshot = await context.gather(store, view)
-    return task_rows_document(snapshot, await submissions_by_task(store, view), cursor)
+    cursor = str(await asked.store.events_head())
+    snapshot = await asked.snapshot()
+    submissions = await submissions_by_task(asked.store, asked.run)
+    return task_rows_document(snapshot, submissions, cursor)
 
 
-async def _graph(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> RunGraph:
-    return _drawn(await context.gather(store, view), arguments)
+async def _graph(asked: AskedView) -> RunGraph:
+    return _drawn(asked, await asked.snapshot())
 
 
-async def _past_graph(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> RunGraph:
-    then = await context.then(store, view, PastMoment(read_number(arguments, "batch")))
-    return _drawn(then.snapshot, arguments)
+async def _past_graph(asked: AskedView) -> RunGraph:
+    return _drawn(asked, (await asked.then(PastMoment(asked.number("batch")))).snapshot)
 
 
-def _drawn(snapshot: RunSnapshot, arguments: Arguments) -> RunGraph:
-    ids, edges = read_texts(arguments, "ids"), read_number(arguments, "window")
+def _drawn(asked: AskedView, snapshot: RunSnapshot) -> RunGraph:
+    ids, edges = asked.texts("ids"), asked.number("window")
     keys = find_tasks(snapshot, ids) if ids else ()
     return graph_document(snapshot, keys, 1 if edges is None else edges)
 
 
-async def _dump(store: Store, context: ViewContext, view: RunView, _: Arguments) -> PoolDump:
-    return pool_document(await context.gather(store, view))
+async def _dump(asked: AskedView) -> PoolDump:
+    return pool_document(await asked.snapshot())
 
 
-async def _history(
-    store: Store, _: ViewContext, view: RunView, arguments: Arguments
-) -> RunHistory:
-    return await history_document(store, view, read_number(arguments, "count") or 100)
+async def _history(asked: AskedView) -> RunHistory:
+    return await history_document(asked.store, asked.run, asked.number("count") or 100)
 
 
-async def _broadcasts(
-    store: Store, _: ViewContext, view: RunView, __: Arguments
-) -> RunBroadcasts:
-    stored = await store.read_run(view.number)
+async def _broadcasts(asked: AskedView) -> RunBroadcasts:
+    stored = await asked.store.read_run(asked.run.number)
     found = sorted(one for one in stored.broadcasts if one.value is not None)
     return {
-        "run": view.name,
+        "run": asked.run.name,
         "broadcasts": [cast("BroadcastSetting", one._asdict()) for one in found],
     }
 
 
-async def _dry_run(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> DryRun:
-    command = read_command(json.dumps(arguments.get("command")))
-    snapshot = await context.gather(store, view, recall=False)
-    return await dry_run_document(store, context.home, snapshot, command)
+async def _dry_run(asked: AskedView) -> DryRun:
+    command = read_command(json.dumps(asked.arguments.get("command")))
+    snapshot = await asked.snapshot(recall=False)
+    return await dry_run_document(asked.store, asked.context.home, snapshot, command)
 
 
-async def _select(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> SelectedTasks:
+async def _select(asked: AskedView) -> SelectedTasks:
     """Returns the tasks that a command would be about, before it is given."""
-    snapshot = await context.gather(store, view, recall=False)
-    ids = read_texts(arguments, "ids")
-    keys = select(snapshot.pool, ids, all_at_point=bool(arguments.get("all_at_point")))
-    states = [words_of(snapshot.pool, key).text for key in keys]
+    snapshot = await asked.snapshot(recall=False)
+    pool = snapshot.pool
+    at_point = bool(asked.arguments.get("all_at_point"))
+    keys = select(pool, asked.texts("ids"), all_at_point=at_point)
     found: list[SelectedTask] = [
-        {"id": snapshot.id_of(key), "state": state}
-        for key, state in zip(keys, states, strict=True)
+        {"id": snapshot.id_of(key), "state": words_of(pool, key).text} for key in keys
     ]
-    return {"run": view.name, "tasks": found}
+    return {"run": asked.run.name, "tasks": found}
 
 
-async def _submissions(
-    store: Store, _: ViewContext, view: RunView, arguments: Arguments
-) -> RunSubmissions:
-    point, name = (read_text(arguments, one) or None for one in ("point", "name"))
-    count = read_number(arguments, "count") or 1_000
-    return await submissions_document(store, view, point, name, count)
+async def _submissions(asked: AskedView) -> RunSubmissions:
+    point, name = asked.text("point") or None, asked.text("name") or None
+    count = asked.number("count") or 1_000
+    return await submissions_document(asked.store, asked.run, point, name, count)
 
 
-async def _attempts(
-    store: Store, _: ViewContext, view: RunView, arguments: Arguments
-) -> RunAttempts:
-    return await attempts_document(store, view, read_number(arguments, "count") or 1_000)
+async def _attempts(asked: AskedView) -> RunAttempts:
+    return await attempts_document(asked.store, asked.run, asked.number("count") or 1_000)
 
 
-async def _critical_path(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> CriticalPath:
-    snapshot = await context.gather(store, view)
-    text = read_text(arguments, "id")
+async def _critical_path(asked: AskedView) -> CriticalPath:
+    snapshot, text = await asked.snapshot(), asked.text("id")
     last = find_task(snapshot, text)[0] if text else None
-    return critical_path_document(snapshot, await submissions_by_task(store, view), last)
+    submissions = await submissions_by_task(asked.store, asked.run)
+    return critical_path_document(snapshot, submissions, last)
 
 
-async def _changes(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> RunChanges:
-    snapshot = await context.gather(store, view, recall=False)
-    after, count = read_number(arguments, "after") or 0, read_number(arguments, "count") or 100
-    return await changes_document(store, snapshot, after, count)
+async def _changes(asked: AskedView) -> RunChanges:
+    snapshot = await asked.snapshot(recall=False)
+    after, count = asked.number("after") or 0, asked.number("count") or 100
+    return await changes_document(asked.store, snapshot, after, count)
 
 
-async def _past(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> RunPast:
-    moment = PastMoment(
-        read_number(arguments, "batch"), read_moment(read_text(arguments, "at"))
-    )
-    rows_max = read_number(arguments, "count") or ROWS_SHOWN
-    then = await context.then(store, view, moment, rows_max)
-    return await past_document(store, then, await store.run(view.number), rows_max)
+async def _past(asked: AskedView) -> RunPast:
+    moment = PastMoment(asked.number("batch"), read_moment(asked.text("at")))
+    rows_max = asked.number("count") or ROWS_SHOWN
+    then, store = await asked.then(moment, rows_max), asked.store
+    return await past_document(store, then, await store.run(asked.run.number), rows_max)
 
 
 LOOKS: dict[str, LookFunction] = {

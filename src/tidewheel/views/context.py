@@ -22,22 +22,39 @@ class ViewContext(NamedTuple):
     definition_of: DefinitionOf
     pasts: Pasts
 
-    async def gather(self, store: Store, view: RunView, *, recall: bool = True) -> RunSnapshot:
-        """Everything about a run at one moment."""
+
+class AskedView(NamedTuple):
+    """A view that somebody asks for: of which run, with arguments as they come from JSON."""
+
+    store: Store
+    context: ViewContext
+    run: RunView
+    arguments: Arguments
+
+    async def snapshot(self, *, recall: bool = True) -> RunSnapshot:
+        """Returns everything about the run at one moment."""
+        home, definition_of, _ = self.context
         return await gather(
-            store, view, self.home, recall=recall, definition_of=self.definition_of
+            self.store, self.run, home, recall=recall, definition_of=definition_of
         )
 
-    async def then(
-        self,
-        store: Store,
-        view: RunView,
-        moment: PastMoment,
-        forgotten_max: int = FORGOTTEN_MAX,
-    ) -> Then:
-        """Everything about a run at an earlier moment."""
-        restored = await self.definition_of(view)
-        return await self.pasts.then(store, view, restored, moment, forgotten_max)
+    async def then(self, moment: PastMoment, forgotten_max: int = FORGOTTEN_MAX) -> Then:
+        """Returns everything about the run at an earlier moment."""
+        restored = await self.context.definition_of(self.run)
+        pasts = self.context.pasts
+        return await pasts.then(self.store, self.run, restored, moment, forgotten_max)
+
+    def text(self, name: str) -> str:
+        return read_text(self.arguments, name)
+
+    def number(self, name: str) -> int | None:
+        return read_number(self.arguments, name)
+
+    def texts(self, name: str) -> list[str]:
+        value = self.arguments.get(name) or []
+        if not isinstance(value, list | tuple) or not all(isinstance(x, str) for x in value):
+            raise Refused(f"{name} must be a list of texts, not {json.dumps(value)}")
+        return list(value)
 
 
 def read_text(arguments: Arguments, name: str) -> str:
@@ -45,13 +62,6 @@ def read_text(arguments: Arguments, name: str) -> str:
     if not isinstance(value, str | int):
         raise Refused(f"{name} must be a text, not {json.dumps(value)}")
     return str(value)
-
-
-def read_texts(arguments: Arguments, name: str) -> list[str]:
-    value = arguments.get(name) or []
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise Refused(f"{name} must be a list of texts, not {json.dumps(value)}")
-    return list(value)
 
 
 def read_number(arguments: Arguments, name: str) -> int | None:

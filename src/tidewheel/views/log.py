@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
@@ -15,7 +15,7 @@ from tidewheel.core.operator.names import JobName, read_job_name
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
-from tidewheel.ports.runs import LogPart, LogPlace
+from tidewheel.ports.runs import Arguments, LogPart, LogPlace
 from tidewheel.ports.store import Store
 from tidewheel.runners.job_logs import open_plain
 from tidewheel.services.paths import (
@@ -24,7 +24,7 @@ from tidewheel.services.paths import (
     runs_directory,
     submission_directory,
 )
-from tidewheel.views.context import ViewContext, read_number, read_text
+from tidewheel.views.context import AskedView, ViewContext
 from tidewheel.views.snapshot import RunSnapshot, submissions_by_task
 from tidewheel.views.task_lookup import find_task
 
@@ -222,24 +222,21 @@ def _content(home: Path, path: Path, what: str, wish: LogWish, never: str = "") 
     return {"path": str(path), "files": files, "text": text, "cut": cut}
 
 
-async def log_view(
-    store: Store, context: ViewContext, view: RunView, arguments: Arguments
-) -> LogDocument:
+async def log_view(asked: AskedView) -> LogDocument:
     wish = LogWish(
-        file=read_text(arguments, "file") or "out",
-        submit=read_number(arguments, "submit"),
-        attempt=read_number(arguments, "attempt"),
-        bytes_max=read_number(arguments, "bytes_max") or TEXT_BYTES_MAX,
-        awaited=bool(arguments.get("awaited")),
+        file=asked.text("file") or "out",
+        submit=asked.number("submit"),
+        attempt=asked.number("attempt"),
+        bytes_max=asked.number("bytes_max") or TEXT_BYTES_MAX,
+        awaited=bool(asked.arguments.get("awaited")),
     )
-    text = read_text(arguments, "id")
+    text, home = asked.text("id"), asked.context.home
     if not text:
-        return run_log_document(context.home, view.name, wish)
-    snapshot = await context.gather(store, view)
+        return run_log_document(home, asked.run.name, wish)
+    snapshot = await asked.snapshot()
     key, submit = find_task(snapshot, text)
-    return await log_document(
-        store, snapshot, key, context.home, wish._replace(submit=wish.submit or submit)
-    )
+    wish = wish._replace(submit=wish.submit or submit)
+    return await log_document(asked.store, snapshot, key, home, wish)
 
 
 # A log read in parts, and followed while it grows: of a run, or of one of its jobs.
@@ -249,8 +246,6 @@ LOOK_SECONDS = 0.2  # between two looks at a file that may grow
 LOOKS_PER_QUESTION = 5  # whether more can come is asked of the store
 TAKE_OVER_SECONDS = 60.0
 FINAL_WORDS = ("succeeded", "failed", "cancelled")
-
-Arguments = Mapping[str, object]
 
 
 class LogSpan(NamedTuple):
@@ -293,8 +288,8 @@ def _read(home: Path, place: LogPlace, span: LogSpan) -> LogPart:
 async def _place(
     store: Store, context: ViewContext, view: RunView, wish: Arguments
 ) -> LogPlace:
-    asked = {**wish, "run": view.name, "bytes_max": 1, "awaited": True}
-    page = await log_view(store, context, view, asked)
+    wished = {**wish, "run": view.name, "bytes_max": 1, "awaited": True}
+    page = await log_view(AskedView(store, context, view, wished))
     task, submit, attempt = page["id"], page["submit"], page["attempt"]
     return LogPlace(
         task if isinstance(task, str) else None,

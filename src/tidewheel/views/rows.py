@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,10 +21,10 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.views.events import pooled_document
-from tidewheel.views.run import Submissions, known_tasks
+from tidewheel.views.run import Submissions, counts, known_tasks
 from tidewheel.views.run_facts import run_facts, undone_facts
 from tidewheel.views.snapshot import RunSnapshot
-from tidewheel.views.status_text import STATES, words_of
+from tidewheel.views.status_text import words_of
 from tidewheel.views.why import stall_document
 from tidewheel.vocabulary import time_text
 
@@ -239,7 +238,7 @@ def _point_document(
         branches[family].append(_task_document(snapshot, key, jobs, distances))
     return {
         "point": snapshot.pool.plan.text(point),
-        "counts": _counts(snapshot, keys),
+        "counts": counts(snapshot, keys),
         "children": branches[ROOT],
     }
 
@@ -287,8 +286,3 @@ def _submission_document(
         "exit_status": view.exit_status,
         "attempts": list(attempts.get(view.task_id, ())),
     }
-
-
-def _counts(snapshot: RunSnapshot, keys: Iterable[Key]) -> dict[str, int]:
-    counted = Counter(words_of(snapshot.pool, key).state for key in keys)
-    return {state: counted[state] for state in STATES if counted[state]}

@@ -58,7 +58,7 @@ def run_document(snapshot: RunSnapshot, submissions: Submissions) -> RunDocument
         "run": cast("RunWithOptions", facts),
         "waits": waits(snapshot),
         "points": points[-POINTS_MAX:],
-        "counts": _counts(snapshot, [key for there in known.values() for key in there]),
+        "counts": counts(snapshot, [key for there in known.values() for key in there]),
         "bounds": _bounds(snapshot),
         "stall": stall_document(snapshot),
         "flows": [_flow_document(snapshot, flow) for flow in snapshot.pool.flows.values()],
@@ -104,7 +104,8 @@ def known_tasks(snapshot: RunSnapshot) -> dict[Point, list[Key]]:
     return found
 
 
-def _counts(snapshot: RunSnapshot, keys: Sequence[Key]) -> dict[str, int]:
+def counts(snapshot: RunSnapshot, keys: Sequence[Key]) -> dict[str, int]:
+    """Counts tasks by state, in the order in which states are shown."""
     counted = Counter(words_of(snapshot.pool, key).state for key in keys)
     return {state: counted[state] for state in STATES if counted[state]}
 
@@ -118,7 +119,7 @@ def _point_document(snapshot: RunSnapshot, point: Point, keys: Sequence[Key]) ->
         "point": pool.plan.text(point),
         "tasks": max(total, len(keys)),
         "done": done,
-        "counts": _counts(snapshot, keys),
+        "counts": counts(snapshot, keys),
     }
 
 

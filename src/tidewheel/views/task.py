@@ -47,6 +47,7 @@ from tidewheel.views.graph import prerequisites, suicides
 from tidewheel.views.log import found_files
 from tidewheel.views.snapshot import RunSnapshot, due_times, submissions_by_task
 from tidewheel.views.status_text import verdict_word, words_of
+from tidewheel.views.task_lookup import children
 from tidewheel.views.why import why_document
 from tidewheel.vocabulary import time_text
 
@@ -107,24 +108,14 @@ def _facts(snapshot: RunSnapshot, key: Key, node: IndexedNode) -> TaskFacts:
         ),
         "try": 1 if task is None else task.try_number,
         "completion": str(node.completion),
-        "children": _children(snapshot, key, node),
+        "children": _children(snapshot, key),
     }
 
 
-def _children(snapshot: RunSnapshot, key: Key, node: IndexedNode) -> list[str]:
+def _children(snapshot: RunSnapshot, key: Key) -> list[str]:
     """Returns the ids of the tasks that hear of one of its outputs."""
-    plan = snapshot.pool.plan
-    links = [link for found in node.links.values() for link in found]
-    groups = {group.index: group for found in node.groups.values() for group in found}
-    links += [link for group in groups.values() for link in group.links]
-    keys = {
-        (child, target.name)
-        for link in links
-        if not link.arrow.suicide and link.leaf.absolute is None
-        for child in plan.child_points(link, key[0])
-        for target, _ in link.arrow.targets
-    }
-    return [snapshot.id_of(one) for one in sorted(keys)][:CHILDREN_MAX]
+    found = sorted(set(children(snapshot.pool, key)))
+    return [snapshot.id_of(one) for one in found[:CHILDREN_MAX]]
 
 
 async def _submissions(store: Store, snapshot: RunSnapshot, key: Key) -> list[TaskSubmission]:

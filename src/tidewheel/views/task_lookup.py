@@ -107,7 +107,7 @@ def window(pool: TaskPool, edges: int, middle: Iterable[Key] | None = None) -> d
 
 def neighbours(pool: TaskPool, key: Key) -> Iterator[Key]:
     """The parents and the children of a task that lie within the run."""
-    for other in (*parents(pool, key), *_children(pool, key)):
+    for other in (*parents(pool, key), *children(pool, key)):
         point, name = other
         final = pool.plan.final
         inside = point >= pool.run.start and (final is None or point <= final)
@@ -125,7 +125,8 @@ def parents(pool: TaskPool, key: Key) -> Iterator[Key]:
                 yield (parent, member)
 
 
-def _children(pool: TaskPool, key: Key) -> Iterator[Key]:
+def children(pool: TaskPool, key: Key) -> Iterator[Key]:
+    """Every task that hears of an output of this one; some more than once."""
     node = pool.plan.nodes[key[1]]
     links = [link for found in node.links.values() for link in found]
     links += [link for found in node.groups.values() for group in found for link in group.links]

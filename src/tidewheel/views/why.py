@@ -12,7 +12,7 @@ from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.stall import STALL
-from tidewheel.core.sched.task_state import JobPhase, Key
+from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask
 from tidewheel.errors import NotFound
 from tidewheel.formats.sip.model import OBJECT_PREFIX
 from tidewheel.ports.store import Store
@@ -102,9 +102,8 @@ async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[s
         return []
     if snapshot.view.status in WITHDRAWN_STATUSES:  # nobody can claim it, which is told apart
         return []
-    task_id = TaskId(f"{snapshot.view.name}/{snapshot.id_of(key)}/{task.submit}")
     try:
-        return await reasons(store, task_id)
+        return await reasons(store, _task_id(snapshot, task))
     except NotFound:  # it is played, or was removed since
         return []
 
@@ -114,9 +113,8 @@ async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> lis
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage not in (JobPhase.SUBMITTED, JobPhase.RUNNING):
         return []
-    task_id = TaskId(f"{snapshot.view.name}/{snapshot.id_of(key)}/{task.submit}")
     try:
-        said = await store.outputs(task_id)
+        said = await store.outputs(_task_id(snapshot, task))
     except NotFound:
         return []
     if not said or not said[-1].text.startswith(WAITING):
@@ -133,7 +131,7 @@ async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[Run
         return []
     name, ran = snapshot.view.name, snapshot.id_of(key)
     try:
-        job = await store.get(TaskId(f"{name}/{ran}/{task.submit}"))
+        job = await store.get(_task_id(snapshot, task))
     except NotFound:  # it was never handed over, is played, or was removed since
         return []
     if not job.errors:
@@ -142,6 +140,10 @@ async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[Run
     commands = [f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(ran)} --err"]
     said = Reason(text, passes=False)
     return [{**reason_document(name, said), "commands": commands}]
+
+
+def _task_id(snapshot: RunSnapshot, task: PooledTask) -> TaskId:
+    return TaskId(f"{snapshot.view.name}/{snapshot.id_of(task.key)}/{task.submit}")
 
 
 def _queue_reason(sentence: str) -> RunReason:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tidewheel.ports.runs import BringsNotifications, RunDoor
     from tidewheel.scheduler.open_run import SchedulerHome
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
-    from tidewheel.scheduler.service import SchedulerService
     from tidewheel.services.monitor import Monitor
     from tidewheel.services.notifications.delivery import DeliveryMeans
     from tidewheel.services.notifications.notifier import NotifierService
@@ -208,36 +207,6 @@ async def _scheduler_home(
         )
     finally:
         await server.stop()
-
-
-def build_standby(
-    where: str | StoreSettings | None,
-    store: Store,
-    settings: SchedulerSettings,
-    home: Path,
-    *,
-    on_report: OnReport | None = None,
-    on_batch: OnBatch | None = None,
-) -> SchedulerService:
-    """Returns the scheduler that takes over runs of this store."""
-    from tidewheel.scheduler.service import SchedulerService
-
-    def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
-        return driving(
-            where,
-            store,
-            run,
-            home,
-            given=run.given,
-            settings=settings,
-            on_batch=on_batch,
-            on_report=on_report,
-        )
-
-    def deliver(run: RunView) -> Awaitable[int]:
-        return deliver_left(where, store, run, home, on_report)
-
-    return SchedulerService(store, drive, settings, surroundings(on_report), deliver)
 
 
 def build_monitor(

@@ -55,33 +55,27 @@ def machine_capacity(labels: Sequence[str] = ()) -> Resources:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fittings:
-    """The things that a worker may be given besides its settings."""
-
-    handlers: Handlers | None = None  # None: it runs commands only
-    around: AroundRunner | None = None
-    machine: Machine | None = None  # that other workers of this process use, too
-    on_report: OnReport | None = None
-
-
 @asynccontextmanager
-async def built_worker(
+async def built_worker(  # noqa: PLR0913 - each by name
     where: str | StoreSettings | None,
     store: TaskStore,
     settings: WorkerSettings,
-    fittings: Fittings,
+    *,
+    handlers: Handlers | None = None,
+    around: AroundRunner | None = None,
+    machine: Machine | None = None,
+    on_report: OnReport | None = None,
 ) -> AsyncIterator[Worker]:
     """A worker with its runners; what they hold of this machine is let go at the end.
 
-    ``where`` is the address of ``store``: heartbeats have a connection of their own.
+    ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
+    handlers it runs commands only; other workers of this process may use the same machine.
     """
     from tidewheel.runners.job_environment import RunAids, write_programs
     from tidewheel.runners.registry import RunnerParts
     from tidewheel.worker.runtime import Host
     from tidewheel.worker.worker import Worker
 
-    handlers, around = fittings.handlers, fittings.around
     make_private_directory(settings.home)
     message_bytes_max = store_settings(where).submit.message_bytes_max
     process, is_alive = _neighbourhood(settings.home)
@@ -93,7 +87,7 @@ async def built_worker(
         heartbeat_store=lambda: opened_store(where),
         supply=_supply(store, settings.home),
         server=None if afar is None else afar.ways,
-        machine=fittings.machine,
+        machine=machine,
     )
     async with AsyncExitStack() as stack:
         messages = await _messages(stack, store, settings, message_bytes_max, afar)
@@ -106,7 +100,7 @@ async def built_worker(
             *_python(stack, settings, message_bytes_max, handlers),
         ]
         wrapped = [around(runner) if around else runner for runner in runners]
-        worker = Worker(store, settings, wrapped, host, surroundings(fittings.on_report))
+        worker = Worker(store, settings, wrapped, host, surroundings(on_report))
         for other in others:
             other.tell_trouble_to(worker.hear_trouble)
         yield worker

@@ -7,6 +7,8 @@ import secrets
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+
 from tidewheel.errors import NotFound
 from tidewheel.ports.runs import Document
 from tidewheel.ports.store import Store
@@ -14,7 +16,6 @@ from tidewheel.services.notebook import read_owner
 from tidewheel.services.notifications.delivery import DeliveryMeans, deliver
 from tidewheel.services.notifications.messages import (
     NAME,
-    Ended,
     NotifierState,
     WaitingMessage,
     read_state,
@@ -56,7 +57,10 @@ class NotificationAdmin:
             if owner is None
             else f"{owner.process.host}, process {owner.process.pid}",
             "waiting": [_waiting_document(one) for one in state.waiting],
-            "ended": [_ended_document(one) for one in reversed(state.ended)],
+            "ended": [
+                {**msgspec.structs.asdict(one), "at": time_text(one.at)}  # type: ignore[arg-type]
+                for one in reversed(state.ended)
+            ],
         }
 
     async def try_notifications(self, rule: str | None = None) -> Document:
@@ -118,26 +122,6 @@ def where_to(to: Destination) -> str:
 
 
 def _waiting_document(one: WaitingMessage) -> Document:
-    message = one.message
-    return {
-        "id": message.id,
-        "rule": message.rule,
-        "event": message.event,
-        "run": message.run,
-        "tries": one.tries,
-        "error": one.error,
-        "due_at": time_text(one.due_at),  # type: ignore[arg-type]
-    }
-
-
-def _ended_document(one: Ended) -> Document:
-    return {
-        "id": one.id,
-        "rule": one.rule,
-        "event": one.event,
-        "run": one.run,
-        "tries": one.tries,
-        "error": one.error,
-        "outcome": one.outcome,
-        "at": time_text(one.at),  # type: ignore[arg-type]
-    }
+    named = {name: getattr(one.message, name) for name in ("id", "rule", "event", "run")}
+    due_at = time_text(one.due_at)  # type: ignore[arg-type]
+    return {**named, "tries": one.tries, "error": one.error, "due_at": due_at}

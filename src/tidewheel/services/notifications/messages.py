@@ -14,6 +14,7 @@ from tidewheel.services.notifications.rules import (
     COMPLETED,
     ERROR,
     FAILED,
+    FIELDS,
     LATE,
     STALL,
     STOPPED,
@@ -106,20 +107,8 @@ def document(message: Notification, text: str, missed: int) -> dict[str, object]
 
 def facts(message: Notification, text: str) -> dict[str, str]:
     """Returns the fields of templates."""
-    return {
-        "id": message.id,
-        "event": message.event,
-        "run": message.run,
-        "workflow": message.workflow,
-        "status": message.status,
-        "reason": message.reason,
-        "at": str(time_text(message.at)),  # type: ignore[arg-type]
-        "tasks": ", ".join(message.tasks),
-        "count": str(message.count),
-        "text": text,
-        "rule": message.rule,
-        "store": message.store,
-    }
+    known = document(message, text, 0) | {"tasks": ", ".join(message.tasks)}
+    return {name: str(known[name]) for name in FIELDS}
 
 
 def text_of(rule: NotificationRule, message: Notification) -> str:

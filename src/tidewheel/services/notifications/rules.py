@@ -225,32 +225,22 @@ class _Reading(NamedTuple):
         self._refuse_unknown("", self.given, RULE_KEYS)
         to = self._destination()
         return NotificationRule(
-            name=self._item("name", _name, f"rule-{self.number}"),
-            on=self._item("on", _events, ("completed",), needed=True),
+            name=self._read(self.given, "name", _name, f"rule-{self.number}"),
+            on=self._read(self.given, "on", _events, ("completed",), needed=True),
             to=to,
-            workflow=self._item("workflow", _text, "*"),
-            task=self._item("task", _text, "*"),
-            every_seconds=self._item("every", _duration, EVERY_SECONDS[to.kind]),
+            workflow=self._read(self.given, "workflow", _text, "*"),
+            task=self._read(self.given, "task", _text, "*"),
+            every_seconds=self._read(self.given, "every", _duration, EVERY_SECONDS[to.kind]),
             after_seconds=self._after(),
-            subject=self._item("subject", _template, SUBJECT_DEFAULT),
-            text=self._item("text", _template, ""),
+            subject=self._read(self.given, "subject", _template, SUBJECT_DEFAULT),
+            text=self._read(self.given, "text", _template, ""),
         )
 
     def _after(self) -> float | None:
-        after: float | None = self._item("after", _duration, None)
+        after: float | None = self._read(self.given, "after", _duration, None)
         if after is not None and LATE not in (self.given.get("on") or ()):
             self.findings.append("after: it is for late alone; add late to on, or leave it out")
         return after
-
-    def _item(
-        self,
-        key: str,
-        read: Callable[[Any], Any],
-        other: Any,  # noqa: ANN401 - TOML holds anything
-        *,
-        needed: bool = False,
-    ) -> Any:  # noqa: ANN401
-        return self._read(self.given, key, read, other, needed=needed)
 
     def _read(
         self,
