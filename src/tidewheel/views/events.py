@@ -51,6 +51,7 @@ from tidewheel.quantities import show_instant
 from tidewheel.services.definitions.snapshot import restore
 from tidewheel.services.paths import run_directory
 from tidewheel.services.wakeup import Wakeup
+from tidewheel.views.run_facts import described
 from tidewheel.views.snapshot import RunSnapshot, gather
 from tidewheel.views.status_text import FUTURE, TaskWords, memory_words, row_words, words_of
 
@@ -214,14 +215,7 @@ async def run_snapshot(store: Store, view: RunView, home: Path) -> EventSnapshot
     snapshot = await gather(store, view, home, recall=False)
     found = await _open_tasks(store, snapshot.view.queue)
     own = [one for one in found if one.id.startswith(f"{snapshot.view.name}/")]
-    run: SnapshotRun = {
-        "run": snapshot.view.name,
-        "number": snapshot.view.number,
-        "workflow": snapshot.view.workflow,
-        "status": snapshot.view.status,
-        "reason": snapshot.view.reason,
-        "batch": snapshot.view.batch,
-    }
+    run = described(SnapshotRun, snapshot.view, run=snapshot.view.name)
     return _told(str(cursor), run, _pool(snapshot), own)
 
 
@@ -240,20 +234,10 @@ def _told(
         "id": cursor,
         "run": run,
         "pool": pool,
-        "tasks": [_task_document(one) for one in found],
+        "tasks": [
+            described(OpenTask, one, status=one.status.value, worker=one.owner) for one in found
+        ],
         "cut": len(found) == OPEN_TASKS_MAX,  # there may be older ones
-    }
-
-
-def _task_document(task: Task) -> OpenTask:
-    return {
-        "id": task.id,
-        "queue": task.queue,
-        "name": task.name,
-        "status": task.status.value,
-        "attempt": task.attempt,
-        "worker": task.owner,
-        "progress": task.progress,
     }
 
 

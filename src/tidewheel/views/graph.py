@@ -45,11 +45,10 @@ from tidewheel.core.sched.task_state import AtomValue, Flows, Key, PooledTask
 from tidewheel.quantities import show_instant
 from tidewheel.views.events import pooled_document
 from tidewheel.views.run import Submissions, known_tasks
-from tidewheel.views.run_facts import Document
+from tidewheel.views.run_facts import Document, described
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import words_of
 from tidewheel.views.task_lookup import WINDOW_TASKS_MAX, parents, window
-from tidewheel.vocabulary import time_text
 
 MEMBERS_MAX = 8  # of a family that is drawn member by member
 EDGES_MAX = 20_000
@@ -505,12 +504,6 @@ def _of(snapshot: RunSnapshot, submissions: Submissions, key: Key) -> list[Submi
 
 def _step(snapshot: RunSnapshot, step: Step) -> CriticalStep:
     key, one = step
-    return {
-        "id": snapshot.id_of(key),
-        "submit": read_job_name(one.task_id).submit,
-        "task": one.task_id,
-        "status": one.status,
-        "queued_at": show_instant(one.submitted_at),
-        "started_at": time_text(one.started_at),
-        "ended_at": time_text(one.ended_at),
-    }
+    submit, queued_at = read_job_name(one.task_id).submit, show_instant(one.submitted_at)
+    shown = {"id": snapshot.id_of(key), "submit": submit, "task": one.task_id}
+    return described(CriticalStep, one, **shown, queued_at=queued_at)

@@ -50,6 +50,7 @@ from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.store.change_rows import read_changes
 from tidewheel.views.events import last_rows
 from tidewheel.views.rows import task_rows_document
+from tidewheel.views.run_facts import described
 from tidewheel.views.snapshot import RunSnapshot, pool_of, recall_all
 from tidewheel.views.status_text import (
     FUTURE,
@@ -58,7 +59,6 @@ from tidewheel.views.status_text import (
     row_words,
     words_of,
 )
-from tidewheel.vocabulary import time_text
 
 PLANS_MAX = 8  # of the runs that were looked at last
 PAGE = 1_000  # batches, read at once
@@ -211,20 +211,9 @@ async def submissions_document(
 
 
 def _submission(one: SubmissionView) -> SubmissionOfRun:
-    job = read_job_name(one.task_id)
-    return {
-        "id": f"{job.point}/{job.node}",
-        "submit": job.submit,
-        "attempt": one.attempt,
-        "task": one.task_id,
-        "status": one.status,
-        "queued_at": show_instant(one.submitted_at),
-        "started_at": time_text(one.started_at),
-        "ended_at": time_text(one.ended_at),
-        "exit_status": one.exit_status,
-        "error": one.error,
-        "worker": one.worker,
-    }
+    job, queued_at = read_job_name(one.task_id), show_instant(one.submitted_at)
+    shown = {"id": f"{job.point}/{job.node}", "submit": job.submit, "task": one.task_id}
+    return described(SubmissionOfRun, one, **shown, queued_at=queued_at)
 
 
 async def changes_document(
@@ -330,17 +319,14 @@ async def history_document(store: Store, view: RunView, count: int = 100) -> Run
 
 def command_document(one: CommandView) -> CommandRecord:
     said = json.loads(one.body)
-    verb = said.pop("verb", "")
-    return {
-        "number": one.number,
-        "at": show_instant(one.at),
-        "who": one.who,
-        "verb": verb,
-        "arguments": said,
-        "answered_at": time_text(one.answered_at),
-        "refused": one.refused,
-        "answer": json.loads(one.answer) if one.answer else None,
-    }
+    return described(
+        CommandRecord,
+        one,
+        at=show_instant(one.at),
+        verb=said.pop("verb", ""),
+        arguments=said,
+        answer=json.loads(one.answer) if one.answer else None,
+    )
 
 
 # Rows of runs at earlier batches, kept here and there, so that a replay begins near its end.

@@ -22,7 +22,7 @@ from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.views.events import pooled_document
 from tidewheel.views.run import Submissions, counts, known_tasks
-from tidewheel.views.run_facts import run_facts, undone_facts
+from tidewheel.views.run_facts import described, run_facts, undone_facts
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import words_of
 from tidewheel.views.why import stall_document
@@ -128,19 +128,8 @@ async def repeated_attempts(
     if several:
         for one in (await store.run_attempts(view.number, SUBMISSIONS_MAX))[::-1]:
             if one.task_id in several and one.claimed_at is not None:
-                found.setdefault(one.task_id, []).append(_short(one))
+                found.setdefault(one.task_id, []).append(described(AttemptInTree, one))
     return found
-
-
-def _short(one: RunAttempt) -> AttemptInTree:
-    return {
-        "attempt": one.attempt,
-        "worker": one.worker,
-        "started_at": time_text(one.started_at),
-        "ended_at": time_text(one.ended_at),
-        "ended_by": one.ended_by,
-        "exit_status": one.exit_status,
-    }
 
 
 def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[AttemptOfRun]:
@@ -154,32 +143,27 @@ def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[AttemptOfRun]:
 
 def _attempt(one: RunAttempt, queued_at: Instant) -> AttemptOfRun:
     job = read_job_name(one.task_id)
-    return {
-        "id": f"{job.point}/{job.node}",
-        "point": job.point,
-        "name": job.node,
-        "submit": job.submit,
-        "attempt": one.attempt,
-        "task": one.task_id,
-        "worker": one.worker,
-        "queued_at": show_instant(queued_at),
-        "claimed_at": time_text(one.claimed_at),
-        "started_at": time_text(one.started_at),
-        "ended_at": time_text(one.ended_at),
-        "ended_by": one.ended_by,
-        "exit_status": one.exit_status,
-        "asked": {
+    return described(
+        AttemptOfRun,
+        one,
+        id=f"{job.point}/{job.node}",
+        point=job.point,
+        name=job.node,
+        submit=job.submit,
+        task=one.task_id,
+        queued_at=show_instant(queued_at),
+        asked={
             "cpu": one.cpu_asked,
             "memory_bytes": one.memory_asked_bytes,
             "gpu": one.gpu_asked,
         },
-        "used": {
+        used={
             "memory_bytes": one.memory_used_bytes,
             "cpu_percent": one.cpu_used_percent,
             "gpu_percent": one.gpu_used_percent,
             "gpu_memory_bytes": one.gpu_memory_used_bytes,
         },
-    }
+    )
 
 
 # A run as a tree: point, family, task, submissions, attempts; the newest points of many.
@@ -277,12 +261,5 @@ def _task_document(
 def _submission_document(
     view: SubmissionView, attempts: Mapping[TaskId, Sequence[AttemptInTree]]
 ) -> SubmissionInTree:
-    return {
-        "submit": read_job_name(view.task_id).submit,
-        "status": view.status,
-        "submitted_at": show_instant(view.submitted_at),
-        "started_at": time_text(view.started_at),
-        "ended_at": time_text(view.ended_at),
-        "exit_status": view.exit_status,
-        "attempts": list(attempts.get(view.task_id, ())),
-    }
+    submit, several = read_job_name(view.task_id).submit, attempts.get(view.task_id, ())
+    return described(SubmissionInTree, view, submit=submit, attempts=list(several))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import cast
+from typing import TypeVar, cast
 
 from tidewheel.api.runs import (
     ListedRun,
@@ -19,34 +19,39 @@ from tidewheel.core.operator.end_reasons import undone_in
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.ports.store import Store
-from tidewheel.quantities import show_instant
 from tidewheel.vocabulary import time_text
 
 Document = dict[str, object]
 
 RUNS_MAX = 1_000
 
+D = TypeVar("D")
+
+
+def described(kind: type[D], source: object, **given: object) -> D:
+    """Returns a document of this kind about something, with what is given for some of its keys.
+
+    Every other key is the attribute of that name; times are written as texts.
+    """
+    found: dict[str, object] = {}
+    for key in kind.__annotations__:
+        value = given[key] if key in given else getattr(source, key)
+        is_time = key.endswith("_at") and key not in given
+        found[key] = time_text(value) if is_time else value  # type: ignore[arg-type]
+    return cast("D", found)
+
 
 def run_facts(view: RunView, now: Instant) -> RunFacts:
     """A run as one row of the store; `driven`: a scheduler holds it now; `offered`: any may."""
     owner = view.owner
-    return {
-        "number": view.number,
-        "name": view.name,
-        "workflow": view.workflow,
-        "status": view.status,
-        "reason": view.reason,
-        "undone": undone_facts(view.reason),
-        "driven": view.is_driven(now),
-        "offered": view.given is not None,
-        "scheduler": None if owner is None else {"host": owner.host, "pid": owner.pid},
-        "folder": view.folder,
-        "definition": view.definition,
-        "queue": view.queue,
-        "created_at": show_instant(view.created_at),
-        "updated_at": show_instant(view.updated_at),
-        "ended_at": time_text(view.ended_at),
-    }
+    return described(
+        RunFacts,
+        view,
+        undone=undone_facts(view.reason),
+        driven=view.is_driven(now),
+        offered=view.given is not None,
+        scheduler=None if owner is None else {"host": owner.host, "pid": owner.pid},
+    )
 
 
 def undone_facts(reason: str) -> UndoneCounts:

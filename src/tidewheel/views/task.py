@@ -45,6 +45,7 @@ from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.paths import submission_directory
 from tidewheel.views.graph import prerequisites, suicides
 from tidewheel.views.log import found_files
+from tidewheel.views.run_facts import described
 from tidewheel.views.snapshot import RunSnapshot, due_times, submissions_by_task
 from tidewheel.views.status_text import verdict_word, words_of
 from tidewheel.views.task_lookup import children
@@ -234,43 +235,31 @@ def _verdicts(snapshot: RunSnapshot, key: Key) -> Iterator[VerdictFacts]:
 
 
 def _submission_document(one: TaskSubmission, home: Path) -> SubmissionOfTask:
-    view = one.view
-    job = read_job_name(view.task_id)
-    return {
-        "submit": one.number,
-        "task": view.task_id,
-        "status": view.status,
-        "submitted_at": show_instant(view.submitted_at),
-        "started_at": time_text(view.started_at),
-        "ended_at": time_text(view.ended_at),
-        "exit_status": view.exit_status,
-        "error": view.error,
-        "worker": view.worker,
-        "folder": str(submission_directory(home, job)),
-        "attempts": [
+    job = read_job_name(one.view.task_id)
+    return described(
+        SubmissionOfTask,
+        one.view,
+        submit=one.number,
+        task=one.view.task_id,
+        folder=str(submission_directory(home, job)),
+        attempts=[
             _attempt_document(attempt, submission_directory(home, job, attempt.attempt))
             for attempt in one.attempts
         ],
-        "messages": [
+        messages=[
             {"at": show_instant(said.at), "output": said.output, "text": said.text}
             for said in one.said
         ],
-        "values": None if one.values is None else json.loads(one.values),
-    }
+        values=None if one.values is None else json.loads(one.values),
+    )
 
 
 def _attempt_document(attempt: AttemptView, folder: Path) -> AttemptOfTask:
-    return {
-        "attempt": attempt.attempt,
-        "worker": attempt.worker,
-        "claimed_at": time_text(attempt.claimed_at),
-        "started_at": time_text(attempt.started_at),
-        "ended_at": time_text(attempt.ended_at),
-        "ended_by": attempt.ended_by.value if attempt.ended_by else None,
-        "exit_status": attempt.exit_status,
-        "error": attempt.error.description if attempt.error else None,
-        "logs": found_files(folder),
-    }
+    ended_by = attempt.ended_by.value if attempt.ended_by else None
+    error = attempt.error.description if attempt.error else None
+    return described(
+        AttemptOfTask, attempt, ended_by=ended_by, error=error, logs=found_files(folder)
+    )
 
 
 # The variables that a job of a task gets from its definition, as they are set now.
