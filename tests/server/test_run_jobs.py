@@ -5,6 +5,7 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.http_server import Caller, in_path, running_server
 from tests.support.prepared_run import FLOW, PreparedRun
+from tidewheel.core.operator.names import JOB_OUTPUTS
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +15,9 @@ def tidewheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(tidewheel):
-    return PreparedRun(tidewheel).starts()
+    prepared = PreparedRun(tidewheel)
+    prepared.commands["prep"] = f"export {JOB_OUTPUTS}=half"  # as the script of a job says it
+    return prepared.starts()
 
 
 @pytest.fixture(scope="module")

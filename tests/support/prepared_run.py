@@ -17,7 +17,6 @@ from tidewheel.client import AsyncClient
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.names import JOB_OUTPUTS
 from tidewheel.core.operator.requests import (
     CommandAnswer,
     CommandGiven,
@@ -276,13 +275,8 @@ class PreparedRun:
             id=self._task_id(one.task, one.submit),
             run=self.view.number,
             queue=self.view.queue,
-            command=self.commands.get(one.task[1], self._script(one.task[1])),
+            command=self.commands.get(one.task[1], "true"),
         )
-
-    def _script(self, name: str) -> str:
-        """Says which outputs there are, as the script of a job does, and no more."""
-        outputs = " ".join(own for own, _ in self.graph.nodes[name].definition.outputs)
-        return f"export {JOB_OUTPUTS}='{outputs}'"
 
     def _task_id(self, key: tuple[int, str], submit: int) -> TaskId:
         return TaskId(f"{self.name}/{self.graph.cycling.style.text(key[0])}/{key[1]}/{submit}")
