@@ -9,6 +9,9 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Modules, and assertions as pytest writes them anew, are compiled once and not in each process.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Given on the command line: make test SEED=7, make sim SEED=7 SCHEDULES=1, make soak MINUTES=30
 SEED ?=
 MINUTES ?= 10

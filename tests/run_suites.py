@@ -6,8 +6,8 @@ hangs: the stacks of its tests are printed, and it is ended with everything it s
 lie in build/junit, where `make traceability` reads them.
 
 Two suites run side by side: one with real parts, which mostly waits for them, and one that only
-computes and yields to the other (docs/decisions/0039). What a suite printed is shown as a whole
-when it has ended.
+computes and yields to the other, unless a database keeps time there (docs/decisions/0039).
+What a suite printed is shown as a whole when it has ended.
 
 In CI (CI=true) every seed is fixed; by hand each run draws a fresh one, which is printed
 (docs/decisions/0033). Where real processes, engines and browsers take part, a test that fails
@@ -18,6 +18,7 @@ lines and in tests/UNSTEADY.md, and whoever reads that finds out why (docs/decis
 from __future__ import annotations
 
 import argparse
+import compileall
 import contextlib
 import os
 import random
@@ -45,7 +46,12 @@ UNSTEADY = ROOT / "tests" / "UNSTEADY.md"
 
 # In the environment
 IN_CI = "CI"
+# What a suite does not inherit: the seed of somebody else, and that each process compiles anew
+LEFT_OUT = frozenset({FRESH, "PYTHONDONTWRITEBYTECODE"})
 BUDGETS_FAIL = "CI_BUDGETS"
+
+# What every process of a suite and each copy with a planted bug would else compile for itself
+COMPILED = ("src", "tests/kit", "tests/sim", "tests/support")
 
 # So many times its budget a suite may take before it is ended.
 HANGS_AT_BUDGETS = 5
@@ -72,6 +78,7 @@ class Suite:
     budget_seconds: int
     workers: int = 0  # of pytest-xdist; 0 where the tests themselves use both cores
     args: tuple[str, ...] = ()
+    yields: bool = False  # to the suite beside it: it only computes, and no time is told there
     real: bool = True  # processes, engines, browsers: not the same from one try to the next
     results: Path = RESULTS
 
@@ -122,15 +129,23 @@ SUITES = (
     Suite(
         name="unit",
         paths=("tests/unit", "tests/tidy"),
-        budget_seconds=120,
+        budget_seconds=240,
         workers=2,
         real=False,
+        yields=True,
     ),
-    Suite(name="spec", paths=("tests/spec",), budget_seconds=120, workers=2, real=False),
+    Suite(
+        name="spec",
+        paths=("tests/spec",),
+        budget_seconds=240,
+        workers=2,
+        real=False,
+        yields=True,
+    ),
     Suite(
         name="conformance",
         paths=("tests/conformance",),
-        budget_seconds=120,
+        budget_seconds=240,
         workers=2,
         args=tuple(f"--ignore-glob=*/test_{name}.py" for name in AT_LENGTH),
         real=False,
@@ -138,31 +153,34 @@ SUITES = (
     Suite(
         name="conformance at length",
         paths=tuple(f"tests/conformance/test_{name}.py" for name in AT_LENGTH),
-        budget_seconds=120,
+        budget_seconds=240,
         workers=2,
         real=False,
     ),
     Suite(
         name="simulation",
         paths=("tests/sim/test_simulation.py",),
-        budget_seconds=180,
+        budget_seconds=240,
         workers=2,
         real=False,
+        yields=True,
     ),
     Suite(
         name="simulation of runs",
         paths=("tests/sim",),
-        budget_seconds=180,
+        budget_seconds=240,
         workers=2,
         args=("--ignore-glob=*/test_simulation.py",),
         real=False,
+        yields=True,
     ),
     Suite(
         name="planted bugs",
         paths=("tests/planted/test_planted_bugs.py",),
-        budget_seconds=120,
+        budget_seconds=240,
         workers=2,
         real=False,
+        yields=True,
     ),
     Suite(
         name="planted bugs of runs",
@@ -170,9 +188,10 @@ SUITES = (
             "tests/planted/test_planted_run_bugs.py",
             "tests/planted/test_planted_sched_bugs.py",
         ),
-        budget_seconds=120,
+        budget_seconds=240,
         workers=2,
         real=False,
+        yields=True,
     ),
     Suite(
         name="terminal and notifications",
@@ -190,7 +209,7 @@ SUITES = (
     Suite(
         name="fuzz",
         paths=("tests/fuzz",),
-        budget_seconds=120,
+        budget_seconds=240,
         workers=2,
         real=False,
     ),
@@ -298,6 +317,8 @@ def main() -> int:
 
     hear_interrupts()
     RESULTS.mkdir(parents=True, exist_ok=True)
+    for folder in COMPILED:
+        compileall.compile_dir(ROOT / folder, quiet=1)
     seed = choose_seed(options.seed)
     wanted = [suite for suite in SUITES if not options.suite or suite.name in options.suite]
     outcomes = Run(seed).all(wanted)
@@ -400,7 +421,7 @@ class Run:
     def tries(self, suite: Suite, log: IO[str] | None) -> tuple[int, tuple[Unsteady, ...]]:
         """Run it, and once more what has failed in it if that may be trouble of a moment."""
         hangs_at = time.monotonic() + suite.budget_seconds * HANGS_AT_BUDGETS
-        yields = YIELDING if log and not suite.real else ()
+        yields = YIELDING if log and suite.yields else ()
         status = self.pytest((*yields, *pytest_command(suite, self.seed)), log, hangs_at)
         failed = tests(suite.report, bad=True)
         if suite.real and status == TESTS_FAILED and 0 < len(failed) <= SECOND_TRIES_MAX:
@@ -413,7 +434,7 @@ class Run:
     def pytest(self, command: tuple[str, ...], log: IO[str] | None, ends_at: float) -> int:
         """Its exit status; TimeoutExpired when it was ended, with everything it started."""
         fresh = {} if self.seed is None else {FRESH: str(self.seed)}
-        inherited = {name: value for name, value in os.environ.items() if name != FRESH}
+        inherited = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
         process = subprocess.Popen(
             command,
             cwd=ROOT,

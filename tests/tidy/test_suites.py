@@ -173,6 +173,7 @@ def outcome(folder, *texts, real, seed=1, **options):
     return Run(seed).one(made(folder, *texts, real=real, **options))
 
 
+@pytest.mark.slow
 def test_suites_of_both_kinds_run_side_by_side_and_are_told_one_after_the_other(
     tmp_path, capfd
 ):
