@@ -24,7 +24,7 @@ from tidewheel.core.queue.retry import RetryPolicy
 from tidewheel.core.queue.statistics import Quantiles, Statistics
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskError
-from tidewheel.server.wire.tokens import AuditOut, AuditPage
+from tidewheel.server.resources.tokens import AuditOut, AuditPage
 
 FILE = Path(__file__).parent / "src" / "api" / "storeTypes.ts"
 HEAD = """\

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tidewheel.api.operations import NOTIFICATIONS
+from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources import (
-    adoption,
     blocks,
-    bulk_queries,
     channels,
     documentation,
     events,
@@ -14,7 +14,6 @@ from tidewheel.server.resources import (
     index_page,
     job_messages,
     logs,
-    notifications,
     queues,
     reports,
     run_commands,
@@ -38,7 +37,7 @@ ROUTES: tuple[Route, ...] = (
     *index_page.ROUTES,
     *documentation.ROUTES,
     *task_submission.ROUTES,
-    *bulk_queries.ROUTES,
+    *queues.MANY_ROUTES,
     *task_edges.ROUTES,
     *task_changes.ROUTES,
     *reports.ROUTES,
@@ -48,7 +47,7 @@ ROUTES: tuple[Route, ...] = (
     *task_queries.ROUTES,
     *queues.ROUTES,
     *workers.ROUTES,
-    *adoption.ROUTES,
+    *workers.ADOPTION_ROUTES,
     *channels.ROUTES,
     *runs.ROUTES,
     *run_creation.ROUTES,
@@ -57,7 +56,7 @@ ROUTES: tuple[Route, ...] = (
     *blocks.ROUTES,
     *events.ROUTES,
     *statistics.ROUTES,
-    *notifications.ROUTES,
+    *routes_of(NOTIFICATIONS),
     *tokens.ROUTES,
     *sessions.ROUTES,
 )

@@ -27,7 +27,8 @@ from tidewheel.server.errors import BadBody, BadRequest
 from tidewheel.server.job_rules import operating_own_run
 from tidewheel.server.load_shedding import Urgency
 from tidewheel.server.long_poll import unless_stopping
-from tidewheel.server.resources.runs import READS, RUN, run_door
+from tidewheel.server.operation_routes import run_door
+from tidewheel.server.resources.runs import READS, RUN
 from tidewheel.server.routes import Needs, Route, no_queue, workflow_of_run
 from tidewheel.server.run_services import Result
 from tidewheel.server.wire.validation import In, Out, check_body, read

@@ -32,9 +32,9 @@ from tidewheel.core.queue.submission import name_finding
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
+from tidewheel.server.operation_routes import registry_door, run_door
 from tidewheel.server.resources.run_commands import OPERATES
-from tidewheel.server.resources.runs import RUN, run_door
-from tidewheel.server.resources.workflows import registry_door
+from tidewheel.server.resources.runs import RUN
 from tidewheel.server.routes import API, Needs, Route, workflow_of_run
 from tidewheel.server.wire.runs import (
     TEXT_BYTES_MAX,

@@ -15,11 +15,12 @@ from tidewheel.api.runs import RunList
 from tidewheel.api.views import VIEWS, GraphQuery, Number, RunsQuery, TreeQuery, View
 from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.errors import NotFound, Refused
-from tidewheel.ports.runs import LogPart, RunDoor
+from tidewheel.ports.runs import LogPart
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.job_rules import own_run
 from tidewheel.server.long_poll import unless_stopping
+from tidewheel.server.operation_routes import run_door
 from tidewheel.server.resources.logs import PartQuery
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, workflow_of_run
 from tidewheel.server.wire.runs import DefinitionOut, definition_out
@@ -50,11 +51,6 @@ class DefinitionQuery(In):
     """One file of it, as it is; without a path, all of it as JSON."""
 
     path: str = ""
-
-
-def run_door(call: Call) -> RunDoor:
-    """The runs of this server's store."""
-    return call.doors.of(call.store)
 
 
 async def list_runs(call: Call) -> object:

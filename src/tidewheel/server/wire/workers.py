@@ -358,13 +358,3 @@ class WorkerIn(In):
     boot_id: str = UNKNOWN_BOOT
     pid: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
     started: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 0.0
-
-
-class WorkerIdOut(Out):
-    id: str
-
-
-class TroubleIn(In):
-    """The reason why a worker takes no tasks just now; null: it takes them again."""
-
-    trouble: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None

@@ -10,10 +10,9 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import msgspec
-
+from tidewheel.api.operations import Service
 from tidewheel.api.wire import Fields, instant, read, read_all
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.access import AuditEntry, NewToken, TokenView
@@ -21,10 +20,13 @@ from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.submission import SubmitLimits
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, Refused, Unavailable
+from tidewheel.ports.runs import BringsNotifications
+from tidewheel.ports.server import AccessStore
 from tidewheel.ports.store import Store
-from tidewheel.store.remote.connection import Query, path_of
+from tidewheel.store.remote.connection import Query
+from tidewheel.store.remote.operations import ServerPart, asks
 from tidewheel.store.remote.tasks import RemoteReads, RemoteWrites
-from tidewheel.store.remote.transport import ServerPart, Transport
+from tidewheel.store.remote.transport import Transport
 from tidewheel.store.remote.workers import RemoteWorkers
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class RemoteAccess(ServerPart):
             "digest": new.digest,
         }
         response = await self.transport.call("POST", "/tokens", body=body)
-        return _token(response.part("stored", Fields))
+        return read(TokenView, response.part("stored", Fields))
 
     async def token(self, number: int) -> tuple[TokenView, Instant]:
         store = await self.transport.call("GET", "/store")
@@ -56,13 +58,8 @@ class RemoteAccess(ServerPart):
                 return view, instant(store.json["now"])
         raise NotFound("token", str(number))
 
-    async def tokens(self) -> list[TokenView]:
-        response = await self.transport.call("GET", "/tokens")
-        return [_token(one) for one in response.part("tokens", list[Fields])]
-
-    async def revoke_token(self, number: int) -> TokenView:
-        path = path_of("tokens", str(number), "revoke")
-        return _token(await self.post_fields(path, again=True))
+    tokens = asks(AccessStore.tokens)
+    revoke_token = asks(AccessStore.revoke_token)
 
     async def login_link(self) -> str:
         """Returns a link with which a browser logs in, once, with this token's rights."""
@@ -73,10 +70,6 @@ class RemoteAccess(ServerPart):
         query: Query = {"before": before, "limit": count}
         response = await self.transport.call("GET", "/audit", query=query)
         return read_all(AuditEntry, response.part("entries", list[Fields]))
-
-
-def _token(given: Fields) -> TokenView:
-    return read(TokenView, {**given, "digest": msgspec.Raw(b'""')})  # which no server shows
 
 
 # Events.
@@ -128,13 +121,8 @@ class RemoteEvents(ServerPart):
 class RemoteNotifications(ServerPart):
     """``ports.runs.BringsNotifications`` through a server."""
 
-    async def notifications(self) -> dict[str, Any]:
-        response = await self.transport.call("GET", "/notifications")
-        return response.read(dict[str, Any])
-
-    async def try_notifications(self, rule: str | None = None) -> dict[str, Any]:
-        response = await self.transport.call("POST", "/notifications/test", body={"rule": rule})
-        return response.read(dict[str, Any])
+    notifications = asks(BringsNotifications.notifications, Service.NOTIFICATIONS)
+    try_notifications = asks(BringsNotifications.try_notifications, Service.NOTIFICATIONS)
 
 
 # The whole store.

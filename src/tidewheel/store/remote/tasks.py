@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    QueueView,
     Task,
-    UsageView,
-    Violation,
-    WorkerView,
 )
 from tidewheel.api.wire import NULL, Fields, instant, out_type, read, read_all
 from tidewheel.core.queue.lease import check_lease_seconds
@@ -28,12 +20,13 @@ from tidewheel.core.queue.requests import (
     QueueSettings,
     Submitted,
     TaskFilter,
+    page_count,
 )
 from tidewheel.core.queue.submission import refusal, run_refusal
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.errors import BadSetting, NotFound, Refused
-from tidewheel.store.operations.queries import page_count
-from tidewheel.store.remote.connection import Query, path_of
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.store.remote.connection import Query
 from tidewheel.store.remote.encode import (
     BODY_BYTES_MAX,
     amendment_body,
@@ -41,7 +34,6 @@ from tidewheel.store.remote.encode import (
     filter_body,
     in_portions,
     is_findable,
-    is_possible,
     json_list,
     queue_body,
     queue_path,
@@ -49,10 +41,10 @@ from tidewheel.store.remote.encode import (
     task_path,
 )
 from tidewheel.store.remote.errors import ReceivedProblem, error_from
-from tidewheel.store.remote.transport import ServerPart
+from tidewheel.store.remote.operations import ServerPart, asks
 
 if TYPE_CHECKING:
-    from tidewheel.core.queue.statistics import EndedAttempt
+    pass
 
 PAGE_MAX = 1_000
 TASK_FIELDS = ",".join(out_type(Task).__struct_fields__)
@@ -68,8 +60,22 @@ class _TaskPage(msgspec.Struct):
 class RemoteReads(ServerPart):
     """The part of a TaskStore that changes nothing."""
 
+    history = asks(TaskStore.history)
+    attempts = asks(TaskStore.attempts)
+    outputs = asks(TaskStore.outputs)
+    usage = asks(TaskStore.usage)
+    edges = asks(TaskStore.edges)
+    peek = asks(TaskStore.peek)
+    ended_attempts = asks(TaskStore.ended_attempts)
+    queues = asks(TaskStore.queues)
+    ready_queues = asks(TaskStore.ready_queues)
+    workers = asks(TaskStore.workers)
+    verify = asks(TaskStore.verify)
+    store_id = asks(TaskStore.store_id)
+
     async def get(self, task_id: TaskId) -> Task:
-        return read(Task, await self.get_fields(task_path(task_id)))
+        response = await self.transport.call("GET", task_path(task_id))
+        return read(Task, response.read(Fields))
 
     async def get_many(self, task_ids: Sequence[TaskId]) -> list[Task]:
         page_count(max(1, len(task_ids)))
@@ -98,48 +104,16 @@ class RemoteReads(ServerPart):
                 break
         return read_all(Task, found)
 
-    async def peek(self, queue: str, count: int) -> list[Task]:
-        page_count(count)
-        if not is_possible(queue):
-            return []
-        path = path_of("queues", queue, "peek")
-        return await self.get_all(Task, path, "tasks", {"count": count})
-
-    async def history(
-        self, task_id: TaskId, after: int = 0, count: int = 100
-    ) -> list[HistoryEntry]:
-        page_count(count)
-        found: list[HistoryEntry] = []
-        while (left := count - len(found)) > 0:
-            asked = min(left, PAGE_MAX)
-            query: Query = {"after": after, "limit": asked}
-            path = task_path(task_id, "history")
-            part = await self.get_all(HistoryEntry, path, "history", query)
-            found += part
-            if len(part) < asked:
-                break
-            after = part[-1].seq
-        return found
-
-    async def attempts(self, task_id: TaskId) -> list[AttemptView]:
-        path = task_path(task_id, "attempts")
-        return await self.get_all(AttemptView, path, "attempts")
-
-    async def outputs(self, task_id: TaskId) -> list[OutputView]:
-        return await self.get_all(OutputView, task_path(task_id, "outputs"), "outputs")
-
     async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
         page_count(max(1, len(task_ids)))
         found: dict[TaskId, str] = {}
         for task_id in dict.fromkeys(task_ids):
             with suppress(NotFound):
-                fields = await self.get_fields(task_path(task_id, "outputs"))
-                if (values := bytes(fields["values"])) != NULL:
+                path = task_path(task_id, "outputs")
+                said = (await self.transport.call("GET", path)).read(Fields)
+                if (values := bytes(said["values"])) != NULL:
                     found[task_id] = values.decode()
         return found
-
-    async def usage(self, task_id: TaskId) -> list[UsageView]:
-        return await self.get_all(UsageView, task_path(task_id, "usage"), "usage")
 
     async def task_log(
         self, task_id: TaskId, stream: str, attempt: int, offset: int
@@ -154,35 +128,8 @@ class RemoteReads(ServerPart):
                 raise
             return None
 
-    async def edges(self, task_id: TaskId) -> list[EdgeView]:
-        return await self.get_all(EdgeView, task_path(task_id, "graph"), "edges")
-
-    async def ended_attempts(self, count: int) -> list[EndedAttempt]:
-        from tidewheel.core.queue.statistics import EndedAttempt  # noqa: PLC0415 - for figures
-
-        return await self.get_all(EndedAttempt, "/ended-attempts", "attempts", {"limit": count})
-
-    async def queues(self) -> list[QueueView]:
-        return await self.get_all(QueueView, "/queues", "queues")
-
-    async def ready_queues(self) -> Mapping[str, int]:
-        response = await self.transport.call("GET", "/ready-queues")
-        return response.part("priorities", dict[str, int])
-
-    async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
-        return await self.get_all(WorkerView, "/workers", "workers", {"all": not live_only})
-
-    async def verify(self) -> list[Violation]:
-        return await self.get_all(Violation, "/verify", "violations")
-
     async def now(self) -> Instant:
-        return instant(await self._fact("now"))
-
-    async def store_id(self) -> str:
-        return await self._fact("id")
-
-    async def _fact(self, name: str) -> str:
-        return msgspec.json.decode((await self.get_fields("/store"))[name], type=str)
+        return instant((await self.transport.call("GET", "/store")).part("now", str))
 
 
 def _query(which: TaskFilter) -> dict[str, str | int | float | bool | None]:
@@ -235,8 +182,8 @@ class RemoteWrites(ServerPart):
         return [_submitted(one) for one in answers]
 
     async def arm(self, task_id: TaskId) -> Task:
-        path = task_path(task_id, "arm")
-        return read(Task, await self.post_fields(path, again=False))
+        response = await self.transport.call("POST", task_path(task_id, "arm"))
+        return read(Task, response.read(Fields))
 
     async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
         response = await self.transport.call(
@@ -282,9 +229,7 @@ class RemoteWrites(ServerPart):
             "PATCH", queue_path(queue), body=queue_body(settings), again=True
         )
 
-    async def pause_queue(self, queue: str, *, paused: bool) -> None:
-        path = queue_path(queue, "pause" if paused else "resume")
-        await self.transport.call("POST", path, again=True)
+    pause_queue = asks(TaskStore.pause_queue)
 
 
 def _bodies(tasks: list[NewTask], *, split: bool) -> list[bytes]:

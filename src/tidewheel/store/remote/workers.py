@@ -7,6 +7,7 @@ from itertools import groupby
 
 import msgspec
 
+from tidewheel.api.operations import Service
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import Fields, read, read_all
 from tidewheel.core.queue.lease import Holder, LeaseAnswer, check_lease_seconds, check_progress
@@ -15,7 +16,6 @@ from tidewheel.core.queue.requests import (
     Claimed,
     ClaimedTasks,
     ClaimRequest,
-    HeldLease,
     NewWorker,
     Report,
     Reported,
@@ -24,6 +24,7 @@ from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, NotFound, Refused
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.store.remote.connection import path_of
 from tidewheel.store.remote.encode import (
     claim_body,
@@ -36,7 +37,7 @@ from tidewheel.store.remote.encode import (
     worker_path,
 )
 from tidewheel.store.remote.errors import ReceivedProblem, error_from
-from tidewheel.store.remote.transport import ServerPart
+from tidewheel.store.remote.operations import ServerPart, asks
 from tidewheel.store.rows import storable
 
 TROUBLE_LENGTH_MAX = 1_000
@@ -67,16 +68,15 @@ class RemoteWorkers(ServerPart):
     """The part of a TaskStore that workers use."""
 
     async def register_worker(self, worker: NewWorker) -> WorkerId:
-        fields = await self.post_fields("/workers", worker_body(worker), again=False)
-        return WorkerId(msgspec.json.decode(fields["id"], type=str))
+        response = await self.transport.call("POST", "/workers", body=worker_body(worker))
+        return WorkerId(response.part("id", str))
 
-    async def stop_worker(self, worker: WorkerId) -> None:
-        await self.post_fields(worker_path(worker, "stop"), again=True)
+    stop_worker = asks(TaskStore.stop_worker)
+    orphans = asks(TaskStore.orphans)
 
     async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
         told = None if trouble is None else storable(trouble)[:TROUBLE_LENGTH_MAX]
-        path = worker_path(worker, "trouble")
-        await self.post_fields(path, {"trouble": told}, again=True)
+        await self.ask(Service.STORE, "set_trouble", {"worker": worker, "trouble": told})
 
     async def claim(self, request: ClaimRequest) -> ClaimedTasks:
         """Never asked twice: an answer that was lost may hold tasks."""
@@ -96,7 +96,7 @@ class RemoteWorkers(ServerPart):
             check_lease_seconds(lease_seconds)
         body = {"worker": worker, "lease_s": lease_seconds}
         path = task_path(task_id, "claim")
-        return read(Claimed, await self.post_fields(path, body, again=False))
+        return read(Claimed, (await self.transport.call("POST", path, body=body)).read(Fields))
 
     async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
         for beat in beats:
@@ -147,7 +147,8 @@ class RemoteWorkers(ServerPart):
 
     async def _lost(self, holder: Holder) -> Reported:
         try:
-            task = read(Task, await self.get_fields(task_path(holder.task_id)))
+            response = await self.transport.call("GET", task_path(holder.task_id))
+            task = read(Task, response.read(Fields))
         except NotFound as error:
             return Reported(task_id=holder.task_id, refused=error)
         owner = task.owner if task.status in LEASED else None
@@ -161,14 +162,10 @@ class RemoteWorkers(ServerPart):
             return []  # whoever is forgotten holds nothing
         return [(TaskId(one["id"]), one["attempt"]) for one in response.json["leases"]]
 
-    async def orphans(self, host: str, boot_id: str) -> list[HeldLease]:
-        query = {"host": host, "boot_id": boot_id}
-        return await self.get_all(HeldLease, "/orphans", "leases", query)
-
     async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed:
         body = {"worker": new_owner, "attempt": holder.attempt, "owner": holder.worker}
         path = task_path(holder.task_id, "adopt")
-        return read(Claimed, await self.post_fields(path, body, again=False))
+        return read(Claimed, (await self.transport.call("POST", path, body=body)).read(Fields))
 
 
 def _refusal(report: Report, limits: SubmitLimits) -> Refused | None:
