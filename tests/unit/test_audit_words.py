@@ -3,8 +3,8 @@
 import pytest
 
 from tidewheel.core.queue.access import AuditEntry
-from tidewheel.server.route_table import ROUTES
 from tidewheel.server.resources.tokens import DEEDS, deed_words
+from tidewheel.server.route_table import ROUTES
 
 RUN = "/api/v1/runs/{run}"
 

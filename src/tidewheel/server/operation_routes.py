@@ -31,7 +31,6 @@ from tidewheel.config import scheduler_settings
 from tidewheel.core.queue.access import RUN_QUEUE, covers_workflow
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest
-from tidewheel.server.job_rules import own_task
 from tidewheel.server.load_shedding import Urgency
 from tidewheel.server.routes import (
     API,
@@ -39,6 +38,7 @@ from tidewheel.server.routes import (
     Needs,
     Route,
     no_queue,
+    own_task,
     queue_of_path,
     queue_of_task,
 )

@@ -6,17 +6,13 @@ from tidewheel.api.operations import NOTIFICATIONS
 from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources import (
     blocks,
-    channels,
-    documentation,
     events,
     execution_info,
     health,
-    index_page,
     job_messages,
     logs,
     queues,
     reports,
-    run_commands,
     run_creation,
     runs,
     sessions,
@@ -26,6 +22,7 @@ from tidewheel.server.resources import (
     task_queries,
     task_submission,
     tokens,
+    web_pages,
     workers,
     workflows,
 )
@@ -34,8 +31,7 @@ from tidewheel.server.routes import Route
 # A path with fixed words comes before one that names something in the same place.
 ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
-    *index_page.ROUTES,
-    *documentation.ROUTES,
+    *web_pages.ROUTES,
     *task_submission.ROUTES,
     *queues.MANY_ROUTES,
     *task_edges.ROUTES,
@@ -48,10 +44,10 @@ ROUTES: tuple[Route, ...] = (
     *queues.ROUTES,
     *workers.ROUTES,
     *workers.ADOPTION_ROUTES,
-    *channels.ROUTES,
+    *events.CHANNEL_ROUTES,
     *runs.ROUTES,
     *run_creation.ROUTES,
-    *run_commands.ROUTES,
+    *runs.COMMAND_ROUTES,
     *workflows.ROUTES,
     *blocks.ROUTES,
     *events.ROUTES,

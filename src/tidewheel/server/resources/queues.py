@@ -21,8 +21,8 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.server.call import Call
-from tidewheel.server.long_poll import NewsListener
 from tidewheel.server.operation_routes import routes_of
+from tidewheel.server.resources.events import NewsListener
 from tidewheel.server.routes import API, Needs, Route, queue_of_path
 from tidewheel.server.wire.workers import ClaimIn, QueueIn
 

@@ -21,8 +21,8 @@ from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import registry_door, routes_of, workflow_of_path
+from tidewheel.server.resources.run_creation import FILES_MAX, Path, Point, Text
 from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.runs import FILES_MAX, Path, Point, Text
 from tidewheel.server.wire.validation import In, read
 
 JSON = "application/json"

@@ -16,8 +16,8 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.exact_json import decode
-from tidewheel.server.errors import BadRequest
-from tidewheel.server.wire.validation import In, Problem
+from tidewheel.server.errors import BadRequest, Problem
+from tidewheel.server.wire.validation import In
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]

@@ -36,7 +36,7 @@ from tidewheel.core.operator.registry import (
     in_order,
     registry_text,
 )
-from tidewheel.errors import Refused
+from tidewheel.errors import Refused, UnknownWorkflow
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 from tidewheel.formats.sip.parameters import Values
@@ -44,7 +44,6 @@ from tidewheel.formats.sip.stage_renderer import RenderedStage
 from tidewheel.formats.sip.validation import validate
 from tidewheel.ports.registry import Document, RegistryStore
 from tidewheel.ports.store import Store
-from tidewheel.registry_errors import UnknownWorkflow
 from tidewheel.services.definitions.graph import (
     TASKS_READ_MAX,
     drawn_in,

@@ -1,12 +1,15 @@
-"""Asks a server for the operations of ``api.operations``: encode, call, decode for all alike.
+"""Turns operations into requests, and answers into values: one way for all rows.
 
-A name that no task, queue or worker can have is in no store: such a request is answered here,
-with the words of a store.
+``asks`` makes the methods of ``api.operations``. What travels in a form of its own (tasks,
+claims, reports) has its function here. A name that no task, queue or worker can have is in no
+store: such a request is answered here, with the words of a store. Some names could not even be
+written into a request: half a character is no UTF-8, and a server bounds its URLs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from dataclasses import fields
 from functools import cache
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -25,12 +28,25 @@ from tidewheel.api.operations import (
     resolved,
 )
 from tidewheel.api.wire import Fields, read, read_all
-from tidewheel.core.queue.requests import page_count
-from tidewheel.core.queue.submission import SubmitLimits
-from tidewheel.errors import NotFound, PayloadTooLarge
-from tidewheel.store.remote.connection import segment
-from tidewheel.store.remote.encode import BODY_BYTES_MAX
+from tidewheel.core.queue.requests import (
+    ANY_RESOURCES,
+    Amendment,
+    ClaimRequest,
+    NewWorker,
+    QueueSettings,
+    Report,
+    TaskFilter,
+    page_count,
+)
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import NO_DELAY, FixedDelays, RetryPolicy
+from tidewheel.core.queue.steps import End
+from tidewheel.core.queue.submission import SubmitLimits, name_finding
+from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, Need, NewTask, TaskId
+from tidewheel.errors import BadSetting, NotFound, PayloadTooLarge
+from tidewheel.store.remote.connection import path_of, segment
 from tidewheel.store.remote.transport import Response, Transport
+from tidewheel.store.rows import storable, storable_end
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,7 +64,7 @@ class ServerPart:
 
     async def ask(self, service: Service, name: str, given: Mapping[str, object]) -> Any:  # noqa: ANN401 - the row says it
         """Asks for an operation by the name of its method, with its arguments by name."""
-        row = next(one for one in _rows(service, name) if _is_meant(one, given))
+        row = _row(service, name, given)
         if isinstance(row.answers, Listed) and row.answers.goes_on is not None:
             return await self._pages(row, *row.answers.goes_on, dict(given))
         return await self._asked(row, given)
@@ -109,10 +125,13 @@ def _rows(service: Service, name: str) -> tuple[Operation, ...]:
     return tuple(sorted(found, key=lambda one: -len(one.takes)))
 
 
-def _is_meant(row: Operation, given: Mapping[str, object]) -> bool:
-    """Says whether a row is for these arguments: all of its path is given."""
-    named = [given.get(one.name) for one in row.takes if one.place is Place.PATH]
-    return "" not in named and None not in named and row.fixed.items() <= given.items()
+def _row(service: Service, name: str, given: Mapping[str, object]) -> Operation:
+    """Returns the row for these arguments: the first of which all of the path is given."""
+    rows = [one for one in _rows(service, name) if one.fixed.items() <= given.items()]
+    for row in rows[:-1]:
+        if all(given.get(one.name) for one in row.takes if one.place is Place.PATH):
+            return row
+    return rows[-1]
 
 
 def _sent(row: Operation, given: Mapping[str, Any]) -> tuple[str, Document, bytes | None]:
@@ -149,3 +168,230 @@ def _told(answers: Answer, response: Response) -> Any:  # noqa: ANN401 - any ans
             return response.read(Document)
         case kind:
             return read(kind, response.read(Fields))
+
+
+# Values of the core as the bodies of requests.
+
+
+Body = dict[str, Any]
+
+# How a server calls the fields of a new task, where it does not use our names.
+_RENAMED = {
+    "spec": "spec_text",
+    "max_retries": "retries",
+    **{
+        name: name.removesuffix("_seconds")
+        for name in (one.name for one in fields(NewTask))
+        if name.endswith("_seconds")
+    },
+}
+_WRITTEN_APART = frozenset({"id", "run", "needs", "resources", "retry"})
+# Ours, and the server's; what has its default value is left out.
+_TASK_FIELDS = {
+    one.name: _RENAMED.get(one.name, one.name)
+    for one in fields(NewTask)
+    if one.name not in _WRITTEN_APART
+}
+_PLAIN = NewTask(id=TaskId(""), queue="")
+
+
+def task_body(task: NewTask) -> Body:
+    """A new task."""
+    body: Body = {"id": task.id}
+    for ours, theirs in _TASK_FIELDS.items():
+        value = getattr(task, ours)
+        if value != getattr(_PLAIN, ours):
+            body[theirs] = value
+    body["queue"] = task.queue
+    if task.needs:
+        body["needs"] = [_need(need) for need in task.needs]
+    if task.resources != _PLAIN.resources:
+        body |= _asked(task.resources)
+    return body | _retry(task.retry)
+
+
+def _need(need: Need) -> str | list[str]:
+    return need.task_id if need.output == SUCCEEDED_OUTPUT else [need.task_id, need.output]
+
+
+def _asked(resources: Resources) -> Body:
+    return {
+        "cpu": resources.cpu,
+        "memory": resources.memory_bytes,
+        "gpu": resources.gpu,
+        "labels": sorted(resources.labels),
+        "nodes": resources.nodes,
+        "exclusive": resources.exclusive,
+        "buffer": resources.buffer_bytes,
+    }
+
+
+def _retry(policy: RetryPolicy) -> Body:
+    if policy == NO_DELAY:
+        return {}
+    if isinstance(policy, FixedDelays):
+        return {"retry_delays": policy.seconds}
+    return {"backoff": policy}
+
+
+def amendment_body(amendment: Amendment) -> Body:
+    """Returns the body of an amendment; null leaves a field as it is."""
+    given = {
+        "name": amendment.name,
+        "command": amendment.command,
+        "retries": amendment.max_retries,
+        "estimated_runtime": amendment.estimated_runtime_seconds,
+        "max_termination": amendment.max_termination_seconds,
+    }
+    asked = _asked(amendment.resources) if amendment.resources is not None else {}
+    return given | asked
+
+
+def queue_body(settings: QueueSettings) -> Body:
+    """Returns all that can be set."""
+    return {one.name: getattr(settings, one.name) for one in fields(QueueSettings)}
+
+
+def filter_body(which: TaskFilter) -> Body:
+    """Returns which tasks are meant; what is None matches all."""
+    body = {one.name: getattr(which, one.name) for one in fields(TaskFilter)}
+    statuses = body.pop("statuses")
+    return {"status": None if statuses is None else [one.value for one in statuses], **body}
+
+
+def worker_body(worker: NewWorker) -> Body:
+    """A worker introduces itself, with the process that can be looked for on its host."""
+    process, abilities = worker.process, worker.abilities
+    return {
+        "name": worker.name,
+        "queues": worker.queues,
+        "slots": worker.slots,
+        "capacity": worker.capacity,
+        "commands": abilities.commands,
+        "handlers": _sorted(abilities.handlers),
+        "bare": abilities.bare,
+        "host": process.host,
+        "boot_id": process.boot_id,
+        "pid": process.pid,
+        "started": process.started,
+    }
+
+
+def claim_body(request: ClaimRequest) -> Body:
+    """A worker asks for tasks."""
+    return {
+        "worker": request.worker,
+        "n": request.count,
+        "lease_s": request.lease_seconds,
+        "resources": None if request.free == ANY_RESOURCES else request.free,
+        "commands": request.commands,
+        "handlers": _sorted(request.handlers),
+        "bare": request.bare,
+    }
+
+
+def _sorted(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def report_body(report: Report) -> Body:
+    """Returns the body of a report; most reports say little."""
+    body: Body = {"id": report.holder.task_id, "attempt": report.holder.attempt}
+    if report.started:
+        body["started"] = True
+    if report.messages:
+        body["messages"] = [
+            {"number": one.number, "text": storable(one.text), "output": storable(one.output)}
+            for one in report.messages
+        ]
+    if report.usage:
+        body["samples"] = report.usage
+    if report.end is not None:
+        body["end"] = _end(storable_end(report.end))
+    if report.frees is not None:
+        body["frees"] = report.frees
+    return body
+
+
+def _end(end: End) -> Body:
+    body: Body = {"ending": end.ending.value, "exit_status": end.exit_status}
+    if end.error is not None:
+        body["error"] = {
+            "code": end.error.code,
+            "description": end.error.description,
+            "args": msgspec.Raw(end.error.args.encode()),
+        }
+    if end.metrics is not None:
+        body["metrics_text"] = end.metrics
+    if end.values is not None:
+        body["values_text"] = end.values
+    return body
+
+
+# Lists that are sent in chunks, each of a size that a server takes.
+
+
+BODY_BYTES_MAX = 8 * 1024 * 1024  # that a server takes
+FRAME_BYTES_MAX = 1024  # what stands around a list
+
+
+def in_portions(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """JSON values in order, as many at once as fit; one that is larger goes alone."""
+    portion: list[bytes] = []
+    size = 0
+    for part in parts:
+        if portion and size + len(part) + FRAME_BYTES_MAX > BODY_BYTES_MAX:
+            yield portion
+            portion, size = [], 0
+        portion.append(part)
+        size += len(part) + 1
+    if portion:
+        yield portion
+
+
+def json_list(parts: Iterable[bytes]) -> bytes:
+    """A JSON array of what is JSON already."""
+    return b"[" + b",".join(parts) + b"]"
+
+
+# What a request can name at all.
+
+
+def is_possible(*names: str | None) -> bool:
+    """Says whether something may have these names."""
+    return all(name is None or name_finding("name", name) is None for name in names)
+
+
+def is_findable(which: TaskFilter) -> bool:
+    """Says whether a filter can match anything."""
+    values = (getattr(which, one.name) for one in fields(TaskFilter))
+    return which.statuses != () and is_possible(
+        *(one for one in values if isinstance(one, str))
+    )
+
+
+def check_tasks(task_ids: Iterable[TaskId]) -> None:
+    """NotFound for one that no task can have."""
+    for task_id in task_ids:
+        if not is_possible(task_id):
+            raise NotFound("task", task_id)
+
+
+def task_path(task_id: TaskId, *rest: str) -> str:
+    """A path to a task, and what belongs to it."""
+    check_tasks([task_id])
+    return path_of("tasks", task_id, *rest)
+
+
+def queue_path(queue: str, *rest: str) -> str:
+    """A path to a queue that shall exist afterwards."""
+    if finding := name_finding("queue", queue):
+        raise BadSetting("queue", queue, finding)
+    return path_of("queues", queue, *rest)
+
+
+def worker_path(worker: str, *rest: str) -> str:
+    """A path to a worker."""
+    if not is_possible(worker):
+        raise NotFound("worker", worker)
+    return path_of("workers", worker, *rest)

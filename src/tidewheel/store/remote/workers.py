@@ -1,9 +1,10 @@
-"""Holds the part of a remote store for workers: registration, claims, heartbeats, reports."""
+"""Holds what workers ask of a server: claims, heartbeats, reports, a channel, logs, tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,7 +27,9 @@ from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, NotFound, Refused
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.store.remote.connection import path_of
-from tidewheel.store.remote.encode import (
+from tidewheel.store.remote.operations import (
+    ServerPart,
+    asks,
     claim_body,
     in_portions,
     is_possible,
@@ -36,9 +39,19 @@ from tidewheel.store.remote.encode import (
     worker_body,
     worker_path,
 )
-from tidewheel.store.remote.errors import ReceivedProblem, error_from
-from tidewheel.store.remote.operations import ServerPart, asks
+from tidewheel.store.remote.transport import ReceivedProblem, error_from
 from tidewheel.store.rows import storable
+
+if TYPE_CHECKING:
+    from tidewheel.store.remote.runs import RemoteRunDoor
+
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from tidewheel.config import StoreSettings
+from tidewheel.core.queue.tokens import attempt_token, secret_digest, split_token
+from tidewheel.store.remote.transport import Transport
 
 TROUBLE_LENGTH_MAX = 1_000
 
@@ -178,3 +191,95 @@ def _reported(answer: ReportAnswer) -> Reported:
     refused = error_from(answer.refused) if answer.refused else None
     assert refused is None or isinstance(refused, Refused), refused
     return Reported(task_id=TaskId(answer.id), status=answer.status, refused=refused)
+
+
+# Beyond a store: a channel, logs, tokens for jobs.
+
+
+RAW = {"content-type": "application/octet-stream"}
+TAKES_NO_MORE = (0, True)
+VOICES_MAX = 10_000
+
+
+async def channel(
+    transport: Transport, worker: WorkerId
+) -> AsyncIterator[tuple[TaskId, int] | None]:
+    """Yields the attempts to cancel; None: there may be work."""
+    async for event in transport.events(path_of("workers", worker, "channel")):
+        if event.event == "wake":
+            yield None
+        elif event.event == "cancel":
+            said = event.json
+            yield TaskId(said["id"]), int(said["attempt"])
+
+
+class LogSender:
+    """Sends parts of logs, unless the server finds them in a folder that both share."""
+
+    def __init__(self, transport: Transport, own_home_id: Callable[[], str | None]) -> None:
+        self._transport, self._own_home_id = transport, own_home_id
+        self._is_shared: bool | None = None
+
+    async def send(
+        self, holder: Holder, stream: str, offset: int, content: bytes
+    ) -> tuple[int, bool]:
+        """Sends a part of a log; returns the size of the server's copy, and if it is full."""
+        if await self._shares_folder():
+            return TAKES_NO_MORE
+        response = await self._transport.call(
+            "PUT",
+            path_of("tasks", holder.task_id, "logs", stream),
+            query={"worker": holder.worker, "attempt": holder.attempt, "offset": offset},
+            body=content,
+            headers=RAW,
+            again=True,
+        )
+        end = response.json
+        return int(end["size"]), bool(end["full"])
+
+    async def _shares_folder(self) -> bool:
+        if self._is_shared is None:
+            theirs = (await self._transport.call("GET", "/home")).json["id"]
+            # Read after it was asked for: the server may have made it for us.
+            self._is_shared = theirs == self._own_home_id()
+        return self._is_shared
+
+
+class JobVoices:
+    """The tokens of this worker's jobs, with which they, or the worker for them, speak."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings = settings
+        self._parent = split_token(settings.credentials.token or "")
+        self._tokens: dict[TaskId, str] = {}
+
+    def environment(self, task: Claimed) -> dict[str, str]:
+        """Returns the variables with which a job reaches the server from wherever it runs."""
+        if self._parent is None:
+            return {}
+        number, secret = self._parent
+        place = (task.id, task.seq)
+        token = attempt_token(number, secret_digest(secret), place, task.attempt)
+        if len(self._tokens) >= VOICES_MAX:
+            self._tokens.pop(next(iter(self._tokens)))
+        self._tokens.pop(task.id, None)
+        self._tokens[task.id] = token
+        told = {"TIDEWHEEL_SERVER": self._settings.url, "TIDEWHEEL_TOKEN": token}
+        if self._settings.credentials.ca is not None:
+            told["TIDEWHEEL_CA"] = self._settings.credentials.ca
+        return told
+
+    @asynccontextmanager
+    async def speaking_for(self, task_id: TaskId) -> AsyncIterator[RemoteRunDoor]:
+        """Gives the service for runs with the token of a job: it may do what the job may."""
+        from tidewheel.store.remote.runs import RemoteRunDoor  # noqa: PLC0415 - for few
+
+        token = self._tokens.get(task_id)
+        if token is None:
+            raise Refused(f"nobody here speaks for task {task_id!r}")
+        ca = self._settings.credentials.ca
+        transport = Transport(self._settings.url, token, origin=f"job {task_id}", ca=ca)
+        try:
+            yield RemoteRunDoor(transport)
+        finally:
+            await transport.close()
