@@ -215,7 +215,7 @@ def _query(name: str, kind: Any, default: Any = REQUIRED, **rest: Any) -> Parame
 
 
 def _body(name: str, kind: Any, default: Any = REQUIRED, **rest: Any) -> Parameter:  # noqa: ANN401
-    return Parameter(name, Place.BODY, name, kind, default, **rest)
+    return Parameter(name, Place.BODY, rest.pop("key", name), kind, default, **rest)
 
 
 _WHO = Parameter("who", Place.CALLER, "")
@@ -355,7 +355,7 @@ MANY = (
         _READ,  # and its handler looks at the queue of each
         "Many tasks by their ids, as they are at one moment, in this order.",
         _TASKS,
-        takes=(_body("ids", list[str]),),  # up to 10,000
+        takes=(_body("task_ids", list[str], key="ids"),),  # up to 10,000
         form=("IdsIn", "The ids of tasks."),
         again=True,
         audited=False,

@@ -25,16 +25,16 @@ from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound, PayloadTooLarge, Refused
-from tidewheel.ports.blocks import BlockDoor
-from tidewheel.ports.registry import RegistryDoor
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
     LOG_BYTES_MAX,
     Answer,
     Arguments,
+    BlockDoor,
     Document,
     LogPart,
     LogPlace,
+    RegistryDoor,
 )
 from tidewheel.store.remote.connection import Query, path_of
 from tidewheel.store.remote.operations import BODY_BYTES_MAX, ServerPart, asks

@@ -36,8 +36,7 @@ from tidewheel.core.queue.submission import SubmitLimits, refusal, run_refusal
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.errors import BadSetting, NotFound, Refused, Unavailable
 from tidewheel.ports.runs import BringsNotifications
-from tidewheel.ports.server import AccessStore
-from tidewheel.ports.store import Store
+from tidewheel.ports.store import TokenStore
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.store.remote.connection import Query
 from tidewheel.store.remote.operations import (
@@ -61,9 +60,7 @@ from tidewheel.store.remote.workers import RemoteWorkers
 if TYPE_CHECKING:
     pass
     from tidewheel.core.operator.stream import EventFilter, FollowedEvent
-    from tidewheel.ports.blocks import BlockDoor
-    from tidewheel.ports.registry import RegistryDoor
-    from tidewheel.ports.runs import RunDoor
+    from tidewheel.ports.runs import BlockDoor, RegistryDoor, RunDoor
 
 PAGE_MAX = 1_000
 TASK_FIELDS = ",".join(out_type(Task).__struct_fields__)
@@ -270,7 +267,7 @@ def _submitted(answer: Answered) -> Submitted:
 
 
 class RemoteAccess(ServerPart):
-    """The part of an AccessStore that is not a server's own business."""
+    """The part of an TokenStore that is not a server's own business."""
 
     async def create_token(self, new: NewToken) -> TokenView:
         body = {
@@ -291,8 +288,8 @@ class RemoteAccess(ServerPart):
                 return view, instant(store.json["now"])
         raise NotFound("token", str(number))
 
-    tokens = asks(AccessStore.tokens)
-    revoke_token = asks(AccessStore.revoke_token)
+    tokens = asks(TokenStore.tokens)
+    revoke_token = asks(TokenStore.revoke_token)
 
     async def login_link(self) -> str:
         """Returns a link with which a browser logs in, once, with this token's rights."""
@@ -385,7 +382,7 @@ class RemoteStore(
     RemoteEvents,
     RemoteNotifications,
 ):
-    """A TaskStore, and the tokens of an AccessStore."""
+    """A TaskStore, and the tokens of an TokenStore."""
 
     def __init__(self, transport: Transport, limits: SubmitLimits | None = None) -> None:
         super().__init__(transport, limits)
@@ -423,8 +420,12 @@ class RemoteStore(
         await self.transport.close()
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
-        """Refuses what the ports promise and only the store itself can do."""
-        if not any(name in vars(port) for port in Store.__mro__):
+        """Refuses what only the store itself can do."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        from tidewheel.store.store import DatabaseStore
+
+        if not hasattr(DatabaseStore, name):
             raise AttributeError(name)
 
         def refuse(*_: object, **__: object) -> NoReturn:
