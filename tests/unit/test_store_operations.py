@@ -1,11 +1,11 @@
-"""The operations of a store agree with the ports that have a second implementation, and with
-the rows by which a server does them for others."""
+"""Operations of a store agree with the ports, and with the rows by which a server does them."""
 
 from inspect import Parameter, signature
 
 import pytest
 
-from tidewheel.api.operations import OPERATIONS, Place, Service
+from tidewheel.api.operation import Place, ServiceName
+from tidewheel.api.operations import OPERATIONS
 from tidewheel.ports.runs import BlockDoor, BringsNotifications, RegistryDoor
 from tidewheel.ports.store import TokenStore
 from tidewheel.ports.tasks import TaskStore
@@ -19,9 +19,9 @@ PROMISED = {
 }
 LISTED = sorted(name for name in PROMISED if hasattr(getattr(DatabaseStore, name), "operation"))
 SERVICES = {
-    Service.BLOCKS: BlockDoor,
-    Service.REGISTRY: RegistryDoor,
-    Service.NOTIFICATIONS: BringsNotifications,
+    ServiceName.BLOCKS: BlockDoor,
+    ServiceName.REGISTRY: RegistryDoor,
+    ServiceName.NOTIFICATIONS: BringsNotifications,
 }
 OF_CLIENTS = {"queue"}  # which a store has no method for: the list of queues tells it
 
@@ -55,9 +55,11 @@ def test_an_operation_is_asked_for_as_its_port_says(name):
 @pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: f"{row.method} {row.path}")
 def test_a_row_takes_what_its_method_takes(row):
     """In the same order where they may be given by position, and with the same defaults."""
-    if row.of is Service.STORE and row.name in OF_CLIENTS:
+    if row.of is ServiceName.STORE and row.name in OF_CLIENTS:
         return
-    method = PROMISED[row.name] if row.of is Service.STORE else vars(SERVICES[row.of])[row.name]
+    method = (
+        PROMISED[row.name] if row.of is ServiceName.STORE else vars(SERVICES[row.of])[row.name]
+    )
     taken = {name: default for name, _, default in asked(method, {"self", *row.fixed})}
     named = [one.name for one in row.takes]
     # A version that the path does not name is the highest; clients have it by default.

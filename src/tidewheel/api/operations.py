@@ -14,15 +14,26 @@ Types that take long to load, and that a client does not need, are named by a te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
-from enum import Enum, auto
-from importlib import import_module
+from dataclasses import replace
 from operator import not_
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 
+from tidewheel.api.operation import (
+    REQUIRED,
+    Answer,
+    Concern,
+    Echo,
+    Listed,
+    ListedDocuments,
+    Operation,
+    Parameter,
+    Part,
+    Place,
+    ServiceName,
+    Work,
+)
 from tidewheel.api.tasks import (
     AttemptView,
     EdgeView,
@@ -39,8 +50,6 @@ from tidewheel.core.queue.requests import PAGE_COUNT_MAX, HeldLease, page_count
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.errors import BadSetting, NotFound
 
-REQUIRED: Any = msgspec.NODEFAULT
-
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 LongCount = Annotated[int, msgspec.Meta(ge=1, le=PAGE_COUNT_MAX)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -51,133 +60,6 @@ RuleName = Annotated[str, msgspec.Meta(max_length=100)]
 Parameters = dict[str, Any]
 SECONDS_MAX = 60.0  # many blocks or stages take their time to be judged
 TEST_SECONDS_MAX = 120.0
-
-
-class Service(Enum):
-    """Whose method an operation is."""
-
-    STORE = auto()
-    BLOCKS = auto()
-    REGISTRY = auto()
-    NOTIFICATIONS = auto()
-
-
-class Concern(Enum):
-    """What the guard of an operation looks at, beside the scope."""
-
-    NOTHING = auto()  # or the answer is filtered: `Listed.seen`
-    TASK = auto()  # the queue of the task in the path, which its own job may see, too
-    QUEUE = auto()  # the queue in the path
-    WORKER = auto()  # the worker in the path, which must be the caller's own
-    WORKFLOW = auto()  # the workflow in the path
-    BLOCK = auto()  # the workflow of the block in the path
-    SBI = auto()  # the workflows of all blocks of the instance in the path
-
-
-class Work(Enum):
-    """How a server does an operation, so that heartbeats are answered meanwhile."""
-
-    HERE = auto()
-    APART = auto()  # in the thread of views: it reads the definition of a run
-    FEW = auto()  # a few at a time: it reads a definition from its text
-
-
-class Place(Enum):
-    """Where a parameter travels."""
-
-    PATH = auto()
-    QUERY = auto()
-    BODY = auto()
-    CALLER = auto()  # nowhere: a server knows the caller by the token
-
-
-class Parameter(NamedTuple):
-    """Is an argument of the method, and how it travels."""
-
-    name: str
-    place: Place
-    key: str  # its name in the path, the query or the body
-    kind: Any = str
-    default: Any = REQUIRED
-    check: Callable[[Any], object] | None = None  # raises before anything is sent
-    turn: Callable[[Any], Any] | None = None  # what travels is this of the value, and back
-
-
-class Listed(NamedTuple):
-    """Is an answer with a list of things under a key."""
-
-    title: str  # of the type in the OpenAPI document
-    key: str
-    kind: Any
-    says: str | None = None
-    seen: str | None = None  # by what of each thing a caller may see it: queue or worker
-    # A page: the parameter of the next one, and the field of the last thing that it has.
-    goes_on: tuple[str, str] | None = None
-    beside: tuple[tuple[str, Any], ...] = ()  # what its handler adds
-
-
-class Part(NamedTuple):
-    """Is an answer of several parts, of which the method has one."""
-
-    title: str
-    key: str
-    parts: Mapping[str, Any]
-    says: str | None = None
-
-
-class Echo(NamedTuple):
-    """Is the answer of a method without one: the name in the path."""
-
-    title: str
-    key: str
-
-
-class Listing(NamedTuple):
-    """Is a document with a list of documents, which a caller may see by their workflow."""
-
-    kind: str
-    key: str
-    workflow: str  # the field that has it
-
-
-Answer = Listed | Part | Echo | Listing | type | str
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """Is one row of the table."""
-
-    name: str  # of the method
-    method: str
-    path: str  # below the API
-    scopes: tuple[Scope, ...]
-    says: str  # one line of documentation
-    answers: Answer  # a type is that of a thing, a text that of a document
-    _: KW_ONLY
-    of: Service = Service.STORE
-    concerns: Concern = Concern.NOTHING
-    takes: tuple[Parameter, ...] = ()  # in the order of the method's arguments
-    form: tuple[str, str] = ("", "")  # what the type of the body is called, and what it says
-    fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments that the path implies
-    missing: Callable[[], Any] | None = None  # the method's answer where there is no such thing
-    again: bool | None = None  # whether it may be done twice; None: as its method says
-    audited: bool = True
-    only_reads: bool = False  # and is as urgent, though it is a POST
-    work: Work = Work.HERE
-    seconds_max: float | None = None
-
-    @property
-    def may_be_repeated(self) -> bool:
-        """Says whether a request whose answer was lost may be sent again."""
-        return self.method == "GET" if self.again is None else self.again
-
-
-def resolved(kind: Any) -> Any:  # noqa: ANN401 - any type
-    """Returns a type that may be named by a text."""
-    if not isinstance(kind, str):
-        return kind
-    module, _, name = kind.rpartition(".")
-    return getattr(import_module(f"tidewheel.{module}"), name)
 
 
 # Names and numbers that no store can have are refused in its words before anything is sent.
@@ -220,7 +102,7 @@ def _body(name: str, kind: Any, default: Any = REQUIRED, **rest: Any) -> Paramet
 
 _WHO = Parameter("who", Place.CALLER, "")
 _OWN_WORKER = _path("worker", "id", check=check_worker)
-_READ, _OPERATE, _WORKER = (Scope.READ,), (Scope.OPERATE,), (Scope.WORKER,)
+_OPERATE, _WORKER = (Scope.OPERATE,), (Scope.WORKER,)
 _SUBMIT, _ADMIN = (Scope.SUBMIT,), (Scope.ADMIN,)
 
 # Tasks.
@@ -232,7 +114,7 @@ _NAMED_TASK = _path("task_id", "id", check=check_task)
 def _of_task(name: str, below: str, says: str, answers: Answer, **rest: Any) -> Operation:  # noqa: ANN401
     taken = (_NAMED_TASK, *rest.pop("takes", ()))
     return Operation(
-        *(name, "GET", f"{_TASK}/{below}", _READ, says, answers),
+        *(name, f"GET {_TASK}/{below}", says, answers),
         concerns=Concern.TASK,
         takes=taken,
         **rest,
@@ -298,17 +180,13 @@ _NAMED_QUEUE = _path("queue", check=check_queue)
 QUEUES = (
     Operation(
         "queues",
-        "GET",
-        "/queues",
-        _READ,
+        "GET /queues",
         "Every queue that has settings or open tasks, and how much waits in it.",
         Listed("QueuesOut", "queues", QueueView, seen="queue"),
     ),
     Operation(
         "ready_queues",
-        "GET",
-        "/ready-queues",
-        _READ,
+        "GET /ready-queues",
         "The names of queues that hold ready tasks: where a worker may claim.",
         Part(
             "ReadyQueuesOut", "priorities", {"queues": list[str], "priorities": dict[str, int]}
@@ -316,9 +194,7 @@ QUEUES = (
     ),
     Operation(
         "queue",
-        "GET",
-        _QUEUE,
-        _READ,
+        f"GET {_QUEUE}",
         "One queue; one that nobody has named yet is empty.",
         QueueView,
         concerns=Concern.QUEUE,
@@ -328,11 +204,10 @@ QUEUES = (
 PAUSES = tuple(
     Operation(
         "pause_queue",
-        "POST",
-        f"{_QUEUE}/{verb}",
-        _OPERATE,
+        f"POST {_QUEUE}/{verb}",
         says,
         QueueView,
+        scopes=_OPERATE,
         concerns=Concern.QUEUE,
         takes=(_NAMED_QUEUE,),
         fixed={"paused": paused},
@@ -350,12 +225,12 @@ _TASKS = Listed("TasksOut", "tasks", Task, "Tasks with every field.")
 MANY = (
     Operation(
         "get_many",
-        "POST",
-        "/tasks/get",
-        _READ,  # and its handler looks at the queue of each
+        "POST /tasks/get",
         "Many tasks by their ids, as they are at one moment, in this order.",
         _TASKS,
-        takes=(_body("task_ids", list[str], key="ids"),),  # up to 10,000
+        takes=(
+            _body("task_ids", list[str], key="ids"),
+        ),  # up to 10,000; its handler looks at each
         form=("IdsIn", "The ids of tasks."),
         again=True,
         audited=False,
@@ -363,9 +238,7 @@ MANY = (
     ),
     Operation(
         "peek",
-        "GET",
-        f"{_QUEUE}/peek",
-        _READ,
+        f"GET {_QUEUE}/peek",
         "What would be claimed next from a queue, without taking it.",
         _TASKS,
         concerns=Concern.QUEUE,
@@ -377,9 +250,7 @@ MANY = (
     ),
     Operation(
         "ended_attempts",
-        "GET",
-        "/ended-attempts",
-        _READ,
+        "GET /ended-attempts",
         "The newest attempts that are over, one by one, for figures of your own.",
         Listed(
             "EndedOut",
@@ -392,9 +263,7 @@ MANY = (
     ),
     Operation(
         "store_id",
-        "GET",
-        "/store",
-        _READ,
+        "GET /store",
         "Which store the server stands before, and the time by its clock.",
         Part(
             "StoreOut",
@@ -405,9 +274,7 @@ MANY = (
     ),
     Operation(
         "verify",
-        "GET",
-        "/verify",
-        _ADMIN,
+        "GET /verify",
         "Every row of the store that breaks a promise.",
         Listed(
             "ViolationsOut",
@@ -415,6 +282,7 @@ MANY = (
             Violation,
             "Every row that breaks a promise; none is the right answer.",
         ),
+        scopes=_ADMIN,
     ),
 )
 
@@ -423,31 +291,27 @@ MANY = (
 WORKERS = (
     Operation(
         "workers",
-        "GET",
-        "/workers",
-        _READ,
+        "GET /workers",
         "Workers alive and what they hold; with all=true also those that stopped.",
         Listed("WorkersOut", "workers", WorkerView, seen="worker"),
         takes=(_query("live_only", bool, default=False, key="all", turn=not_),),
     ),
     Operation(
         "stop_worker",
-        "POST",
-        "/workers/{id}/stop",
-        _WORKER,
+        "POST /workers/{id}/stop",
         "Sign off; leases that the worker still holds run out by themselves.",
         Echo("WorkerIdOut", "id"),
+        scopes=_WORKER,
         concerns=Concern.WORKER,
         takes=(_OWN_WORKER,),
         again=True,
     ),
     Operation(
         "set_trouble",
-        "POST",
-        "/workers/{id}/trouble",
-        _WORKER,
+        "POST /workers/{id}/trouble",
         "Let people know why the worker takes no tasks just now.",
         Echo("WorkerIdOut", "id"),
+        scopes=_WORKER,
         concerns=Concern.WORKER,
         takes=(_OWN_WORKER, _body("trouble", Trouble | None, None)),
         form=(
@@ -460,11 +324,10 @@ WORKERS = (
 )
 ORPHANS = Operation(
     "orphans",
-    "GET",
-    "/orphans",
-    _WORKER,
+    "GET /orphans",
     "Leases of this token's workers on a host: what a new worker there may adopt.",
     Listed("OrphansOut", "leases", HeldLease),
+    scopes=_WORKER,
     takes=(_query("host", Host), _query("boot_id", Host)),
 )
 
@@ -474,22 +337,18 @@ _BLOCK = "/processing-blocks/{block}"
 _OBJECTS = "/objects"
 CHANGES_OBJECTS = (Scope.SUBMIT, Scope.OPERATE)
 BLOCKS = tuple(
-    replace(row, of=Service.BLOCKS)
+    replace(row, of=ServiceName.BLOCKS)
     for row in (
         Operation(
             "sbis",
-            "GET",
-            "/sbis",
-            _READ,
+            "GET /sbis",
             "Scheduling block instances, newest first.",
             "api.blocks.SbiList",
             takes=(_query("count", Count, 100, key="limit"),),
         ),
         Operation(
             "sbi",
-            "GET",
-            "/sbis/{sbi}",
-            _READ,
+            "GET /sbis/{sbi}",
             "A scheduling block instance: as it was asked for, and its blocks.",
             "api.blocks.SbiDocument",
             concerns=Concern.SBI,
@@ -497,11 +356,9 @@ BLOCKS = tuple(
         ),
         Operation(
             "blocks",
-            "GET",
-            "/processing-blocks",
-            _READ,
+            "GET /processing-blocks",
             "Processing blocks, newest first.",
-            Listing("api.blocks.BlockList", "blocks", "workflow"),
+            ListedDocuments("api.blocks.BlockList", "blocks", "workflow"),
             takes=(
                 _query("sbi", str | None, None),
                 _query("count", Count, 100, key="limit"),
@@ -509,9 +366,7 @@ BLOCKS = tuple(
         ),
         Operation(
             "block",
-            "GET",
-            _BLOCK,
-            _READ,
+            f"GET {_BLOCK}",
             "A processing block: what it waits for, and each stage with its events.",
             "api.blocks.BlockDocument",
             concerns=Concern.BLOCK,
@@ -520,11 +375,10 @@ BLOCKS = tuple(
         ),
         Operation(
             "abort",
-            "POST",
-            f"{_BLOCK}/abort",
-            _OPERATE,
+            f"POST {_BLOCK}/abort",
             "End the stages of a block that run, and start no more.",
             "api.blocks.AbortedBlock",
+            scopes=_OPERATE,
             concerns=Concern.BLOCK,
             takes=(_path("block_id", "block"), _WHO, _body("reason", Reason, "")),
             form=("AbortIn", "The reason of an abort, for people."),
@@ -534,13 +388,11 @@ BLOCKS = tuple(
     )
 )
 OBJECTS = tuple(
-    replace(row, of=Service.BLOCKS)
+    replace(row, of=ServiceName.BLOCKS)
     for row in (
         Operation(
             "objects",
-            "GET",
-            _OBJECTS,
-            _READ,
+            f"GET {_OBJECTS}",
             "Objects that are there, by name.",
             "api.blocks.ObjectList",
             takes=(
@@ -550,11 +402,10 @@ OBJECTS = tuple(
         ),
         Operation(
             "remove_object",
-            "DELETE",
-            f"{_OBJECTS}/{{name}}",
-            CHANGES_OBJECTS,
+            f"DELETE {_OBJECTS}/{{name}}",
             "An object is there no more; whoever has seen it goes on.",
             "api.blocks.BufferObject",
+            scopes=CHANGES_OBJECTS,
             takes=(_path("name"),),
             again=False,
         ),
@@ -575,9 +426,7 @@ def _tried(name: str, answers: str, says: str) -> Operation:
     """Returns a POST for the sake of its body: parameters may be larger than a URL."""
     return Operation(
         name,
-        "POST",
-        f"/{name}",
-        _READ,
+        f"POST /{name}",
         says,
         answers,
         takes=(_PARAMETERS,),
@@ -600,19 +449,16 @@ _OF_ONE_WORKFLOW = (
     ),
     Operation(
         "show",
-        "GET",
-        "",
-        _READ,
+        "GET ",
         "{} of a workflow: findings, parameters, files.",
         "api.workflows.WorkflowDocument",
     ),
     Operation(
         "remove",
-        "DELETE",
-        "",
-        _SUBMIT,
+        "DELETE ",
         "Forget {} of a workflow; runs of it are not harmed.",
         "api.workflows.WorkflowFacts",
+        scopes=_SUBMIT,
     ),
 )
 
@@ -624,20 +470,18 @@ def _said(says: str, which: str) -> str:
 WORKFLOWS = (
     Operation(
         "list",
-        "GET",
-        _WORKFLOWS,
-        _READ,
+        f"GET {_WORKFLOWS}",
         "Registered workflows by name, the highest version first.",
-        Listing("api.workflows.WorkflowList", "workflows", "name"),
-        of=Service.REGISTRY,
+        ListedDocuments("api.workflows.WorkflowList", "workflows", "name"),
+        of=ServiceName.REGISTRY,
         takes=(_query("name", Named, ""),),
     ),
     *(
         replace(
             row,
-            path=place + row.path,
+            route=f"{row.method} {place}{row.path}",
             says=_said(row.says, which),
-            of=Service.REGISTRY,
+            of=ServiceName.REGISTRY,
             concerns=Concern.WORKFLOW,
             takes=(*names, *row.takes),
         )
@@ -658,21 +502,19 @@ WORKFLOWS = (
 NOTIFICATIONS = (
     Operation(
         "notifications",
-        "GET",
-        "/notifications",
-        _ADMIN,
+        "GET /notifications",
         "The rules by which people are told, what waits to be sent, and what was.",
         "api.notifications.NotificationsOut",
-        of=Service.NOTIFICATIONS,
+        scopes=_ADMIN,
+        of=ServiceName.NOTIFICATIONS,
     ),
     Operation(
         "try_notifications",
-        "POST",
-        "/notifications/test",
-        _ADMIN,
+        "POST /notifications/test",
         "Send a test under one rule or all of them, and say how that went.",
         "api.notifications.TestsOut",
-        of=Service.NOTIFICATIONS,
+        scopes=_ADMIN,
+        of=ServiceName.NOTIFICATIONS,
         takes=(_body("rule", RuleName | None, None),),
         form=("TestIn", "The name of the rule to try; without one, each rule is tried."),
         seconds_max=TEST_SECONDS_MAX,
@@ -684,19 +526,17 @@ NOTIFICATIONS = (
 TOKENS = (
     Operation(
         "tokens",
-        "GET",
-        "/tokens",
-        _ADMIN,
+        "GET /tokens",
         "Every token with its last use, without its secret.",
         Listed("TokensOut", "tokens", TokenView),
+        scopes=_ADMIN,
     ),
     Operation(
         "revoke_token",
-        "POST",
-        "/tokens/{number}/revoke",
-        _ADMIN,
+        "POST /tokens/{number}/revoke",
         "Let a token open nothing any more, within a second.",
         TokenView,
+        scopes=_ADMIN,
         takes=(_path("number", kind=int),),
         again=True,
     ),

@@ -22,7 +22,7 @@ __all__ = ["Store", "TokenStore"]
 
 
 class TokenStore(Protocol):
-    """Who may use a store, and what was done."""
+    """Knows who may use a store, and what was done."""
 
     async def create_token(self, new: NewToken) -> TokenView: ...
     async def token(self, number: int) -> tuple[TokenView, Instant]:

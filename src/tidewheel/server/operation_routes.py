@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tidewheel.api.operations import (
+from tidewheel.api.operation import (
     REQUIRED,
     Concern,
     Echo,
     Listed,
-    Listing,
+    ListedDocuments,
     Operation,
     Parameter,
     Part,
     Place,
-    Service,
+    ServiceName,
     Work,
     resolved,
 )
@@ -117,7 +117,7 @@ def _answer_type(row: Operation) -> object:
             return answer(title, says, **named)
         case Echo(title, key):
             return answer(title, **{key: str})
-        case Listing(kind):
+        case ListedDocuments(kind):
             return resolved(kind)
         case str() as named:
             return resolved(named)
@@ -212,7 +212,7 @@ def _tell_name(told: Echo) -> Tell:
     return lambda call, _: {told.key: call.path[told.key]}
 
 
-def _tell_documents(told: Listing) -> Tell:
+def _tell_documents(told: ListedDocuments) -> Tell:
     key, workflow = told.key, told.workflow
 
     def tell(call: Call, found: dict[str, Any]) -> object:
@@ -228,7 +228,7 @@ def _tell_thing(_: object) -> Tell:
 _TELLERS: dict[type, Callable[[Any], Tell]] = {
     Listed: _tell_list,
     Echo: _tell_name,
-    Listing: _tell_documents,
+    ListedDocuments: _tell_documents,
 }
 
 # Who may ask.
@@ -296,9 +296,9 @@ def _notifications(call: Call) -> BringsNotifications:
     return notification_desk(call.store, home, scheduler_settings().smtp)
 
 
-_SERVICES: dict[Service, Callable[[Call], Any]] = {
-    Service.STORE: lambda call: call.store,
-    Service.BLOCKS: block_door,
-    Service.REGISTRY: registry_door,
-    Service.NOTIFICATIONS: _notifications,
+_SERVICES: dict[ServiceName, Callable[[Call], Any]] = {
+    ServiceName.STORE: lambda call: call.store,
+    ServiceName.BLOCKS: block_door,
+    ServiceName.REGISTRY: registry_door,
+    ServiceName.NOTIFICATIONS: _notifications,
 }

@@ -15,18 +15,18 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
-from tidewheel.api.operations import (
-    OPERATIONS,
+from tidewheel.api.operation import (
     Answer,
     Echo,
     Listed,
-    Listing,
+    ListedDocuments,
     Operation,
     Part,
     Place,
-    Service,
+    ServiceName,
     resolved,
 )
+from tidewheel.api.operations import OPERATIONS
 from tidewheel.api.wire import Fields, read, read_all
 from tidewheel.core.queue.requests import (
     ANY_RESOURCES,
@@ -62,7 +62,7 @@ class ServerPart:
         self.transport = transport
         self._limits = limits or SubmitLimits()
 
-    async def ask(self, service: Service, name: str, given: Mapping[str, object]) -> Any:  # noqa: ANN401 - the row says it
+    async def ask(self, service: ServiceName, name: str, given: Mapping[str, object]) -> Any:  # noqa: ANN401 - the row says it
         """Asks for an operation by the name of its method, with its arguments by name."""
         row = _row(service, name, given)
         if isinstance(row.answers, Listed) and row.answers.goes_on is not None:
@@ -104,7 +104,7 @@ class ServerPart:
 
 def asks(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
-    service: Service = Service.STORE,
+    service: ServiceName = ServiceName.STORE,
 ) -> Callable[Concatenate[ServerPart, P], Coroutine[Any, Any, R]]:
     """Returns a method that asks a server for what this method of a port does."""
     name = method.__name__
@@ -119,13 +119,13 @@ def asks(
 
 
 @cache
-def _rows(service: Service, name: str) -> tuple[Operation, ...]:
+def _rows(service: ServiceName, name: str) -> tuple[Operation, ...]:
     """Returns the rows of an operation, those first that name more in their path."""
     found = [one for one in OPERATIONS if (one.of, one.name) == (service, name)]
     return tuple(sorted(found, key=lambda one: -len(one.takes)))
 
 
-def _row(service: Service, name: str, given: Mapping[str, object]) -> Operation:
+def _row(service: ServiceName, name: str, given: Mapping[str, object]) -> Operation:
     """Returns the row for these arguments: the first of which all of the path is given."""
     rows = [one for one in _rows(service, name) if one.fixed.items() <= given.items()]
     for row in rows[:-1]:
@@ -164,7 +164,7 @@ def _told(answers: Answer, response: Response) -> Any:  # noqa: ANN401 - any ans
             return response.part(key, parts[key])
         case Echo():
             return None
-        case Listing() | str():
+        case ListedDocuments() | str():
             return response.read(Document)
         case kind:
             return read(kind, response.read(Fields))

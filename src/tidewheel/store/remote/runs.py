@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tidewheel.api.operations import Service
+from tidewheel.api.operation import ServiceName
 from tidewheel.api.views import STATE, VIEWS, no_view
 from tidewheel.api.wire import instant
 from tidewheel.core.graph.findings import InvalidDefinition, finding_of
@@ -394,13 +394,13 @@ class RemoteRegistryDoor(ServerPart):
             )
         return response.read(Document)
 
-    list = asks(RegistryDoor.list, Service.REGISTRY)
-    show = asks(RegistryDoor.show, Service.REGISTRY)
-    check = asks(RegistryDoor.check, Service.REGISTRY)
-    render = asks(RegistryDoor.render, Service.REGISTRY)
-    remove = asks(RegistryDoor.remove, Service.REGISTRY)
+    list = asks(RegistryDoor.list, ServiceName.REGISTRY)
+    show = asks(RegistryDoor.show, ServiceName.REGISTRY)
+    check = asks(RegistryDoor.check, ServiceName.REGISTRY)
+    render = asks(RegistryDoor.render, ServiceName.REGISTRY)
+    remove = asks(RegistryDoor.remove, ServiceName.REGISTRY)
 
-    async def ask(self, service: Service, name: str, given: Mapping[str, object]) -> Any:  # noqa: ANN401 - the row says it
+    async def ask(self, service: ServiceName, name: str, given: Mapping[str, object]) -> Any:  # noqa: ANN401 - the row says it
         named = (str(given.get(one) or "") for one in ("name", "version"))
         async with explained("/".join(filter(None, named))):
             return await super().ask(service, name, given)
@@ -471,13 +471,13 @@ class RemoteBlockDoor(ServerPart):
             )
         return response.read(Document)
 
-    sbis = asks(BlockDoor.sbis, Service.BLOCKS)
-    sbi = asks(BlockDoor.sbi, Service.BLOCKS)
-    blocks = asks(BlockDoor.blocks, Service.BLOCKS)
-    block = asks(BlockDoor.block, Service.BLOCKS)
-    abort = asks(BlockDoor.abort, Service.BLOCKS)
-    objects = asks(BlockDoor.objects, Service.BLOCKS)
-    remove_object = asks(BlockDoor.remove_object, Service.BLOCKS)
+    sbis = asks(BlockDoor.sbis, ServiceName.BLOCKS)
+    sbi = asks(BlockDoor.sbi, ServiceName.BLOCKS)
+    blocks = asks(BlockDoor.blocks, ServiceName.BLOCKS)
+    block = asks(BlockDoor.block, ServiceName.BLOCKS)
+    abort = asks(BlockDoor.abort, ServiceName.BLOCKS)
+    objects = asks(BlockDoor.objects, ServiceName.BLOCKS)
+    remove_object = asks(BlockDoor.remove_object, ServiceName.BLOCKS)
 
     async def post_objects(
         self, objects: Mapping[str, Mapping[str, object]], *, who: str

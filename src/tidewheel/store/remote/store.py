@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from tidewheel.api.operations import Service
+from tidewheel.api.operation import ServiceName
 from tidewheel.api.tasks import (
     Task,
 )
@@ -351,8 +351,8 @@ class RemoteEvents(ServerPart):
 class RemoteNotifications(ServerPart):
     """``ports.runs.BringsNotifications`` through a server."""
 
-    notifications = asks(BringsNotifications.notifications, Service.NOTIFICATIONS)
-    try_notifications = asks(BringsNotifications.try_notifications, Service.NOTIFICATIONS)
+    notifications = asks(BringsNotifications.notifications, ServiceName.NOTIFICATIONS)
+    try_notifications = asks(BringsNotifications.try_notifications, ServiceName.NOTIFICATIONS)
 
 
 # The whole store.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tidewheel.api.operations import Service
+from tidewheel.api.operation import ServiceName
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import Fields, read, read_all
 from tidewheel.core.queue.lease import Holder, LeaseAnswer, check_lease_seconds, check_progress
@@ -89,7 +89,7 @@ class RemoteWorkers(ServerPart):
 
     async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
         told = None if trouble is None else storable(trouble)[:TROUBLE_LENGTH_MAX]
-        await self.ask(Service.STORE, "set_trouble", {"worker": worker, "trouble": told})
+        await self.ask(ServiceName.STORE, "set_trouble", {"worker": worker, "trouble": told})
 
     async def claim(self, request: ClaimRequest) -> ClaimedTasks:
         """Never asked twice: an answer that was lost may hold tasks."""
