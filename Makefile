@@ -131,7 +131,6 @@ web/node_modules/.installed: web/package-lock.json
 .PHONY: webtypes
 webtypes: setup
 	$(BIN)/python web/write_types.py
-	$(BIN)/python web/write_store_types.py
 
 $(WEB_PAGE): web/node_modules/.installed $(WEB_SOURCES) | webtypes
 	$(NPM) run --silent build

@@ -1,11 +1,18 @@
 """Writes the page's types of what the server answers, from ``tidewheel.api``.
 
-Run it when a type there changes: .venv/bin/python web/write_types.py
+.venv/bin/python web/write_types.py    after a change there; a tidy test says when.
+
+Documents are typed dictionaries, written module by module. Things of the store are dataclasses,
+whose JSON follows the rules of ``api.wire``: they are in storeTypes.ts.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import StrEnum
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
 from typing import (
@@ -19,7 +26,20 @@ from typing import (
     is_typeddict,
 )
 
+import msgspec
+
 from tidewheel.api import blocks, run_details, runs, workflows
+from tidewheel.api.tasks import AttemptView, QueueView, Task, WorkerView
+from tidewheel.api.wire import EXACT, FLAT, HIDDEN, JSON_FIELDS, NAMES
+from tidewheel.client.fields import STORED_AS, Filters, TaskFields, explained
+from tidewheel.core.queue.access import Scope, TokenView
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.resources import Resources
+from tidewheel.core.queue.retry import RetryPolicy
+from tidewheel.core.queue.statistics import Quantiles, Statistics
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.task import Instant, TaskError
+from tidewheel.server.resources.tokens import AuditOut, AuditPage
 
 HERE = Path(__file__).parent
 FOLDER = Path("src/api/generated")
@@ -35,8 +55,39 @@ FILES: dict[str, ModuleType] = {
 }
 
 
+STORE = "../storeTypes.ts"
+STORE_HEAD = """\
+/** What travels about the whole store. Written by web/write_types.py: do not edit. */
+import type { Counts, Scope } from "./types";
+"""
+SHOWN: dict[type, str] = {
+    Resources: "Resources",
+    Limit: "QueueLimit",
+    QueueView: "QueueFacts",
+    TaskError: "TaskFailure",
+    Task: "StoredTask",
+    AttemptView: "StoredAttempt",
+    WorkerView: "WorkerFacts",
+    Quantiles: "Quantiles",
+    Statistics: "Statistics",
+    AuditOut: "AuditEntry",
+    AuditPage: "AuditPage",
+    TokenView: "TokenFacts",
+}
+STORE_NAMES: dict[Any, str] = {
+    **SHOWN,
+    Instant: "string",
+    Scope: "Scope",
+    RetryPolicy: "{ delays?: number[]; [name: string]: number | number[] | undefined }",
+    dict[str, int]: "Counts",
+    dict[Status, int]: "Counts",
+}
+
+
 def text(file: str) -> str:
     """Returns one file of types, in the order in which Python has them."""
+    if file == STORE:
+        return "\n".join([STORE_HEAD, "\n".join(_names_of_tasks()), *map(_interface, SHOWN)])
     own = types_of(FILES[file])
     body = "\n".join(map(_alias, own))
     return (
@@ -82,26 +133,72 @@ def _alias(kind: Any) -> str:  # noqa: ANN401 - a type
     return "\n".join([*lines, "};\n"])
 
 
-def _type(hint: Any) -> str:  # noqa: ANN401 - a type
+def _names_of_tasks() -> list[str]:
+    """Returns the names that tasks have, are found by, and are asked with once more."""
+    shown = {one.name for one in fields(Task)}
+    # An ended task that never was armed would not run a second time either.
+    asked = {"queue": "queue"} | {
+        said: stored for said, stored in STORED_AS.items() if stored in shown - {"armed"}
+    }
+    pairs = ", ".join(f'{said}: "{stored}"' for said, stored in asked.items())
+    lists = {"FILTER_NAMES": explained(Filters), "TASK_NAMES": explained(TaskFields)}
+    return [
+        *(
+            f"export const {name} = {json.dumps(list(one))} as const;"
+            for name, one in lists.items()
+        ),
+        f"export const ASKED_AGAIN = {{ {pairs} }} as const;",
+        "",
+    ]
+
+
+def _interface(kind: type) -> str:
+    return "\n".join([f"export interface {SHOWN[kind]} {{", *_lines(kind), "}", ""])
+
+
+def _lines(kind: Any) -> list[str]:  # noqa: ANN401 - a type
+    """Returns a line for each key of a thing's JSON."""
+    hints = get_type_hints(kind)
+    listed = msgspec.structs.fields if issubclass(kind, msgspec.Struct) else fields
+    found: list[str] = []
+    for name in (one.name for one in listed(kind)):
+        if name in FLAT:
+            found += _lines(hints[name])
+        elif name in JSON_FIELDS:
+            key = JSON_FIELDS[name]
+            found.append(f"  {key}?: unknown;")
+            if key in EXACT:
+                found.append(f"  {key}_text?: string;")
+        elif name not in HIDDEN:
+            found.append(f"  {NAMES.get(name, name)}: {_type(hints[name], STORE_NAMES)};")
+    return found
+
+
+def _type(hint: Any, names: Mapping[Any, str] = PLAIN) -> str:  # noqa: ANN401, PLR0911 - a type, a line for each
+    """Returns how the page calls a type; ``names`` has those that are called otherwise."""
     origin, inside = get_origin(hint), get_args(hint)
+    if hint in names:
+        return names[hint]
     if hint is Any or is_typeddict(hint):
         return "unknown" if hint is Any else str(hint.__name__)
     if origin in (Union, UnionType):
-        return " | ".join(map(_type, inside))
+        return " | ".join(_type(one, names) for one in inside)
     if origin is Literal:
         return " | ".join(f'"{one}"' for one in inside)
-    if origin is list:
-        inner = _type(inside[0])
+    if origin in (list, tuple, frozenset):
+        inner = _type(inside[0], names)
         return f"({inner})[]" if "|" in inner else f"{inner}[]"
     if origin is dict:
-        return f"Record<string, {_type(inside[1])}>"
-    return PLAIN[hint]
+        return f"Record<string, {_type(inside[1], names)}>"
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return "string"
+    return PLAIN[getattr(hint, "__supertype__", hint)]
 
 
 def main() -> None:
-    for file in FILES:
+    (HERE / FOLDER).mkdir(exist_ok=True)
+    for file in (*FILES, STORE):
         path = HERE / FOLDER / file
-        path.parent.mkdir(exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text(file):  # or all is built anew
             path.write_text(text(file), "utf-8")
 

@@ -22,10 +22,12 @@ TidewheelError
     RunLost             the scheduler's lease of a run was taken over: a newer epoch writes
     Aborted             the block was aborted, which is final
     NotRunning          no scheduler drives the run, so nobody could obey
+    RunStopping         its scheduler stops the run, so that nothing of it is begun any more
+    AlreadyRegistered   a workflow of this name and version has other content
+    UnknownWorkflow     no workflow of this name and version is registered (a NotFound)
     Declined            the run heard a command and does not do it
     (of definitions, where they are read: BadCycling, BadParameter, BadStatement,
-    InvalidDefinition; each carries what to write instead. Of a server: server/errors.py;
-    of the registry: registry_errors.py)
+    InvalidDefinition; each carries what to write instead. Of a server: server/errors.py)
   Unavailable         the world did not answer; try again -> exit 3, 503; retried with back-off
     StoreBusy           a lock or a connection was not to be had in time
     StoreUnreachable    the database does not answer
@@ -48,18 +50,21 @@ class TidewheelError(Exception):
     """Something that a person or a program can act on."""
 
     code = "error"
+    http_status = 500  # with which a server tells it
 
 
 class Refused(TidewheelError):
     """The request is not allowed; nothing was changed."""
 
     code = "refused"
+    http_status = 409  # unless the case has its own: it conflicts with what is stored
 
 
 class InvalidTask(Refused):
     """A task breaks one or more rules."""
 
     code = "invalid"
+    http_status = 422
 
     def __init__(self, task_id: str, findings: Iterable[str]) -> None:
         self.task_id = task_id
@@ -71,6 +76,7 @@ class PayloadTooLarge(Refused):
     """More bytes than the limit allows."""
 
     code = "too_large"
+    http_status = 413
 
     def __init__(self, what: str, size: int, size_max: int) -> None:
         self.what, self.size, self.size_max = what, size, size_max
@@ -84,6 +90,7 @@ class NotFound(Refused):
     """No such thing in the store."""
 
     code = "not_found"
+    http_status = 404
 
     def __init__(self, kind: str, name: str) -> None:
         self.kind, self.name = kind, name
@@ -160,6 +167,7 @@ class UnknownDependency(Refused):
     """An edge names a task that does not exist."""
 
     code = "unknown_dependency"
+    http_status = 422
 
     def __init__(self, task_id: str, missing: Iterable[str]) -> None:
         self.task_id, self.missing = task_id, tuple(missing)
@@ -201,6 +209,7 @@ class BadSetting(Refused):
     """A setting is out of its bounds."""
 
     code = "bad_setting"
+    http_status = 422
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
         self.name, self.value, self.accepted = name, value, accepted
@@ -211,6 +220,7 @@ class BadValues(Refused):
     """The values that an attempt hands on are no JSON object, or too large."""
 
     code = "bad_values"
+    http_status = 422
 
     def __init__(self, seen: str) -> None:
         self.seen = seen
@@ -234,6 +244,7 @@ class Unavailable(TidewheelError):
     """The world did not answer; the same request may succeed later."""
 
     code = "unavailable"
+    http_status = 503
 
 
 class StoreBusy(Unavailable):
@@ -270,6 +281,7 @@ class StoreUnusable(TidewheelError):
     """The database must not be used as it is."""
 
     code = "store_unusable"
+    http_status = 503
 
 
 class NewerSchema(StoreUnusable):
@@ -418,7 +430,7 @@ class NotRunning(Refused):
 
     code = "not_running"
 
-    def __init__(self, name: str, status: str, *, is_driven: bool = False) -> None:
+    def __init__(self, name: str, status: str) -> None:
         self.name, self.status = name, status
         do = f"carry it on first: tidewheel run {name}"
         if status == "completed":
@@ -427,14 +439,50 @@ class NotRunning(Refused):
                 f"with a later final point it goes further: tidewheel run {name} --fcp POINT"
             )
         seen = f"{name} is not running ({status})"
-        if status == "stopping" and is_driven:
-            seen = f"{name} is stopping, and no more of its tasks are begun"
-        elif status not in ("created", "stopped", "completed", "error"):
+        if status not in ("created", "stopped", "completed", "error"):
             seen = f"{name} is {status}, but its scheduler is gone"
         super().__init__(f"{seen}; {do}")
+
+
+class RunStopping(Refused):
+    """The scheduler of this run is stopping it, and nothing of it is begun any more."""
+
+    code = "run_stopping"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"{name} is stopping, and no more of its tasks are begun; "
+            f"carry it on first: tidewheel run {name}"
+        )
 
 
 class Declined(Refused):
     """The run heard a command and does not do it."""
 
     code = "declined"
+
+
+class AlreadyRegistered(Refused):
+    """A workflow of this name and version has other content."""
+
+    code = "already_registered"
+
+    def __init__(self, workflows: Iterable[str]) -> None:
+        self.workflows = tuple(workflows)
+        super().__init__(
+            f"registered already with other content: {', '.join(self.workflows)}; nothing was "
+            "stored. Give what is new another version, or remove the old one first: "
+            f"tidewheel workflows remove {self.workflows[0] if self.workflows else ''}"
+        )
+
+
+class UnknownWorkflow(NotFound):
+    """No workflow of this name and version is registered."""
+
+    code = "unknown_workflow"
+
+    def __init__(self, name: str, advice: str) -> None:
+        super().__init__("workflow", name)
+        self.advice = advice
+        self.args = (f"no workflow {name!r} is registered; {advice}",)

@@ -5,8 +5,7 @@ import pytest
 from tests.conformance.together import together
 from tidewheel.core.operator.definition import NewRun, StoredDefinition, StoredFile
 from tidewheel.core.operator.registry import NewWorkflow
-from tidewheel.errors import NotFound
-from tidewheel.registry_errors import AlreadyRegistered
+from tidewheel.errors import AlreadyRegistered, NotFound
 
 
 def new(name="vis", version="1.0.0", content="a", **fields):

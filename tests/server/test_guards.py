@@ -9,15 +9,14 @@ from tests.server.conftest import register
 from tests.support.http_server import Caller, in_path
 from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Call
-from tidewheel.server.resources import documentation
-from tidewheel.server.resources.index_page import PAGES
+from tidewheel.server.resources.web_pages import DOCS_PATHS, PAGES
 from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Needs, Open, Route
 
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/login"), ("POST", "/login")}
 # The web page holds nothing of anybody's; everything it shows comes by a guarded route.
 OPEN |= {("GET", path) for path in ("/assets/{name}", *PAGES)}
-OPEN |= {("GET", path) for path in ("/docs", "/docs/", *documentation.PATHS)}
+OPEN |= {("GET", path) for path in ("/docs", "/docs/", *DOCS_PATHS)}
 GUARDED = [route for route in ROUTES if (route.method, route.path) not in OPEN]
 _numbers = count(1)
 

@@ -11,8 +11,7 @@ from tests.support.http_server import running_server
 from tests.support.workflow_folders import FLOW, PYTHON, TEMPLATE, put, sip_files
 from tidewheel.core.graph.findings import InvalidDefinition, Severity
 from tidewheel.core.operator.definition import RunOptions
-from tidewheel.errors import Refused
-from tidewheel.registry_errors import AlreadyRegistered, UnknownWorkflow
+from tidewheel.errors import AlreadyRegistered, Refused, UnknownWorkflow
 
 CASES = Path(__file__).parents[3] / "shared" / "cases" / "sip" / "workflows_v2.0"
 with_cases = pytest.mark.skipif(

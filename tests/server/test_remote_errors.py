@@ -5,11 +5,11 @@ import json
 import msgspec
 import pytest
 
-from tidewheel import errors, registry_errors
+from tidewheel import errors
 from tidewheel.errors import Refused, TidewheelError, Unavailable
 from tidewheel.server import errors as server_errors
-from tidewheel.server.problems import problem
-from tidewheel.store.remote.errors import error_of
+from tidewheel.server.errors import problem
+from tidewheel.store.remote.transport import error_of
 
 # One of each, with parts that are easily lost on the way.
 EXAMPLES = {
@@ -25,14 +25,15 @@ EXAMPLES = {
     errors.MessagesMissing: errors.MessagesMissing("a", 1, 3),
     errors.BadSetting: errors.BadSetting("slots", 0, "1 or more"),
     errors.AmbiguousRun: errors.AmbiguousRun("a", ["a/run1", "a/run2"]),
-    registry_errors.AlreadyRegistered: registry_errors.AlreadyRegistered(["a/1", "b/2"]),
-    registry_errors.UnknownWorkflow: registry_errors.UnknownWorkflow("a", "did you mean 'b'?"),
+    errors.AlreadyRegistered: errors.AlreadyRegistered(["a/1", "b/2"]),
+    errors.UnknownWorkflow: errors.UnknownWorkflow("a", "did you mean 'b'?"),
     errors.RunWaits: errors.RunWaits("pb-2", ["pb-1 (complete)"]),
     errors.RunNeeded: errors.RunNeeded("pb-1", ["pb-2"]),
     errors.RunHeld: errors.RunHeld("a/run1", "host", 3.0),
     errors.RunLost: errors.RunLost("a/run1", 1, 2),
     errors.Aborted: errors.Aborted("pb-1", "aborted by ann: wrong field"),
     errors.NotRunning: errors.NotRunning("a/run1", "stopped"),
+    errors.RunStopping: errors.RunStopping("a/run1"),
     errors.NoStore: errors.NoStore("sqlite:///x.db", "x.db"),
     errors.RunUnderWay: errors.RunUnderWay("a/run1", "running", "process 7", "look"),
 }
@@ -59,9 +60,7 @@ def over_http(error):
 
 @pytest.mark.parametrize(
     "kind",
-    dict.fromkeys(
-        one for one in classes(errors) + classes(registry_errors) if issubclass(one, Refused)
-    ),
+    dict.fromkeys(one for one in classes(errors) if issubclass(one, Refused)),
 )
 def test_every_refusal_is_the_same_on_the_other_side(kind):
     """A new class that takes arguments fails here until it has an example."""

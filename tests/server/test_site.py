@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from tests.support.http_server import running_server
-from tidewheel.server.resources.index_page import PAGES
+from tidewheel.server.resources.web_pages import PAGES
 
 INDEX = b"<!doctype html><title>built</title>"
 SCRIPT = b"export const built = true;\n" * 100

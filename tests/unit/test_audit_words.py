@@ -3,8 +3,8 @@
 import pytest
 
 from tidewheel.core.queue.access import AuditEntry
+from tidewheel.server.resources.tokens import DEEDS, deed_words
 from tidewheel.server.route_table import ROUTES
-from tidewheel.server.wire.tokens import DEEDS, deed_words
 
 RUN = "/api/v1/runs/{run}"
 

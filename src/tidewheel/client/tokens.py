@@ -13,21 +13,21 @@ from tidewheel.config import TOKEN_FILE, token_file_of
 from tidewheel.core.queue.access import Grant, NewToken, Scope, TokenKind, TokenView
 from tidewheel.core.queue.tokens import secret_digest, split_token
 from tidewheel.errors import NotFound
-from tidewheel.ports.server import AccessStore
+from tidewheel.ports.store import TokenStore
 
 SECRET_BYTES = 32
 ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))
 
 
 async def make_token(
-    store: AccessStore, name: str, grant: Grant, lasts_seconds: float | None = None
+    store: TokenStore, name: str, grant: Grant, lasts_seconds: float | None = None
 ) -> tuple[str, TokenView]:
     """A new token: its text, which nobody can ask for again, and what is stored of it."""
     return await _made(store, name, grant, lasts_seconds=lasts_seconds)
 
 
 async def derive_token(
-    store: AccessStore, parent: TokenView, kind: TokenKind, lasts_seconds: float
+    store: TokenStore, parent: TokenView, kind: TokenKind, lasts_seconds: float
 ) -> tuple[str, TokenView]:
     """One that allows what another does, and ends with it at the latest."""
     return await _made(
@@ -42,7 +42,7 @@ async def derive_token(
 
 
 async def _made(
-    store: AccessStore, name: str, grant: Grant, **more: Unpack[_More]
+    store: TokenStore, name: str, grant: Grant, **more: Unpack[_More]
 ) -> tuple[str, TokenView]:
     secret = secrets.token_urlsafe(SECRET_BYTES)
     view = await store.create_token(
@@ -57,7 +57,7 @@ class _More(TypedDict, total=False):
     lasts_seconds: float | None
 
 
-async def first_token(store: AccessStore, home: Path) -> Path | None:
+async def first_token(store: TokenStore, home: Path) -> Path | None:
     """Makes an admin's token if the store has none, in a file that only this user can read.
 
     Returns the file; None if there was a token already.
@@ -68,7 +68,7 @@ async def first_token(store: AccessStore, home: Path) -> Path | None:
     return _written(text, home / TOKEN_FILE)
 
 
-async def local_admin(store: AccessStore, home: Path, address: str) -> tuple[TokenView, Path]:
+async def local_admin(store: TokenStore, home: Path, address: str) -> tuple[TokenView, Path]:
     """Returns an admin's token for the user who starts a server, and the file that has it.
 
     The file is that in the state directory. One with something else stays as it is, since it
@@ -84,7 +84,7 @@ async def local_admin(store: AccessStore, home: Path, address: str) -> tuple[Tok
     return view, _written(text, beside if usual.exists() else usual)
 
 
-async def _good_admin(store: AccessStore, path: Path) -> TokenView | None:
+async def _good_admin(store: TokenStore, path: Path) -> TokenView | None:
     """The token in a file, if this store knows it."""
     if not path.exists():
         return None

@@ -16,8 +16,7 @@ from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.registry import Bundle, RunRequest, split_reference
 from tidewheel.core.operator.views import RunView
-from tidewheel.ports.blocks import BlockDoor
-from tidewheel.ports.registry import Document, RegistryDoor
+from tidewheel.ports.runs import BlockDoor, Document, RegistryDoor
 from tidewheel.wiring.services import block_door, registry_door
 
 if TYPE_CHECKING:

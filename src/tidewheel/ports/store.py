@@ -1,52 +1,39 @@
-"""Defines everything that can be asked of one database."""
+"""Names the type of a store, and of the part of it that has a second implementation.
+
+``Store`` is the class that does everything with a database; its methods are listed there and
+nowhere else. It has this name here because loading it would load the whole store into every
+client. The Protocols are those parts that a store behind a server has as well: ``TaskStore`` in
+``ports.tasks``, and ``TokenStore``.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from tidewheel.ports.blocks import BlockStore
-from tidewheel.ports.registry import RegistryStore
-from tidewheel.ports.runs import RunStore
-from tidewheel.ports.server import AccessStore, EventStore
-from tidewheel.ports.tasks import TaskStore
+from tidewheel.core.queue.task import Instant
 
 if TYPE_CHECKING:
-    from tidewheel.core.queue.lease import Notebook
+    from tidewheel.core.queue.access import AuditEntry, NewToken, TokenView
+    from tidewheel.store.store import DatabaseStore as Store
+else:
+    Store = object
+
+__all__ = ["Store", "TokenStore"]
 
 
-class NotebookStore(Protocol):
-    """Texts by name, each held by one process at a time."""
+class TokenStore(Protocol):
+    """Knows who may use a store, and what was done."""
 
-    async def claim_notebook(
-        self, name: str, owner: str, lease_seconds: float, *, dead_epoch: int | None = None
-    ) -> Notebook | None:
-        """Leases a record under its epoch + 1 and returns it; None while another holds it,
-        unless that is the one with an epoch whose process is known to be dead."""
+    async def create_token(self, new: NewToken) -> TokenView: ...
+    async def token(self, number: int) -> tuple[TokenView, Instant]:
+        """Returns a token, and the time at the database; NotFound if there is none."""
         ...
 
-    async def write_notebook(
-        self, name: str, epoch: int, body: str, lease_seconds: float
-    ) -> bool:
-        """Replaces the text and renews the lease; False: another holds it."""
+    async def tokens(self) -> list[TokenView]:
+        """Returns all of them, newest first."""
         ...
 
-    async def leave_notebook(self, name: str, epoch: int) -> None:
-        """Ends the lease; nothing happens if another holds it."""
+    async def revoke_token(self, number: int) -> TokenView: ...
+    async def audit(self, before: int | None = None, count: int = 100) -> list[AuditEntry]:
+        """Returns entries, newest first, those with smaller numbers than ``before``."""
         ...
-
-    async def notebook(self, name: str) -> Notebook | None:
-        """Returns a record without a lease; None if nobody ever held one of this name."""
-        ...
-
-
-class Store(
-    TaskStore,
-    RunStore,
-    AccessStore,
-    EventStore,
-    RegistryStore,
-    BlockStore,
-    NotebookStore,
-    Protocol,
-):
-    """All of it: tasks, runs and who may use them, in one database."""

@@ -23,7 +23,7 @@ from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.effects import Effect
 from tidewheel.errors import Refused
-from tidewheel.ports.runs import RunStore
+from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration
 from tidewheel.scheduler.broadcasts import rows_of
 from tidewheel.scheduler.job_events import job_message
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from tidewheel.scheduler.run_engine import RunEngine
 
 
-async def answer_command(
-    engine: RunEngine, given: CommandGiven, store: RunStore
-) -> CommandAnswer:
+async def answer_command(engine: RunEngine, given: CommandGiven, store: Store) -> CommandAnswer:
     """Obeys a command and returns its answer, or why it is refused and nothing was changed."""
     try:
         return await _obey(engine, given, store)
@@ -45,7 +43,7 @@ async def answer_command(
         return CommandAnswer(given.number, refused=str(refused))
 
 
-async def _obey(engine: RunEngine, given: CommandGiven, store: RunStore) -> CommandAnswer:
+async def _obey(engine: RunEngine, given: CommandGiven, store: Store) -> CommandAnswer:
     ended_at = engine.run.ended_at
     command = read_command(given.body)
     is_kept = isinstance(command, verbs.REOPENING)
@@ -63,7 +61,7 @@ async def _obey(engine: RunEngine, given: CommandGiven, store: RunStore) -> Comm
 
 
 async def _answer(
-    engine: RunEngine, command: Command, at: Instant, store: RunStore
+    engine: RunEngine, command: Command, at: Instant, store: Store
 ) -> dict[str, object]:
     applied = events_of(engine.pool, command, at)
     if applied.by_scheduler:
@@ -77,7 +75,7 @@ async def _answer(
 
 
 async def _obey_itself(
-    engine: RunEngine, command: Command, at: Instant, store: RunStore
+    engine: RunEngine, command: Command, at: Instant, store: Store
 ) -> dict[str, object]:
     match command:
         case verbs.Reload(definition=digest):
@@ -98,7 +96,7 @@ async def _obey_itself(
 
 
 async def _reload(
-    engine: RunEngine, digest: str, at: Instant, store: RunStore
+    engine: RunEngine, digest: str, at: Instant, store: Store
 ) -> dict[str, object]:
     """All of the new definition is taken, or nothing of it."""
     old = engine.definition
@@ -127,7 +125,7 @@ async def _reload(
     return {"definition": new.digest, "changed": changed}
 
 
-async def _distrusted(new: StoredDefinition, store: RunStore) -> StoredDefinition:
+async def _distrusted(new: StoredDefinition, store: Store) -> StoredDefinition:
     """Saves the definition without its mark of trust, and returns it.
 
     Files that strangers brought stay in the run's folder, where a later reload would find them

@@ -29,7 +29,7 @@ from tidewheel.core.sched.effects import Notice
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Unavailable
-from tidewheel.ports.runs import RunStore
+from tidewheel.ports.store import Store
 from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.event_handlers import (
     EventHandlers,
@@ -107,7 +107,7 @@ class OutboxBody(msgspec.Struct, kw_only=True, omit_defaults=True):
 class OutboxRows:
     """The rows of one run; those of events that were delivered are deleted a moment later."""
 
-    def __init__(self, store: RunStore, run: int) -> None:
+    def __init__(self, store: Store, run: int) -> None:
         self._store, self._run = store, run
         self._told: list[Undelivered] = []
         self._writing: asyncio.Task[None] | None = None

@@ -27,7 +27,7 @@ from tidewheel.core.sched.spawn import RETRY as RETRY_TIMER
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.step_context import Touched
 from tidewheel.core.sched.task_state import JobPhase, Key, TaskHistory
-from tidewheel.ports.runs import RunStore
+from tidewheel.ports.store import Store
 from tidewheel.quantities import show_iso_duration
 
 
@@ -110,9 +110,7 @@ class HistoryCache:
         return None if memory is None else memory.copy()
 
 
-async def fetch_past(
-    store: RunStore, run: int, past: HistoryCache, keys: Iterable[Key]
-) -> None:
+async def fetch_past(store: Store, run: int, past: HistoryCache, keys: Iterable[Key]) -> None:
     """Fetches what the store knows of some tasks, unless that was done."""
     unknown = past.unknown(keys)
     if unknown:

@@ -53,7 +53,6 @@ from tidewheel.core.sched.events import RunStopped, StopMode, TimerFired, Xtrigg
 from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
 from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
 from tidewheel.errors import Refused, RunLost, Unavailable
-from tidewheel.ports.blocks import BlockStore
 from tidewheel.ports.store import Store
 from tidewheel.scheduler.command_handler import answer_command
 from tidewheel.scheduler.deferred_stages import RENDERING
@@ -464,7 +463,7 @@ def _is_report(happening: Happening) -> bool:
     return not isinstance(happening, CommandGiven)
 
 
-async def _apply_objects(engine: RunEngine, store: BlockStore) -> None:
+async def _apply_objects(engine: RunEngine, store: Store) -> None:
     """Buffer objects that stages wait for; posting one wakes this run."""
     names = engine.awaited_objects()
     for one in await store.objects_there(names) if names else ():

@@ -25,7 +25,7 @@ from contextlib import AbstractAsyncContextManager
 from tidewheel.config import SchedulerSettings
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
-from tidewheel.ports.runs import RunStore
+from tidewheel.ports.store import Store
 from tidewheel.scheduler.run_driver import RunDriver
 from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
 
@@ -42,7 +42,7 @@ class SchedulerService(Service):
 
     def __init__(
         self,
-        store: RunStore,
+        store: Store,
         take_run: TakeRun,
         settings: SchedulerSettings,
         surroundings: Surroundings,

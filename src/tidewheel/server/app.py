@@ -22,12 +22,12 @@ from starlette.types import ASGIApp
 from tidewheel.config import ServerSettings
 from tidewheel.errors import BadSetting
 from tidewheel.ports.store import Store
-from tidewheel.server import problems, static_page
+from tidewheel.server import errors as problems
+from tidewheel.server import static_page
 from tidewheel.server.load_shedding import ConnectionLimit, ReservedConnections
 from tidewheel.server.metrics import Metrics
-from tidewheel.server.middleware import Middleware
+from tidewheel.server.middleware import Middleware, guarded_protocol
 from tidewheel.server.pipeline import Pipeline
-from tidewheel.server.protocol import guarded_protocol
 from tidewheel.server.route_table import ROUTES
 from tidewheel.server.routes import Route
 from tidewheel.wiring.machine import listener_on

@@ -1,16 +1,35 @@
-"""Holds the errors that only a server raises; the tree is in ``tidewheel.errors``."""
+"""Holds the errors that only a server raises, and tells each error as a problem.
+
+The tree of errors is in ``tidewheel.errors``; each says the HTTP status that stands for it. A
+client makes the same error of a problem again (``store.remote.transport``).
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
+from typing import Any
 
-from tidewheel.errors import Refused, Unavailable
+import msgspec
+from starlette.responses import Response
+
+from tidewheel.api.wire import Out
+from tidewheel.core.graph.findings import InvalidDefinition, finding_document
+from tidewheel.errors import (
+    Refused,
+    StoreUnreachable,
+    StoreUnusable,
+    TidewheelError,
+    Unavailable,
+    WrongStatus,
+)
 
 
 class BadRequest(Refused):
     """The request breaks one or more rules."""
 
     code = "invalid"
+    http_status = 422
 
     def __init__(self, findings: Iterable[str]) -> None:
         self.findings = tuple(findings)
@@ -21,12 +40,14 @@ class BadBody(Refused):
     """The body cannot be read at all."""
 
     code = "bad_json"
+    http_status = 400
 
 
 class WrongMediaType(Refused):
     """The body is of a kind that is not accepted here."""
 
     code = "wrong_media_type"
+    http_status = 415
 
     def __init__(self, accepted: Iterable[str]) -> None:
         super().__init__(f"send the header Content-Type: {' or '.join(accepted)}")
@@ -36,6 +57,7 @@ class BodyTooLarge(Refused):
     """The body has more bytes than the server accepts."""
 
     code = "too_large"
+    http_status = 413
 
     def __init__(self, size_max: int) -> None:
         super().__init__(
@@ -47,12 +69,14 @@ class TooSlow(Refused):
     """The body did not arrive in time."""
 
     code = "too_slow"
+    http_status = 408
 
 
 class NotAuthenticated(Refused):
     """The credentials of a request are missing or not valid."""
 
     code = "unauthenticated"
+    http_status = 401
 
     def __init__(self) -> None:
         # The same words for every reason: which it was is nobody's business.
@@ -79,12 +103,14 @@ class NotAllowed(Refused):
     """The caller is known, but may not do this."""
 
     code = "forbidden"
+    http_status = 403
 
 
 class TooManyFailures(Refused):
     """Too many wrong tokens came from this address."""
 
     code = "too_many_failures"
+    http_status = 429
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -97,6 +123,7 @@ class QuotaSpent(Refused):
     """More tasks were submitted to a queue than this server takes in the time."""
 
     code = "quota"
+    http_status = 429
 
     def __init__(self, queue: str, per_second: float, seconds: float) -> None:
         self.seconds = seconds
@@ -127,3 +154,107 @@ class TookTooLong(Unavailable):
     """The store did not answer in time; whether the request was done is not known."""
 
     code = "timed_out"
+
+
+# Problems: which words an error has outside, and nothing about our insides.
+
+
+MEDIA_TYPE = "application/problem+json"
+NOT_FOUND = 404
+METHOD_NOT_ALLOWED = 405
+RETRY_SECONDS_MAX = 3
+MESSAGE_LENGTH_MAX = 2_000
+DETAILS_BYTES_MAX = 64 * 1024
+
+
+class FindingOut(Out):
+    """Something that is wrong or remarkable in a definition, and where."""
+
+    severity: str  # error, warning, note
+    code: str
+    message: str
+    hint: str
+    file: str | None
+    line: int | None
+    column: int | None
+
+
+class Problem(Out):
+    """Every answer with a status of 400 or more."""
+
+    code: str  # one word, for programs
+    message: str  # a sentence or two, for people
+    status: int
+    id: str  # the server's log has the same
+    allowed: tuple[str, ...] = ()  # the statuses that would have been accepted
+    findings: tuple[str | FindingOut, ...] = ()  # everything that is wrong with the request
+    # The parts of the message, by name, as far as there are any.
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+def problem(error: TidewheelError, correlation: str) -> Problem:
+    """An error as callers see it."""
+    code, message = error.code, str(error) or (error.__doc__ or "")
+    if isinstance(error, WrongStatus) and error.status == "cancelled":
+        code = "cancelled"
+    if isinstance(error, StoreUnreachable | StoreUnusable):
+        # The words of a driver may hold addresses, users and paths.
+        message = "the store does not answer; try again soon"
+    return Problem(
+        code=code,
+        message=message[:MESSAGE_LENGTH_MAX],
+        status=error.http_status,
+        id=correlation,
+        allowed=error.allowed if isinstance(error, WrongStatus) else (),
+        findings=_findings(error),
+        details=_details(error),
+    )
+
+
+def _findings(error: TidewheelError) -> tuple[str | FindingOut, ...]:
+    if isinstance(error, InvalidDefinition):
+        return tuple(
+            msgspec.convert(finding_document(one), FindingOut) for one in error.findings
+        )
+    return tuple(getattr(error, "findings", ()))
+
+
+def _details(error: TidewheelError) -> dict[str, Any]:
+    """Returns what a refusal carries, so that a client can raise the same one."""
+    if not isinstance(error, Refused) or isinstance(error, InvalidDefinition):
+        return {}
+    details = msgspec.to_builtins(vars(error), enc_hook=str)
+    return details if len(msgspec.json.encode(details)) <= DETAILS_BYTES_MAX else {}
+
+
+def response(told: Problem, headers: dict[str, str] | None = None) -> Response:
+    """A problem on its way out."""
+    return Response(
+        msgspec.json.encode(told), told.status, headers or {}, media_type=MEDIA_TYPE
+    )
+
+
+def error_response(error: TidewheelError, correlation: str) -> Response:
+    """An error on its way out, with the headers that belong to it."""
+    return response(problem(error, correlation), _headers(error))
+
+
+def _headers(error: TidewheelError) -> dict[str, str]:
+    match error:
+        case NotAuthenticated():
+            return {"www-authenticate": 'Bearer realm="tidewheel"'}
+        case TooManyFailures():
+            return {"retry-after": str(int(error.seconds) + 1)}
+        case QuotaSpent():
+            jitter = random.randint(1, RETRY_SECONDS_MAX)
+            return {"retry-after": str(int(error.seconds) + jitter)}
+        case Unavailable() | StoreUnusable():
+            # Not all at once: whoever was turned away comes back at a time of its own.
+            return {"retry-after": str(random.randint(1, RETRY_SECONDS_MAX))}
+        case _:
+            return {}
+
+
+def plain(status: int, code: str, message: str, correlation: str) -> Response:
+    """A problem that no error of ours stands for."""
+    return response(Problem(code=code, message=message, status=status, id=correlation))

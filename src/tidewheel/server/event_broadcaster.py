@@ -52,7 +52,7 @@ from tidewheel.errors import Unavailable
 from tidewheel.ports.store import Store
 from tidewheel.server.auth import Authenticator
 from tidewheel.server.metrics import Metrics
-from tidewheel.server.protocol import ABORT
+from tidewheel.server.middleware import ABORT
 from tidewheel.services.wakeup import SystemClock, Wakeup
 from tidewheel.views.events import EventDocuments
 

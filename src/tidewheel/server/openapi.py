@@ -11,9 +11,9 @@ from typing import Any, TypedDict, get_args, get_origin
 import msgspec
 
 from tidewheel import __version__
-from tidewheel.server.problems import STATUSES
+from tidewheel.server.errors import Problem
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.validation import Problem, field_names
+from tidewheel.server.wire.validation import field_names
 
 Document = dict[str, Any]
 
@@ -206,7 +206,7 @@ def _responses(route: Route, schemas: dict[str, Any]) -> Document:
     if route.answers is not None:
         good["content"] = {route.media_type: {"schema": _schema(route.answers, schemas)}}
     problem = {"application/problem+json": {"schema": schemas[repr(Problem)]}}
-    words = {status: _WORDS[status] for _, status in STATUSES if _may_answer(route, status)}
+    words = {status: said for status, said in _WORDS.items() if _may_answer(route, status)}
     bad = {
         str(status): {"description": text, "content": problem}
         for status, text in sorted((words | _AT_THE_DOOR).items())

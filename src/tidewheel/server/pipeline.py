@@ -26,7 +26,7 @@ from tidewheel.config import ServerSettings
 from tidewheel.core.queue.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
-from tidewheel.server import problems
+from tidewheel.server import errors as problems
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import (
@@ -48,7 +48,7 @@ from tidewheel.server.load_shedding import (
     Urgency,
 )
 from tidewheel.server.metrics import Metrics
-from tidewheel.server.protocol import KNOWN
+from tidewheel.server.middleware import KNOWN
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_services import RunServices
 from tidewheel.server.static_page import LOGIN_NEEDED
@@ -243,7 +243,7 @@ class Pipeline:
         try:
             response = _response(route, await route.handler(call))
         except TidewheelError as error:
-            await self._write_down(route, call, problems.status_of(error))
+            await self._write_down(route, call, error.http_status)
             raise
         await self._write_down(route, call, response.status_code)
         await self._keep(call, fingerprint, response)

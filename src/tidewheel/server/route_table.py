@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from tidewheel.api.operations import NOTIFICATIONS
+from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources import (
-    adoption,
     blocks,
-    bulk_queries,
-    channels,
-    documentation,
     events,
     execution_info,
     health,
-    index_page,
     job_messages,
     logs,
-    notifications,
     queues,
     reports,
-    run_commands,
     run_creation,
     runs,
     sessions,
@@ -27,6 +22,7 @@ from tidewheel.server.resources import (
     task_queries,
     task_submission,
     tokens,
+    web_pages,
     workers,
     workflows,
 )
@@ -35,10 +31,9 @@ from tidewheel.server.routes import Route
 # A path with fixed words comes before one that names something in the same place.
 ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
-    *index_page.ROUTES,
-    *documentation.ROUTES,
+    *web_pages.ROUTES,
     *task_submission.ROUTES,
-    *bulk_queries.ROUTES,
+    *queues.MANY_ROUTES,
     *task_edges.ROUTES,
     *task_changes.ROUTES,
     *reports.ROUTES,
@@ -48,16 +43,16 @@ ROUTES: tuple[Route, ...] = (
     *task_queries.ROUTES,
     *queues.ROUTES,
     *workers.ROUTES,
-    *adoption.ROUTES,
-    *channels.ROUTES,
+    *workers.ADOPTION_ROUTES,
+    *events.CHANNEL_ROUTES,
     *runs.ROUTES,
     *run_creation.ROUTES,
-    *run_commands.ROUTES,
+    *runs.COMMAND_ROUTES,
     *workflows.ROUTES,
     *blocks.ROUTES,
     *events.ROUTES,
     *statistics.ROUTES,
-    *notifications.ROUTES,
+    *routes_of(NOTIFICATIONS),
     *tokens.ROUTES,
     *sessions.ROUTES,
 )

@@ -20,7 +20,7 @@ from tidewheel.core.operator.views import RunView
 from tidewheel.core.sched.persistence import PooledTaskRow, PutMemory, PutTask
 from tidewheel.core.sched.task_state import Flows, JobPhase, Key, VerdictKind
 from tidewheel.errors import NotFound, Refused
-from tidewheel.ports.runs import RunStore
+from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import RestoredDefinition, restore
 from tidewheel.services.paths import run_directory
 
@@ -212,7 +212,7 @@ def _unquoted(text: str) -> str:
 
 
 async def answer(
-    store: RunStore, question: StateQuestion, definition_of: DefinitionOf
+    store: Store, question: StateQuestion, definition_of: DefinitionOf
 ) -> StateAnswer:
     """Look it up. A run that does not exist yet may still come: that is no refusal."""
     try:
@@ -367,7 +367,7 @@ def _status_in(memory: PutMemory, flows: Flows) -> str:
 Document = dict[str, object]
 
 
-def definitions_of(store: RunStore, home: Path) -> DefinitionOf:
+def definitions_of(store: Store, home: Path) -> DefinitionOf:
     """Returns the function that reads the definition of a run."""
 
     async def definition_of(run: RunView) -> RestoredDefinition:
@@ -378,7 +378,7 @@ def definitions_of(store: RunStore, home: Path) -> DefinitionOf:
 
 
 async def state_document(
-    store: RunStore, definition_of: DefinitionOf, arguments: Mapping[str, object]
+    store: Store, definition_of: DefinitionOf, arguments: Mapping[str, object]
 ) -> Document:
     """`run`, `id` (POINT/NAME:SELECTOR), `offset`, `flow`, `triggers`, `messages`."""
     texts = {name: arguments.get(name) or "" for name in ("run", "id", "offset")}

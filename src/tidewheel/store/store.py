@@ -255,6 +255,8 @@ class DatabaseStore(ABC):
         return [refused.get(k) or next(rest) for k in range(len(reports))]
 
     async def hear_job(self, words: JobWords) -> None:
+        """Stores what a job said by itself, not through its worker; LeaseLost if it has no
+        lease. With an answer to keep: only the first of several with that key counts."""
         # Only servers hear jobs.
         from tidewheel.store.operations import job_messages  # noqa: PLC0415
 
@@ -310,6 +312,7 @@ class DatabaseStore(ABC):
     delete_definitions = writes("delete_definitions", run_operations.delete_definitions)
 
     async def delete_run(self, number: int) -> None:
+        """Deletes a run with everything of it; refused while a scheduler holds it."""
         while not await self.delete_run_part(number):
             pass
 
@@ -328,6 +331,8 @@ class DatabaseStore(ABC):
     delivered = writes("delivered", run_batch.delivered)
 
     async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
+        """Writes a batch; RunLost if the epoch is not the current one. One that was written
+        already is left alone; the lease is renewed, or given back if the batch says so."""
         from tidewheel.store.change_rows import changed_rows  # noqa: PLC0415
         from tidewheel.store.operations import run_batch  # noqa: PLC0415
 
@@ -340,6 +345,7 @@ class DatabaseStore(ABC):
         )
 
     def past(self, number: int) -> Past:
+        """Returns what is known of tasks that the pool has forgotten; asked without waiting."""
         return StoredPast(self.look_now, number)
 
     # ---- runs: operators, looking ----
@@ -391,6 +397,7 @@ class DatabaseStore(ABC):
     events_head = reads(event_stream.events_head)
 
     async def figures(self) -> list[Figure]:
+        """Returns `pool` of each run by its number, and what the database says about itself."""
         return await self.look(queries.figures)
 
     # ---- records under a lease ----

@@ -17,8 +17,7 @@ from tidewheel.config import (
     home_directory,
     scheduler_settings,
 )
-from tidewheel.ports.blocks import BringsBlockDoor
-from tidewheel.ports.registry import BringsRegistryDoor
+from tidewheel.ports.runs import BringsBlockDoor, BringsRegistryDoor
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, SchedulerSettings
     from tidewheel.core.operator.definition import RunOptions
     from tidewheel.core.operator.views import RunView
-    from tidewheel.ports.blocks import BlockDoor
-    from tidewheel.ports.registry import RegistryDoor
-    from tidewheel.ports.runs import BringsNotifications, RunDoor
+    from tidewheel.ports.runs import BlockDoor, BringsNotifications, RegistryDoor, RunDoor
     from tidewheel.scheduler.open_run import SchedulerHome
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.services.monitor import Monitor

@@ -207,7 +207,7 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
     from tidewheel.runners.job_environment import known_home_id
     from tidewheel.runners.job_logs import read_part
     from tidewheel.store.remote import RemoteStore
-    from tidewheel.store.remote.worker_channel import JobVoices, LogSender, channel
+    from tidewheel.store.remote.workers import JobVoices, LogSender, channel
     from tidewheel.worker.log_upload import LogWay, Receipt
     from tidewheel.worker.runtime import ServerWays
 

@@ -1,4 +1,4 @@
-/** What travels about the whole store. Written by web/write_store_types.py: do not edit. */
+/** What travels about the whole store. Written by web/write_types.py: do not edit. */
 import type { Counts, Scope } from "./types";
 
 export const FILTER_NAMES = ["queue", "worker", "tag", "name"] as const;

@@ -10,7 +10,7 @@ from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.ports.blocks import Document
+    from tidewheel.ports.runs import Document
 
 EPILOG = """\b
 Examples:

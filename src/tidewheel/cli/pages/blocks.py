@@ -11,7 +11,7 @@ from tidewheel.cli.pages.format import fact, moment, section, state_cell, status
 from tidewheel.cli.pages.workflows import parts, remarks
 
 if TYPE_CHECKING:
-    from tidewheel.ports.blocks import Document
+    from tidewheel.ports.runs import Document
 
 BLOCK_HEADERS = ("BLOCK", "STATUS", "PRIORITY", "WORKFLOW", "CHANGED", "WAITS FOR")
 STAGE_HEADERS = ("STAGE", "STATE", "SUBMIT", "STARTED", "ENDED", "BECAUSE")

@@ -20,7 +20,7 @@ from tidewheel.errors import Refused
 from tidewheel.quantities import show_size
 
 if TYPE_CHECKING:
-    from tidewheel.ports.registry import Document
+    from tidewheel.ports.runs import Document
 
 HEADERS = ("WORKFLOW", "VERSION", "KIND", "RUNS", "NEEDS", "REGISTERED", "BY")
 INDENT = 2

@@ -155,6 +155,7 @@ class InvalidDefinition(Refused):
     """A definition has mistakes; it carries all of them, each with file and line."""
 
     code = "invalid_definition"
+    http_status = 422
     subject = "workflow"
 
     def __init__(self, workflow: str, findings: Iterable[Finding]) -> None:

@@ -11,7 +11,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.task import Instant, TaskId, WorkerId
-from tidewheel.errors import Refused
+from tidewheel.errors import BadSetting, Refused
 
 ANY_RESOURCES = Resources(
     cpu=1e6, memory_bytes=2**62, gpu=2**31 - 1, nodes=2**31 - 1, buffer_bytes=2**62
@@ -59,6 +59,16 @@ class TaskFilter:
     name: str | None = None
     estimated_runtime_seconds_max: float | None = None
     memory_bytes_min: int | None = None  # asks for at least so much (1 or more)
+
+
+PAGE_COUNT_MAX = 10_000  # that one call may ask for
+
+
+def page_count(count: int) -> int:
+    """Returns the count if one call may ask for so many, else raises BadSetting."""
+    if not 1 <= count <= PAGE_COUNT_MAX:
+        raise BadSetting("count", count, f"1 to {PAGE_COUNT_MAX}")
+    return count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,67 +6,84 @@ Objects belong to nobody: a caller who may submit or operate anything may post a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
-from tidewheel.api.blocks import (
-    AbortedBlock,
-    BlockDocument,
-    BlockList,
-    BufferObject,
-    ObjectList,
-    SbiAnswer,
-    SbiDocument,
-    SbiList,
-)
-from tidewheel.core.queue.access import RUN_QUEUE, Scope, covers_workflow
+import msgspec
+
+from tidewheel.api.blocks import ObjectList, SbiAnswer
+from tidewheel.api.operations import BLOCKS, CHANGES_OBJECTS, OBJECTS, SECONDS_MAX
+from tidewheel.core.operator.blocks import BLOCKS_MAX, OBJECTS_MAX, PRIORITY_MAX, PRIORITY_MIN
+from tidewheel.core.queue.access import Scope, covers_workflow
 from tidewheel.errors import NotFound
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.resources.runs import run_door
+from tidewheel.server.operation_routes import block_door, routes_of
 from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.blocks import (
-    AbortIn,
-    BlocksQuery,
-    ObjectsIn,
-    ObjectsQuery,
-    SbiIn,
-    SbiQuery,
-    SbisQuery,
-)
-
-if TYPE_CHECKING:
-    from tidewheel.formats.sip.scheduling_block import SbiRequest
-    from tidewheel.services.blocks.service import BlockService
+from tidewheel.server.wire.validation import In
 
 MEDIA_TYPES = ("application/json", "application/yaml")
 CREATED = 201
-SECONDS_MAX = 60.0  # many blocks take their time to be judged
 
-SBIS = f"{API}/sbis"
-BLOCKS = f"{API}/processing-blocks"
-BLOCK = f"{BLOCKS}/{{block}}"
-OBJECTS = f"{API}/objects"
+Named = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Version = str | float
 
 
-def block_door(call: Call) -> BlockService:
-    """Returns the service for blocks with this caller's rights; no definition's code runs."""
-    from tidewheel.services.blocks.service import BlockService, Rights
+class WorkflowIn(In):
+    """A registered workflow, and what it is given."""
 
-    def permit(request: SbiRequest) -> None:
-        call.require_workflows(one.workflow for one in request.blocks)
-        call.require_queues(f"{RUN_QUEUE}{one.id}" for one in request.blocks)
-
-    return BlockService(
-        call.store,
-        run_door(call),
-        call.settings.state_directory,
-        code_trusted=False,
-        rights=Rights(permit=permit, sees=partial(covers_workflow, call.grant)),
-    )
+    id: Named
+    version: Version = ""  # else the highest
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-# ---- instances ----
+class DependencyIn(In):
+    """The dependency on another block, and what must have become of it."""
+
+    type: Literal["processing_block"]
+    value: Named
+    condition: Literal["complete", "started", "failed", "aborted", "finished"]
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class BlockIn(In):
+    """One processing block: PB-<date>-<project>-<anything>."""
+
+    id: Named
+    type: Literal["realtime", "offline"]
+    workflow: WorkflowIn
+    version: Version = ""
+    priority: Annotated[int, msgspec.Meta(ge=PRIORITY_MIN, le=PRIORITY_MAX)] = 0
+    dependencies: tuple[DependencyIn, ...] = ()
+
+
+class SbiIn(In):
+    """A scheduling block instance: SBI-<date>-<project>-<anything>.
+
+    For documentation: the text is read as a file would be, with every finding and its line.
+    """
+
+    id: Named
+    version: Literal["2.0"]
+    processing_blocks: Annotated[tuple[BlockIn, ...], msgspec.Meta(max_length=BLOCKS_MAX)]
+    scheduling_block: dict[str, Any] = msgspec.field(default_factory=dict)
+    subarray_id: str = ""
+    scans: tuple[dict[str, Any], ...] = ()
+
+
+class SbiQuery(In):
+    """The file name of the text in findings; with .yaml or .yml it is read as YAML."""
+
+    file: Annotated[str, msgspec.Meta(max_length=200)] = "request.json"
+
+
+class ObjectIn(In):
+    """An object that is there from now on, and what is known of it."""
+
+    name: Named
+    facts: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class ObjectsIn(In):
+    objects: Annotated[tuple[ObjectIn, ...], msgspec.Meta(min_length=1, max_length=OBJECTS_MAX)]
 
 
 async def submit(call: Call) -> object:
@@ -80,7 +97,7 @@ async def submit(call: Call) -> object:
 
 async def list_sbis(call: Call) -> object:
     """Returns the scheduling block instances of which the caller may see every block."""
-    told = await block_door(call).sbis(call.query_as(SbisQuery).limit)
+    told = await block_door(call).sbis(call.query.limit)
     if call.covers_everything:
         return told
     found: Any = told["sbis"]
@@ -89,52 +106,10 @@ async def list_sbis(call: Call) -> object:
 
 async def _sees_all(call: Call, sbi_id: str) -> bool:
     try:
-        workflows = await _workflows_of_sbi(call, sbi_id)
+        sbi = await call.asking.sbi(sbi_id)
     except NotFound:  # its last block was deleted since it was listed
         return False
-    return all(covers_workflow(call.grant, one) for one in workflows)
-
-
-async def show_sbi(call: Call) -> object:
-    return await block_door(call).sbi(call.path["sbi"])
-
-
-async def _workflows_of_sbi(call: Call, sbi_id: str) -> Iterable[str]:
-    return [one.run.workflow for one in (await call.asking.sbi(sbi_id)).blocks]
-
-
-async def _of_sbi(call: Call) -> Iterable[str]:
-    return await _workflows_of_sbi(call, call.path["sbi"])
-
-
-# ---- blocks ----
-
-
-async def list_blocks(call: Call) -> object:
-    """Returns the blocks that the caller may see."""
-    query = call.query_as(BlocksQuery)
-    told = await block_door(call).blocks(sbi=query.sbi, count=query.limit)
-    found: Any = told["blocks"]
-    seen = [one for one in found if covers_workflow(call.grant, str(one["workflow"]))]
-    return {"blocks": seen}
-
-
-async def show_block(call: Call) -> object:
-    return await call.doors.apart(block_door(call).block(call.path["block"]))
-
-
-async def abort(call: Call) -> object:
-    block_id = call.path["block"]
-    call.targets.append(block_id)
-    reason = call.body_as(AbortIn).reason
-    return await block_door(call).abort(block_id, who=call.who, reason=reason)
-
-
-async def _of_block(call: Call) -> Iterable[str]:
-    return ((await call.asking.block(call.path["block"])).run.workflow,)
-
-
-# ---- objects ----
+    return all(covers_workflow(call.grant, one.run.workflow) for one in sbi.blocks)
 
 
 async def post_objects(call: Call) -> object:
@@ -143,21 +118,10 @@ async def post_objects(call: Call) -> object:
     return await block_door(call).post_objects(posted, who=call.who)
 
 
-async def list_objects(call: Call) -> object:
-    query = call.query_as(ObjectsQuery)
-    return await block_door(call).objects(after=query.after, count=query.limit)
-
-
-async def remove_object(call: Call) -> object:
-    return await block_door(call).remove_object(call.path["name"])
-
-
-_READS = (Scope.READ,)
-_CHANGES_OBJECTS = Needs(scopes=(Scope.SUBMIT, Scope.OPERATE), queues=no_queue)
 ROUTES = (
     Route(
         method="POST",
-        path=SBIS,
+        path=f"{API}/sbis",
         guard=Needs(scopes=(Scope.SUBMIT,), queues=no_queue),
         handler=submit,
         says="Ask for every block of a scheduling block instance, or for none: JSON or YAML.",
@@ -168,74 +132,15 @@ ROUTES = (
         status=CREATED,
         seconds_max=SECONDS_MAX,
     ),
-    Route(
-        method="GET",
-        path=SBIS,
-        guard=Needs(scopes=_READS, queues=no_queue),
-        handler=list_sbis,
-        says="Scheduling block instances, newest first.",
-        query=SbisQuery,
-        answers=SbiList,
-    ),
-    Route(
-        method="GET",
-        path=f"{SBIS}/{{sbi}}",
-        guard=Needs(scopes=_READS, queues=no_queue, workflows=_of_sbi),
-        handler=show_sbi,
-        says="A scheduling block instance: as it was asked for, and its blocks.",
-        answers=SbiDocument,
-    ),
-    Route(
-        method="GET",
-        path=BLOCKS,
-        guard=Needs(scopes=_READS, queues=no_queue),
-        handler=list_blocks,
-        says="Processing blocks, newest first.",
-        query=BlocksQuery,
-        answers=BlockList,
-    ),
-    Route(
-        method="GET",
-        path=BLOCK,
-        guard=Needs(scopes=_READS, queues=no_queue, workflows=_of_block),
-        handler=show_block,
-        says="A processing block: what it waits for, and each stage with its events.",
-        answers=BlockDocument,
-    ),
+    *routes_of(BLOCKS, {"sbis": list_sbis}),
     Route(
         method="POST",
-        path=f"{BLOCK}/abort",
-        guard=Needs(scopes=(Scope.OPERATE,), queues=no_queue, workflows=_of_block),
-        handler=abort,
-        says="End the stages of a block that run, and start no more.",
-        body=AbortIn,
-        answers=AbortedBlock,
-        seconds_max=SECONDS_MAX,
-    ),
-    Route(
-        method="POST",
-        path=OBJECTS,
-        guard=_CHANGES_OBJECTS,
+        path=f"{API}/objects",
+        guard=Needs(scopes=CHANGES_OBJECTS, queues=no_queue),
         handler=post_objects,
         says="Objects that are there from now on: stages that wait for them begin.",
         body=ObjectsIn,
         answers=ObjectList,
     ),
-    Route(
-        method="GET",
-        path=OBJECTS,
-        guard=Needs(scopes=_READS, queues=no_queue),
-        handler=list_objects,
-        says="Objects that are there, by name.",
-        query=ObjectsQuery,
-        answers=ObjectList,
-    ),
-    Route(
-        method="DELETE",
-        path=f"{OBJECTS}/{{name}}",
-        guard=_CHANGES_OBJECTS,
-        handler=remove_object,
-        says="An object is there no more; whoever has seen it goes on.",
-        answers=BufferObject,
-    ),
+    *routes_of(OBJECTS),
 )

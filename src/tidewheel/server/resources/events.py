@@ -1,17 +1,26 @@
-"""Answers with what happens in the store: a stream of events, and the state to begin with."""
+"""Answers with what happens: streams of events, the channel of a worker, waiting for news."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import msgspec
+from starlette.responses import StreamingResponse
 
 from tidewheel.api.runs import EventSnapshot
 from tidewheel.core.operator.stream import EventFilter, EventKind, read_cursor
-from tidewheel.core.queue.access import Scope
-from tidewheel.errors import BadSetting
+from tidewheel.core.queue.access import Scope, Served
+from tidewheel.core.queue.requests import Wake
+from tidewheel.core.queue.task import WorkerId
+from tidewheel.errors import BadSetting, NotFound, Unavailable
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, Overloaded
 from tidewheel.server.event_broadcaster import EventStream
-from tidewheel.server.routes import API, Needs, Route
+from tidewheel.server.routes import API, Needs, Route, no_queue
 from tidewheel.server.wire.validation import In
 from tidewheel.views.events import queue_snapshot, run_snapshot
 
@@ -98,3 +107,162 @@ ROUTES = (
         answers=EventSnapshot,
     ),
 )
+
+
+# The channel of a worker: it hears at once what to cancel and where there is work (003).
+#
+# Server-sent events: `cancel` {id, attempt}, once for each lease; `wake`, when tasks may have
+# become ready in one of the worker's queues. A channel that was lost costs nothing but time:
+# the next heartbeat says the same, and a new channel begins with every cancel that is open.
+
+LOOK_SECONDS = 0.5  # whether the token is still good
+SIGN_OF_LIFE_LOOKS = 20  # then a comment keeps the connection open
+RETRY_MS = 1000
+
+
+async def channel(call: Call) -> object:
+    if call.metrics.channels >= call.settings.channels_max:
+        raise Overloaded()
+    worker = WorkerId(call.path["id"])
+    known = [one for one in await call.store.workers() if one.id == worker]
+    if not known:
+        raise NotFound("live worker", worker)
+    stream = _counted(call, _worker_events(call, worker, Served(known[0].queues)))
+    return StreamingResponse(stream, media_type="text/event-stream")
+
+
+async def _counted(call: Call, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    call.metrics.channels += 1
+    try:
+        async for event in events:
+            yield event
+    finally:
+        call.metrics.channels -= 1
+
+
+async def _worker_events(call: Call, worker: WorkerId, served: Served) -> AsyncIterator[bytes]:
+    told: set[tuple[str, int]] = set()
+    work = True  # for all that came while nobody listened
+
+    def concerns(wake: Wake) -> bool:
+        nonlocal work
+        work = work or wake.everything or served.any_of(wake.queues)
+        return work or worker in wake.workers
+
+    yield f"retry: {RETRY_MS}\n\n".encode()
+    with NewsListener(call, concerns) as ears:
+        looks, heard = 0, True
+        while not call.stopping.is_set() and await _may_listen(call):
+            if heard or looks % SIGN_OF_LIFE_LOOKS == 0:  # news may be lost on their way
+                asked = await _asked(call, worker, told)
+                for task_id, attempt in sorted(asked - told):
+                    yield _event("cancel", {"id": task_id, "attempt": attempt})
+                told = asked
+            if work:
+                work = False
+                yield _event("wake", {})
+            elif looks % SIGN_OF_LIFE_LOOKS == 0:
+                yield b": still here\n\n"
+            looks += 1
+            heard = await ears.heard(LOOK_SECONDS)
+
+
+async def _may_listen(call: Call) -> bool:
+    assert call.token is not None
+    try:
+        return await call.authenticator.is_valid(call.token)
+    except Unavailable:
+        return False  # it comes back, and is told everything then
+
+
+async def _asked(
+    call: Call, worker: WorkerId, told: set[tuple[str, int]]
+) -> set[tuple[str, int]]:
+    try:
+        return set(await call.store.cancelling(worker))
+    except Unavailable:
+        return told
+
+
+def _event(name: str, body: dict[str, object]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(body))
+
+
+CHANNEL_ROUTES = (
+    Route(
+        method="GET",
+        path=f"{API}/workers/{{id}}/channel",
+        guard=Needs(
+            scopes=(Scope.WORKER,), queues=no_queue, worker=lambda call: call.path["id"]
+        ),
+        handler=channel,
+        media_type="text/event-stream",
+        says="Server-sent events for a worker: cancel, at once; wake, when there may be work.",
+        answers=str,
+    ),
+)
+
+
+# Waiting for news of the store, for as long as the server goes on.
+
+
+class NewsListener:
+    """``with NewsListener(call, concerns) as ears: await ears.heard(seconds)``."""
+
+    def __init__(self, call: Call, concerns: Callable[[Wake], bool]) -> None:
+        self._call, self._concerns = call, concerns
+        self._loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
+        self._stop_listening: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> Self:
+        self._stop_listening = self._call.store.listen(self._ring)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop_listening()
+
+    def _ring(self, wake: Wake) -> None:
+        if self._concerns(wake):
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    async def heard(self, seconds: float) -> bool:
+        """Waits for news; False if the time is over, or the server ends, before any comes."""
+        news = asyncio.create_task(self._woken.wait())
+        end = asyncio.create_task(self._call.stopping.wait())
+        try:
+            with suppress(TimeoutError), self._call.place.resting():
+                await asyncio.wait(
+                    (news, end), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                )
+        finally:
+            news.cancel()
+            end.cancel()
+        was_heard = self._woken.is_set()
+        self._woken.clear()
+        return was_heard
+
+
+Result = TypeVar("Result")
+
+
+async def unless_stopping(call: Call, work: Coroutine[Any, Any, Result]) -> Result | None:
+    """Returns the result of the work; None if the server was told to stop before.
+
+    While it waits, the request takes no place of another one.
+    """
+    doing = asyncio.ensure_future(work)
+    stopping = asyncio.ensure_future(call.stopping.wait())
+    try:
+        with call.place.resting():
+            await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+        return doing.result() if doing.done() else None
+    finally:
+        for one in (doing, stopping):
+            one.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await one

@@ -18,8 +18,15 @@ from tidewheel.core.queue.tokens import attempt_token
 from tidewheel.errors import LeaseLost
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
-from tidewheel.server.job_rules import any_job, own_task
-from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
+from tidewheel.server.routes import (
+    API,
+    Needs,
+    Route,
+    any_job,
+    no_queue,
+    own_task,
+    queue_of_task,
+)
 from tidewheel.server.wire.validation import In, Out
 from tidewheel.server.wire.workers import Fraction, HolderIn
 

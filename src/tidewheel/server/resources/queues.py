@@ -1,12 +1,13 @@
-"""Queues: what waits in them, how they are set, and claiming from them."""
+"""Queues: what waits in them, how they are set, claiming from them; and the whole store."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
+from tidewheel.api.operations import MANY, PAUSES, QUEUES
 from tidewheel.api.tasks import QueueView
-from tidewheel.api.wire import answer, out_type, write
+from tidewheel.api.wire import answer, out_type, time_text, write
 from tidewheel.client.async_client import AsyncClient
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.lease import Holder
@@ -18,10 +19,11 @@ from tidewheel.core.queue.requests import (
     Report,
 )
 from tidewheel.core.queue.steps import End, Ending
-from tidewheel.core.queue.task import WorkerId
+from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.server.call import Call
-from tidewheel.server.long_poll import NewsListener
-from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_path
+from tidewheel.server.operation_routes import routes_of
+from tidewheel.server.resources.events import NewsListener
+from tidewheel.server.routes import API, Needs, Route, queue_of_path
 from tidewheel.server.wire.workers import ClaimIn, QueueIn
 
 POLL_SECONDS = 5.0  # a wake-up may be lost; this bounds the wait
@@ -29,23 +31,12 @@ DUE_SECONDS_MIN = 0.001  # to ask sooner would be in vain
 CLAIM_SECONDS_MAX = 100.0  # longer than a claim may wait
 
 QueueOut = out_type(QueueView)
-QueuesOut = answer("QueuesOut", queues=list[QueueView])
-ReadyQueuesOut = answer(
-    "ReadyQueuesOut",
-    queues=list[str],
-    priorities=dict[str, int],  # the highest of each
-)
 ClaimsOut = answer(
     "ClaimsOut",
     "None is no error.",
     tasks=list[Claimed],
     next_due_s=(float | None, None),  # of a delayed task, if nothing else comes before
 )
-
-
-async def list_queues(call: Call) -> object:
-    found = await call.store.queues()
-    return write({"queues": [view for view in found if call.covers(view.queue)]})
 
 
 async def list_ready_queues(call: Call) -> object:
@@ -56,16 +47,6 @@ async def list_ready_queues(call: Call) -> object:
 
 async def get_queue(call: Call) -> object:
     return write(await AsyncClient(call.store).queue(call.path["queue"]))
-
-
-async def pause(call: Call) -> object:
-    await call.store.pause_queue(call.path["queue"], paused=True)
-    return await get_queue(call)
-
-
-async def resume(call: Call) -> object:
-    await call.store.pause_queue(call.path["queue"], paused=False)
-    return await get_queue(call)
 
 
 async def configure(call: Call) -> object:
@@ -134,58 +115,30 @@ def _given_back(task: Claimed, worker: WorkerId) -> Report:
     return Report(holder=holder, end=End(ending=Ending.YIELDED))
 
 
+async def get_many(call: Call) -> object:
+    found = await call.store.get_many([TaskId(one) for one in call.body.ids])
+    call.require_queues({task.queue for task in found})
+    return write({"tasks": found})
+
+
+async def store_facts(call: Call) -> object:
+    return {"id": await call.store.store_id(), "now": time_text(await call.store.now())}
+
+
 _QUEUE = f"{API}/queues/{{queue}}"
-_OPERATES = Needs(scopes=(Scope.OPERATE,), queues=queue_of_path)
+MANY_ROUTES = routes_of(MANY, {"get_many": get_many, "store_id": store_facts})
 ROUTES = (
-    Route(
-        method="GET",
-        path=f"{API}/queues",
-        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
-        handler=list_queues,
-        says="Every queue that has settings or open tasks, and how much waits in it.",
-        answers=QueuesOut,
-    ),
-    Route(
-        method="GET",
-        path=f"{API}/ready-queues",
-        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
-        handler=list_ready_queues,
-        says="The names of queues that hold ready tasks: where a worker may claim.",
-        answers=ReadyQueuesOut,
-    ),
-    Route(
-        method="GET",
-        path=_QUEUE,
-        guard=Needs(scopes=(Scope.READ,), queues=queue_of_path),
-        handler=get_queue,
-        says="One queue; one that nobody has named yet is empty.",
-        answers=QueueOut,
-    ),
+    *routes_of(QUEUES, {"ready_queues": list_ready_queues, "queue": get_queue}),
     Route(
         method="PATCH",
         path=_QUEUE,
-        guard=_OPERATES,
+        guard=Needs(scopes=(Scope.OPERATE,), queues=queue_of_path),
         handler=configure,
         says="Change how a queue behaves: aging, fence_kill, lease_seconds, limits.",
         body=QueueIn,
         answers=QueueOut,
     ),
-    Route(
-        method="POST",
-        path=f"{_QUEUE}/pause",
-        guard=_OPERATES,
-        handler=pause,
-        says="Hand out no task of the queue; what runs goes on.",
-        answers=QueueOut,
-    ),
-    Route(
-        method="POST",
-        path=f"{_QUEUE}/resume",
-        guard=_OPERATES,
-        handler=resume,
-        says="Let tasks of the queue be claimed again.",
-        answers=QueueOut,
-    ),
+    *routes_of(PAUSES, then={"pause_queue": get_queue}),
     Route(
         method="POST",
         path=f"{_QUEUE}/claim",

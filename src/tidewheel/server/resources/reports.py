@@ -15,7 +15,7 @@ from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, WrongStatus
 from tidewheel.server.call import Call
-from tidewheel.server.problems import problem
+from tidewheel.server.errors import problem
 from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, queue_of_task
 from tidewheel.server.wire.workers import (
     BeatIn,

@@ -1,4 +1,4 @@
-"""Begins runs from definitions that are sent, carries them on, and deletes them.
+"""Begins runs from definitions that are sent, shows these, carries runs on, deletes them.
 
 A caller who may begin a run may have commands executed by its scheduler and its workers, as any
 workflow can say: scope submit, for its workflow and for the queue of its jobs.
@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -29,26 +29,147 @@ from tidewheel.core.operator.registry import RunRequest
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.access import RUN_QUEUE, Scope, workflow_of_queue
 from tidewheel.core.queue.submission import name_finding
+from tidewheel.errors import NotFound
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
-from tidewheel.server.resources.run_commands import OPERATES
-from tidewheel.server.resources.runs import RUN, run_door
-from tidewheel.server.resources.workflows import registry_door
+from tidewheel.server.operation_routes import registry_door, run_door
+from tidewheel.server.resources.runs import OPERATES, READS, RUN
 from tidewheel.server.routes import API, Needs, Route, workflow_of_run
-from tidewheel.server.wire.runs import (
-    TEXT_BYTES_MAX,
-    CarryOnIn,
-    DefinitionIn,
-    OptionsIn,
-    RunIn,
-    SavedOut,
-    run_options,
-)
-from tidewheel.server.wire.validation import read
+from tidewheel.server.wire.validation import Duration, In, Out, read
 
 CREATED = 201
 SECONDS_MAX = 60.0  # a long definition takes its time to be read
+TEXT_BYTES_MAX = 5_000_000
+FILES_MAX = 10_000
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+Text = Annotated[str, msgspec.Meta(max_length=TEXT_BYTES_MAX)]
+Path = Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
+Point = Annotated[str, msgspec.Meta(max_length=100)]
+Texts = Annotated[tuple[Text, ...], msgspec.Meta(max_length=1_000)]
+
+
+class FileIn(In):
+    """A file that lies beside the definition, and is there for its jobs."""
+
+    path: Path  # relative
+    content: str = ""  # in base64
+    executable: bool = False
+
+
+class DefinitionIn(In):
+    """A definition as a client captured it."""
+
+    workflow: Name
+    text: Text  # as rendered; of a SIP definition the name of its file
+    kind: Literal["flow.cylc", "python", "sip"] = "flow.cylc"
+    variables: Texts = ()  # template variables, as NAME=LITERAL
+    files: Annotated[tuple[FileIn, ...], msgspec.Meta(max_length=FILES_MAX)] = ()
+
+
+class OptionsIn(In):
+    """The options of a run beside its definition; points are texts."""
+
+    compat: Literal["", "cylc8"] = ""
+    mode: Literal["", "live", "simulation", "dummy", "skip"] = ""
+    initial: Point = ""
+    final: Point = ""
+    start: Point = ""
+    start_tasks: Annotated[tuple[Name, ...], msgspec.Meta(max_length=1_000)] = ()
+    stop: Point = ""
+    hold_after: Point = ""
+    paused: bool = False
+    now: Annotated[float, msgspec.Meta(ge=0, le=1e12)] = 0.0  # 0: as the server's clock says
+    abort_if_any_task_fails: bool = False
+    prune_across_points: bool = False
+    job_commands: bool | None = None  # null: for a captured definition, not for a text
+    stall_timeout: Duration | None = None
+    parameters: Annotated[str, msgspec.Meta(max_length=200_000)] = ""  # JSON, for kind sip
+    priority: Annotated[int, msgspec.Meta(ge=-1, le=100)] | None = None
+
+
+class RunIn(In):
+    """A run to begin: of a registered workflow, of a flow.cylc as it is written, or of a
+    definition that was captured."""
+
+    flow: Text | None = None  # with its templates
+    # How a flow shall be called; without one, a workflow of the registry.
+    workflow: Annotated[str, msgspec.Meta(max_length=255)] = ""
+    version: Annotated[str, msgspec.Meta(max_length=200)] = ""  # else the highest
+    # Of what is registered, or of a SIP definition.
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+    variables: dict[str, Any] = msgspec.field(default_factory=dict)  # of its templates
+    definition: DefinitionIn | None = None
+    options: OptionsIn = msgspec.field(default_factory=OptionsIn)
+    name: Annotated[str, msgspec.Meta(max_length=255)] = ""  # else the next WORKFLOW/runN
+    queue: Annotated[str, msgspec.Meta(max_length=255)] = ""  # of its jobs; else run:NAME
+    folder: Annotated[str, msgspec.Meta(max_length=4_096)] = ""  # for people
+
+
+class CarryOnIn(In):
+    """The new options of a run that goes on; an option that is not given stays as it was."""
+
+    options: OptionsIn = msgspec.field(default_factory=OptionsIn)
+
+
+class SavedOut(Out):
+    """A definition that is kept."""
+
+    digest: str
+
+
+class FileOut(Out):
+    """A file of a definition, in base64."""
+
+    path: str
+    content: str
+    executable: bool
+
+
+class DefinitionOut(Out):
+    """The definition of a run."""
+
+    digest: str
+    workflow: str
+    kind: str
+    text: str
+    variables: msgspec.Raw  # a list of texts
+    files: tuple[FileOut, ...]
+
+
+def run_options(given: OptionsIn, stall_timeout_seconds: float | None) -> RunOptions:
+    """Returns the options as runs have them."""
+    said = msgspec.structs.asdict(given)
+    del said["stall_timeout"]
+    if given.job_commands is None:
+        del said["job_commands"]
+    return RunOptions(**said, stall_timeout_seconds=stall_timeout_seconds)
+
+
+def definition_out(found: StoredDefinition) -> DefinitionOut:
+    """Returns a definition with all of its files."""
+    return DefinitionOut(
+        digest=found.digest,
+        workflow=found.workflow,
+        kind=found.kind,
+        text=found.text,
+        variables=msgspec.Raw(found.variables.encode()),
+        files=tuple(map(_file_out, found.files)),
+    )
+
+
+def _file_out(one: StoredFile) -> FileOut:
+    return FileOut(
+        path=one.path.encode(errors="replace").decode(),  # JSON is Unicode, a name need not be
+        content=base64.b64encode(one.content).decode(),
+        executable=one.executable,
+    )
+
+
+class DefinitionQuery(In):
+    """One file of it, as it is; without a path, all of it as JSON."""
+
+    path: str = ""
 
 
 class Begin(NamedTuple):
@@ -221,6 +342,27 @@ async def delete(call: Call) -> object:
     return {"deleted": run.name}
 
 
+async def _workflow_unless_served(call: Call) -> Iterable[str]:
+    """Returns the workflow to judge by; none if the caller may take the jobs of the run."""
+    run = await call.found_run()
+    return () if call.allows((Scope.WORKER,)) and call.covers(run.queue) else (run.workflow,)
+
+
+async def definition(call: Call) -> object:
+    """Answers with the definition of a run, or one of its files, for the worker of its jobs."""
+    path = call.query_as(DefinitionQuery).path
+    found = await run_door(call).definition((await call.found_run()).name)
+    if not path:
+        return definition_out(found)
+    for one in found.files:
+        if one.path == path:
+            headers = {"x-executable": str(one.executable).lower()}
+            return Answer(
+                body=one.content, media_type="application/octet-stream", headers=headers
+            )
+    raise NotFound("file of the definition", path)
+
+
 async def _new_queue(call: Call) -> Iterable[str]:
     """Returns the queue of the new run's jobs; it has the run's name unless it is given."""
     asked = call.body_as(Begin)
@@ -240,6 +382,15 @@ async def _queue_of_run(call: Call) -> Iterable[str]:
 
 
 ROUTES = (
+    Route(
+        method="GET",
+        path=f"{RUN}/definition",
+        guard=replace(READS, workflows=_workflow_unless_served),
+        handler=definition,
+        says="What the run runs: its text and files, or one file.",
+        query=DefinitionQuery,
+        answers=DefinitionOut,
+    ),
     Route(
         method="POST",
         path=f"{API}/runs",

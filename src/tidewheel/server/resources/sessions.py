@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from tidewheel.client.tokens import derive_token
 from tidewheel.core.queue.access import Scope, TokenKind, TokenView
-from tidewheel.ports.server import AccessStore
+from tidewheel.ports.store import TokenStore
 from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
@@ -69,7 +69,7 @@ async def make_link(call: Call) -> object:
     return Answer(body=LinkOut(path=await login_path(call.store, call.token)), status=201)
 
 
-async def login_path(store: AccessStore, token: TokenView) -> str:
+async def login_path(store: TokenStore, token: TokenView) -> str:
     """Returns the path at which a browser becomes a session with the rights of this token."""
     text, _ = await derive_token(store, token, TokenKind.LOGIN, LOGIN_SECONDS)
     return f"/login?code={quote(text)}"

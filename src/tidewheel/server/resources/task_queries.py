@@ -7,15 +7,9 @@ from typing import Annotated
 
 import msgspec
 
-from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    Task,
-    UsageView,
-)
-from tidewheel.api.wire import answer, json_value, out_type, write
+from tidewheel.api.operations import HISTORY, PARTS_OF_TASKS
+from tidewheel.api.tasks import HistoryEntry, Task
+from tidewheel.api.wire import json_value, out_type, write
 from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.log_places import STREAMS, attempt_log
 from tidewheel.core.queue.access import Scope
@@ -25,9 +19,9 @@ from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
-from tidewheel.server.job_rules import own_task
+from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources.logs import PartQuery, log_answer
-from tidewheel.server.routes import API, Needs, Route, queue_of_task
+from tidewheel.server.routes import API, Needs, Route, own_task, queue_of_task
 from tidewheel.server.wire.tasks import (
     TaskListQuery,
     TaskPage,
@@ -36,45 +30,17 @@ from tidewheel.server.wire.tasks import (
     WhyOut,
     filter_of,
 )
-from tidewheel.server.wire.validation import In, field_names
+from tidewheel.server.wire.validation import field_names
 from tidewheel.services.explain import reasons
 from tidewheel.vocabulary import FIELD_WORDS, Vocabulary, banyan_task, scylla_task
 
-Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
-Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 SPEC = ("spec", "spec_text")  # left out of lists unless it is asked for: it may be large
-
-
-class HistoryQuery(In):
-    """A page of a task's history."""
-
-    after: Number = 0
-    limit: Count = 100
 
 
 class LogQuery(PartQuery):
     """The attempt whose log is asked for; by default the last."""
 
     attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
-
-
-HistoryPage = answer(
-    "HistoryPage",
-    "Oldest first; ``next`` is what ``after`` is for the page after.",
-    history=list[HistoryEntry],
-    next=int | None,
-)
-AttemptsOut = answer("AttemptsOut", attempts=list[AttemptView])
-OutputsOut = answer(
-    "OutputsOut",
-    "What the jobs said, and the object that the task hands to those after it.",
-    outputs=list[OutputView],
-    values=msgspec.Raw,  # null if it hands on nothing
-)
-SeriesOut = answer("SeriesOut", usage=list[UsageView])
-GraphOut = answer(
-    "GraphOut", "What the task waits for, and what waits for it.", edges=list[EdgeView]
-)
 
 
 async def queue_asked(call: Call) -> Iterable[str]:
@@ -189,34 +155,11 @@ def _told(document: object, vocabulary: Vocabulary) -> object:
     return Answer(body=encode(document))
 
 
-async def history(call: Call) -> object:
-    query = call.query_as(HistoryQuery)
-    task = await call.found_task()
-    found = await call.store.history(task.id, query.after, query.limit)
-    following = found[-1].seq if len(found) == query.limit else None
-    return write({"history": found, "next": following})
-
-
-async def attempts(call: Call) -> object:
-    found = await call.store.attempts(TaskId(call.path["id"]))
-    return write({"attempts": found})
-
-
 async def outputs(call: Call) -> object:
     task_id = TaskId(call.path["id"])
     found = await call.store.outputs(task_id)
     values = await call.store.values_of([task_id])
     return write({"outputs": found, "values": json_value(values.get(task_id))})
-
-
-async def usage(call: Call) -> object:
-    found = await call.store.usage(TaskId(call.path["id"]))
-    return write({"usage": found})
-
-
-async def graph(call: Call) -> object:
-    found = await call.store.edges(TaskId(call.path["id"]))
-    return write({"edges": found})
 
 
 async def why(call: Call) -> object:
@@ -239,13 +182,6 @@ async def log(call: Call) -> object:
 
 _READS = Needs(scopes=(Scope.READ,), queues=queue_of_task, job=own_task)
 _TASK = f"{API}/tasks/{{id}}"
-_PARTS = (
-    ("attempts", attempts, AttemptsOut, "Every attempt of a task, the live one last."),
-    ("outputs", outputs, OutputsOut, "Messages, outputs in order, and values for later tasks."),
-    ("usage", usage, SeriesOut, "What the task used over time."),
-    ("graph", graph, GraphOut, "What the task waits for, and what waits for it."),
-    ("why", why, WhyOut, "Why the task does not run, in words."),
-)
 ROUTES = (
     Route(
         method="GET",
@@ -265,15 +201,7 @@ ROUTES = (
         query=TaskQuery,
         answers=TaskPart,
     ),
-    Route(
-        method="GET",
-        path=f"{_TASK}/history",
-        guard=_READS,
-        handler=history,
-        says="Every step of a task's life, oldest first, page by page.",
-        query=HistoryQuery,
-        answers=HistoryPage,
-    ),
+    *routes_of([HISTORY]),
     Route(
         method="GET",
         path=f"{_TASK}/logs/{{stream}}",
@@ -284,15 +212,13 @@ ROUTES = (
         query=LogQuery,
         answers=str,
     ),
-    *(
-        Route(
-            method="GET",
-            path=f"{_TASK}/{name}",
-            guard=_READS,
-            handler=handler,
-            says=says,
-            answers=answers,
-        )
-        for name, handler, answers, says in _PARTS
+    *routes_of(PARTS_OF_TASKS, {"outputs": outputs}),
+    Route(
+        method="GET",
+        path=f"{_TASK}/why",
+        guard=_READS,
+        handler=why,
+        says="Why the task does not run, in words.",
+        answers=WhyOut,
     ),
 )

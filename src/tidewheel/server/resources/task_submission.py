@@ -18,8 +18,7 @@ from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge, Refused
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.errors import BadRequest, NotAllowed
-from tidewheel.server.problems import problem
+from tidewheel.server.errors import BadRequest, NotAllowed, problem
 from tidewheel.server.routes import API, Needs, Route
 from tidewheel.server.wire.tasks import (
     AnsweredOut,

@@ -1,37 +1,51 @@
-"""Tokens and the audit: for admins only."""
+"""Tokens and the audit, for admins only: who may do what, and what a call did, in words.
+
+There is a row of words for each route that the audit keeps; a test compares the rows with the
+table of routes, so that none is forgotten.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from tidewheel.api.wire import answer, out_type, write
+from tidewheel.api.operations import TOKENS, Count, Number
+from tidewheel.api.wire import Out, answer, time_text, write
 from tidewheel.client.tokens import make_token
-from tidewheel.core.queue.access import NewToken, Scope, TokenView, grant_of
+from tidewheel.core.operator.verbs import TABLE
+from tidewheel.core.queue.access import AuditEntry, NewToken, Scope, TokenView, grant_of
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.errors import BadRequest
+from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.tokens import AuditPage, TokenIn, audit_out
-from tidewheel.server.wire.validation import In
+from tidewheel.server.wire.validation import Duration, In
 
-DIGITS_MAX = 18
-TokenOut = out_type(TokenView)
+# Tokens.
+
+
+class TokenIn(In):
+    """A token to be made; for everything unless it says for which queues or workflows.
+
+    Who names queues alone makes it for no workflow but those of the runs' queues among them;
+    who names workflows alone, for the queues of their runs."""
+
+    name: str
+    scopes: Annotated[list[Scope], msgspec.Meta(min_length=1)]
+    queues: tuple[str, ...] | None = None
+    workflows: tuple[str, ...] | None = None
+    lasts: Duration | None = None  # null: until it is revoked
+    # SHA-256 of a secret that the caller made and keeps; null: the server makes one.
+    digest: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
+
+
 NewTokenOut = answer(
     "NewTokenOut",
     "A new token; ``token`` is shown this once, and null if the caller knows it already.",
     token=str | None,
     stored=TokenView,
 )
-TokensOut = answer("TokensOut", tokens=list[TokenView])
-
-
-class AuditQuery(In):
-    """A page of the audit."""
-
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
-    before: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
 
 
 async def create(call: Call) -> object:
@@ -50,15 +64,158 @@ async def create(call: Call) -> object:
     return Answer(body=write({"token": text, "stored": view}), status=201)
 
 
-async def list_tokens(call: Call) -> object:
-    return write({"tokens": await call.store.tokens()})
+# The audit.
+
+_RUN = f"{API}/runs/{{run}}"
+_FORBIDDEN = (401, 403)
+_REFUSED_FROM, _BROKEN_FROM = 400, 500
+_LISTED = re.compile(r"(\d+) tasks, (.+)", re.DOTALL)  # as handlers name several at once
 
 
-async def revoke(call: Call) -> object:
-    text = call.path["number"]
-    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
-        raise BadRequest([f"number is {text[:100]!r}; accepted is a whole number"])
-    return write(await call.store.revoke_token(int(text)))
+class Deed(NamedTuple):
+    """The words for a call: as it is wished, as it was done, and what it was done to.
+
+    In braces stand the names in the path, and `what` is all that the handler named besides;
+    `unnamed` is said where it named nothing.
+    """
+
+    wish: str
+    done: str
+    whom: str = "{what}"
+    unnamed: str = "tasks"
+
+
+def _edges(verb: str, words: tuple[str, str]) -> dict[str, Deed]:
+    """Returns the words for both spellings of a verb, for one task and for many at once."""
+    return {
+        f"POST {API}/tasks{place}/{verb}{ending}": Deed(*words, f"{whom}: {{what}}", "edges")
+        for place, whom in (("/{id}", "{id}"), ("", "tasks"))
+        for ending in ("s", "")
+    }
+
+
+_OF_RUNS = {
+    **{row.name: Deed(row.wish, row.done, row.whom, row.unnamed) for row in TABLE},
+    "carry-on": Deed("carry on with", "carried on with", "{run}"),
+    "definitions": Deed("bring a new definition for", "brought a new definition for", "{run}"),
+}
+
+DEEDS: dict[str, Deed] = {
+    f"POST {API}/tasks": Deed("submit", "submitted"),
+    f"POST {API}/tasks/cancel": Deed("cancel", "cancelled"),
+    f"POST {API}/tasks/{{id}}/arm": Deed("arm", "armed", "task {id}"),
+    f"POST {API}/tasks/{{id}}/cancel": Deed("cancel", "cancelled", "task {id}"),
+    f"PATCH {API}/tasks/{{id}}": Deed("change", "changed", "task {id}"),
+    **_edges("add_continuation", ("add continuations to", "added continuations to")),
+    **_edges("remove_continuation", ("take continuations from", "took continuations from")),
+    f"PATCH {API}/queues/{{queue}}": Deed("change", "changed", "the queue {queue}"),
+    f"POST {API}/queues/{{queue}}/pause": Deed("pause", "paused", "the queue {queue}"),
+    f"POST {API}/queues/{{queue}}/resume": Deed("resume", "resumed", "the queue {queue}"),
+    f"POST {API}/workers": Deed("sign on", "signed on", "the worker {what}", ""),
+    f"POST {API}/workers/{{id}}/stop": Deed("sign off", "signed off", "the worker {id}"),
+    f"POST {API}/runs": Deed("begin", "began", unnamed="a run"),
+    **{f"POST {_RUN}/{verb}": deed for verb, deed in _OF_RUNS.items()},
+    f"DELETE {_RUN}": Deed("delete", "deleted", "the run {run}"),
+    f"POST {API}/workflows": Deed("register", "registered", unnamed="a workflow"),
+    f"DELETE {API}/workflows/{{name}}": Deed(
+        "remove", "removed", "the highest version of the workflow {name}"
+    ),
+    f"DELETE {API}/workflows/{{name}}/{{version}}": Deed(
+        "remove", "removed", "the workflow {name}/{version}"
+    ),
+    f"POST {API}/sbis": Deed("submit", "submitted", "the scheduling block instance {what}", ""),
+    f"POST {API}/processing-blocks/{{block}}/abort": Deed(
+        "abort", "aborted", "the processing block {block}"
+    ),
+    f"POST {API}/objects": Deed("post", "posted", "the object {what}", ""),
+    f"DELETE {API}/objects/{{name}}": Deed("remove", "removed", "the object {name}"),
+    f"POST {API}/notifications/test": Deed(
+        "send a test of", "sent a test of", unnamed="the notifications"
+    ),
+    f"POST {API}/tokens": Deed("make", "made", unnamed="a token"),
+    f"POST {API}/tokens/{{number}}/revoke": Deed("revoke", "revoked", "token {number}"),
+    f"POST {API}/login-links": Deed("make", "made", "a link to log in with"),
+    "POST /login": Deed("log in", "logged in", ""),
+    f"POST {API}/logout": Deed("log out", "logged out", ""),
+}
+
+
+def deed_words(entry: AuditEntry) -> str:
+    """`triggered 3/model in forecast/run1`; who did it is told apart."""
+    deed = DEEDS.get(entry.verb)
+    if deed is None:  # a route of another version
+        return f"{entry.verb}: {entry.target}".rstrip(": ")
+    whom = _filled(entry, deed)
+    if entry.status in _FORBIDDEN:
+        return f"was not allowed to {deed.wish} {whom}".rstrip()
+    if entry.status >= _BROKEN_FROM:
+        return f"could not {deed.wish} {whom}".rstrip()
+    if entry.status >= _REFUSED_FROM:
+        return f"wanted to {deed.wish} {whom}".rstrip() + ", which was refused"
+    return f"{deed.done} {whom}".rstrip()
+
+
+def _filled(entry: AuditEntry, deed: Deed) -> str:
+    """The audit keeps what the path names first, then what the handler named."""
+    names = re.findall(r"{(\w+)}", entry.verb)
+    named = entry.target.split(", ", len(names)) if entry.target else []
+    said = dict.fromkeys(names, "…") | dict(zip(names, named, strict=False))
+    what = "".join(named[len(names) :])
+    return " ".join(deed.whom.format(**said, what=_listed(what) or deed.unnamed).split())
+
+
+def _listed(what: str) -> str:
+    found = _LISTED.fullmatch(what)
+    if found is None:
+        return what
+    count, ids = int(found[1]), found[2]
+    if count == 1:
+        return f"task {ids}"
+    return f"{count} tasks: {ids}" + (", …" if count > ids.count(", ") + 1 else "")
+
+
+class AuditOut(Out):
+    """A call that changed something."""
+
+    number: int
+    at: str | None
+    token: int | None
+    who: str
+    client: str
+    words: str  # what was done, for people
+    verb: str
+    target: str
+    status: int
+    correlation: str
+
+
+class AuditPage(Out):
+    """Newest first; ``next`` is what ``before`` is for the page after."""
+
+    entries: list[AuditOut]
+    next: int | None
+
+
+def audit_out(entry: AuditEntry) -> AuditOut:
+    return AuditOut(
+        number=entry.number,
+        at=time_text(entry.at),
+        token=entry.token,
+        who=entry.who,
+        client=entry.client,
+        words=deed_words(entry),
+        verb=entry.verb,
+        target=entry.target,
+        status=entry.status,
+        correlation=entry.correlation,
+    )
+
+
+class AuditQuery(In):
+    """A page of the audit."""
+
+    limit: Count = 100
+    before: Number | None = None
 
 
 async def audit(call: Call) -> object:
@@ -80,22 +237,7 @@ ROUTES = (
         answers=NewTokenOut,
         status=201,
     ),
-    Route(
-        method="GET",
-        path=f"{API}/tokens",
-        guard=_ADMINS,
-        handler=list_tokens,
-        says="Every token with its last use, without its secret.",
-        answers=TokensOut,
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/tokens/{{number}}/revoke",
-        guard=_ADMINS,
-        handler=revoke,
-        says="Let a token open nothing any more, within a second.",
-        answers=TokenOut,
-    ),
+    *routes_of(TOKENS),
     Route(
         method="GET",
         path=f"{API}/audit",

@@ -1,33 +1,45 @@
-"""Workers: introduce themselves, sign off, and can be looked at."""
+"""Workers: introduce themselves, sign off, take over from dead ones, and can be looked at."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.api.tasks import WorkerView
-from tidewheel.api.wire import answer, write
+from tidewheel.api.operations import ORPHANS, WORKERS
+from tidewheel.api.wire import Out, out_type, write
 from tidewheel.core.queue.access import Scope, is_pattern
-from tidewheel.core.queue.requests import Abilities, HostProcess, NewWorker
+from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess, NewWorker
+from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.submission import name_finding
-from tidewheel.core.queue.task import WorkerId
+from tidewheel.core.queue.task import TaskId, WorkerId
+from tidewheel.errors import LeaseLost, Refused
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.errors import BadRequest
-from tidewheel.server.routes import API, Needs, Route, no_queue
+from tidewheel.server.errors import BadRequest, NotAllowed
+from tidewheel.server.operation_routes import answer_type, routes_of
+from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
 from tidewheel.server.wire.validation import In
-from tidewheel.server.wire.workers import (
-    TroubleIn,
-    WorkerIdOut,
-    WorkerIn,
-)
+from tidewheel.server.wire.workers import LostAttempt, WorkerIn
+
+WorkerIdOut = answer_type(next(row for row in WORKERS if row.name == "stop_worker"))
 
 
-class WorkersQuery(In):
-    """The parameter that shows workers that stopped, too."""
+class AdoptIn(In):
+    """``worker`` takes over from ``owner``, whose process is dead."""
 
-    all: bool = False
+    worker: str
+    attempt: LostAttempt
+    owner: str
 
 
-WorkersOut = answer("WorkersOut", workers=list[WorkerView])
+class CancellingOut(Out):
+    """The leases that were asked to cancel."""
+
+    leases: list[LeaseOut]
+
+
+class LeaseOut(Out):
+    id: str
+    attempt: int
 
 
 async def queues_served(call: Call) -> Iterable[str]:
@@ -71,31 +83,51 @@ async def register(call: Call) -> object:
     )
     await call.store.assign_worker(worker, call.token.number)
     call.targets.append(worker)
-    return Answer(body=WorkerIdOut(id=worker), status=201)
+    return Answer(body={"id": worker}, status=201)
 
 
 def _each(what: str, texts: Iterable[str]) -> list[tuple[str, str]]:
     return [(what, text) for text in texts]
 
 
-async def list_workers(call: Call) -> object:
-    found = await call.store.workers(live_only=not call.query_as(WorkersQuery).all)
-    return write({"workers": [one for one in found if call.sees(one)]})
+async def orphans(call: Call) -> object:
+    found = await call.store.orphans(call.query.host, call.query.boot_id)
+    owners = {lease.owner for lease in found}
+    own = {owner for owner in owners if await call.speaks_for(owner)}
+    shown = [one for one in found if one.owner in own and call.covers(one.task.queue)]
+    return write({"leases": shown})
 
 
-async def stop(call: Call) -> object:
-    worker = WorkerId(call.path["id"])
-    await call.store.stop_worker(worker)
-    return WorkerIdOut(id=worker)
+async def adopt(call: Call) -> object:
+    form = call.body_as(AdoptIn)
+    if not await call.speaks_for(form.owner):
+        raise await _not_theirs(call, form)
+    holder = Holder(
+        task_id=TaskId(call.path["id"]), attempt=form.attempt, worker=WorkerId(form.owner)
+    )
+    return write(await call.store.adopt(holder, WorkerId(form.worker)))
 
 
-async def trouble(call: Call) -> object:
-    worker = WorkerId(call.path["id"])
-    await call.store.set_trouble(worker, call.body_as(TroubleIn).trouble)
-    return WorkerIdOut(id=worker)
+async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
+    """Returns the refusal of a take-over: LeaseLost if the owner does not hold the task.
+
+    It is told to every caller; only for a lease that is held does the token matter.
+    """
+    task = await call.found_task()
+    if (task.owner, task.attempt) != (form.owner, form.attempt):
+        held = (task.owner if task.status in LEASED else None, task.attempt)
+        return LeaseLost(task.id, asked=(form.owner, form.attempt), held=held)
+    return NotAllowed(
+        f"worker {form.owner!r} was not registered with this token; "
+        "only a worker of the same token takes over its tasks"
+    )
 
 
-_OWN = Needs(scopes=(Scope.WORKER,), queues=no_queue, worker=lambda call: call.path["id"])
+async def cancelling(call: Call) -> object:
+    found = await call.store.cancelling(WorkerId(call.path["id"]))
+    return CancellingOut(leases=[LeaseOut(id=one, attempt=number) for one, number in found])
+
+
 ROUTES = (
     Route(
         method="POST",
@@ -107,31 +139,35 @@ ROUTES = (
         answers=WorkerIdOut,
         status=201,
     ),
+    *routes_of(WORKERS),
+)
+# A worker that died leaves jobs that go on. One that starts on the same host finds them, if the
+# dead one said where it ran and was registered with the same token: to name a host proves
+# nothing.
+ADOPTION_ROUTES = (
+    *routes_of([ORPHANS], {"orphans": orphans}),
+    Route(
+        method="POST",
+        path=f"{API}/tasks/{{id}}/adopt",
+        guard=Needs(
+            scopes=(Scope.WORKER,),
+            queues=queue_of_task,
+            worker=lambda call: call.body_as(AdoptIn).worker,
+        ),
+        handler=adopt,
+        says="Take over the lease of a worker that died; the attempt stays.",
+        body=AdoptIn,
+        answers=out_type(Claimed),
+        audited=False,  # in the history of the task
+    ),
     Route(
         method="GET",
-        path=f"{API}/workers",
-        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
-        handler=list_workers,
-        says="Workers alive and what they hold; with all=true also those that stopped.",
-        query=WorkersQuery,
-        answers=WorkersOut,
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/workers/{{id}}/stop",
-        guard=_OWN,
-        handler=stop,
-        says="Sign off; leases that the worker still holds run out by themselves.",
-        answers=WorkerIdOut,
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/workers/{{id}}/trouble",
-        guard=_OWN,
-        handler=trouble,
-        says="Let people know why the worker takes no tasks just now.",
-        body=TroubleIn,
-        answers=WorkerIdOut,
-        audited=False,
+        path=f"{API}/workers/{{id}}/cancelling",
+        guard=Needs(
+            scopes=(Scope.WORKER,), queues=no_queue, worker=lambda call: call.path["id"]
+        ),
+        handler=cancelling,
+        says="Which leases of a worker were asked to cancel.",
+        answers=CancellingOut,
     ),
 )

@@ -6,54 +6,104 @@ Nothing of a bundle is executed here, and nothing is written to a disk by the na
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import base64
+import binascii
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from tidewheel.api.workflows import (
-    DefinitionGraph,
-    RegisteredWorkflows,
-    RenderedWorkflow,
-    WorkflowDocument,
-    WorkflowFacts,
-    WorkflowList,
-    WorkflowVerdict,
-)
-from tidewheel.core.queue.access import Scope, covers_workflow
+import msgspec
+
+from tidewheel.api.operations import SECONDS_MAX, WORKFLOWS, Named, Parameters
+from tidewheel.api.workflows import DefinitionGraph, RegisteredWorkflows
+from tidewheel.core.operator.registry import Bundle
+from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.resources.runs import run_door
-from tidewheel.server.routes import API, Handler, Needs, Route, no_queue
-from tidewheel.server.wire.validation import read
-from tidewheel.server.wire.workflows import (
-    GraphIn,
-    ParametersIn,
-    RegisterIn,
-    RegisterQuery,
-    WorkflowsQuery,
-    bundles_of,
-)
-
-if TYPE_CHECKING:
-    from tidewheel.core.operator.registry import Bundle
-    from tidewheel.services.registry.service import RegistryService
+from tidewheel.server.errors import BadRequest
+from tidewheel.server.operation_routes import registry_door, routes_of, workflow_of_path
+from tidewheel.server.resources.run_creation import FILES_MAX, Path, Point, Text
+from tidewheel.server.routes import API, Needs, Route, no_queue
+from tidewheel.server.wire.validation import In, read
 
 JSON = "application/json"
 ARCHIVES = ("application/x-tar", "application/gzip", "application/zip")
 CREATED = 201
-SECONDS_MAX = 60.0  # many stages take their time to be judged
-
-WORKFLOWS = f"{API}/workflows"
-WORKFLOW = f"{WORKFLOWS}/{{name}}"
-VERSION = f"{WORKFLOW}/{{version}}"
+BUNDLES_MAX = 1_000
 
 
-def registry_door(call: Call) -> RegistryService:
-    """The registry for this caller; no code of a definition runs here."""
-    from tidewheel.services.registry.service import RegistryService
+class BytesIn(In):
+    """The content of a file that is no text."""
 
-    return RegistryService(
-        call.store, run_door(call), code_trusted=False, permit=call.require_workflows
+    base64: str
+
+
+class BundleIn(In):
+    """Definitions with the files that belong to them, by their paths."""
+
+    files: Annotated[dict[Path, Text | BytesIn], msgspec.Meta(max_length=FILES_MAX)] = (
+        msgspec.field(default_factory=dict)
     )
+    executable: Annotated[tuple[Path, ...], msgspec.Meta(max_length=FILES_MAX)] = ()
+    name: Named = ""  # of a flow.cylc; a SIP definition says it itself
+    version: Named = ""
+    file: Annotated[str, msgspec.Meta(max_length=1_000)] = ""  # only this definition
+    folder: Annotated[str, msgspec.Meta(max_length=1_000)] = (
+        ""  # that they lie in, for findings
+    )
+    folders: Annotated[tuple[Path, ...], msgspec.Meta(max_length=FILES_MAX)] = ()  # for advice
+
+
+class RegisterIn(BundleIn):
+    """One bundle, or several, of which all or none are registered."""
+
+    bundles: Annotated[tuple[BundleIn, ...], msgspec.Meta(max_length=BUNDLES_MAX)] = ()
+
+
+class RegisterQuery(In):
+    """The name and version of an archive, which JSON says itself; `strict` rejects warnings."""
+
+    name: Named = ""
+    version: Named = ""
+    strict: bool = False
+
+
+class GraphIn(In):
+    """The points, as `tidewheel graph` takes them, and the parameters of a request."""
+
+    parameters: Parameters | None = None
+    start: Point = ""
+    stop: Point = ""
+
+
+def bundles_of(form: RegisterIn) -> list[Bundle]:
+    """Returns the bundles to register."""
+    if bool(form.files) == bool(form.bundles):
+        raise BadRequest(["give either files, by their paths, or bundles of such files"])
+    return [_bundle(one) for one in (form.bundles or (form,))]
+
+
+def _bundle(form: BundleIn) -> Bundle:
+    return Bundle(
+        files={path: _content(path, given) for path, given in form.files.items()},
+        executable=frozenset(form.executable) & form.files.keys(),
+        name=form.name,
+        version=form.version,
+        file=form.file,
+        folder=form.folder,
+        folders=frozenset(form.folders),
+    )
+
+
+def _content(path: str, given: str | BytesIn) -> bytes:
+    if isinstance(given, str):
+        try:
+            return given.encode()
+        except UnicodeEncodeError:
+            raise BadRequest([f"files: {path[:100]!r} is no Unicode text"]) from None
+    try:
+        return base64.b64decode(given.base64, validate=True)
+    except (binascii.Error, ValueError):
+        raise BadRequest([f"files: {path[:100]!r} is not base64"]) from None
 
 
 async def register(call: Call) -> object:
@@ -80,113 +130,17 @@ def _bundles(raw: bytes, query: RegisterQuery) -> Sequence[Bundle]:
     return [replace(bundle, name=query.name, version=query.version)]
 
 
-async def list_workflows(call: Call) -> object:
-    """Returns the workflows that the caller may see."""
-    told = await registry_door(call).list(call.query_as(WorkflowsQuery).name)
-    found: Any = told["workflows"]
-    return {"workflows": [one for one in found if covers_workflow(call.grant, one["name"])]}
-
-
-async def show(call: Call) -> object:
-    return await registry_door(call).show(*_named(call))
-
-
-async def check(call: Call) -> object:
-    given = call.body_as(ParametersIn).parameters
-    async with call.doors.beginning:
-        return await registry_door(call).check(*_named(call), given)
-
-
-async def render(call: Call) -> object:
-    given = call.body_as(ParametersIn).parameters
-    async with call.doors.beginning:
-        return await registry_door(call).render(*_named(call), given)
-
-
 async def graph(call: Call) -> object:
-    asked = call.body_as(GraphIn)
+    asked, named = call.body_as(GraphIn), (call.path["name"], call.path["version"])
     given, points = asked.parameters or {}, (asked.start, asked.stop)
     async with call.doors.beginning:
-        return await registry_door(call).graph(*_named(call), given, points)
-
-
-async def remove(call: Call) -> object:
-    return await registry_door(call).remove(*_named(call))
-
-
-def _named(call: Call) -> tuple[str, str]:
-    return call.path["name"], call.path.get("version", "")
-
-
-async def _workflow_of_path(call: Call) -> Iterable[str]:
-    return (call.path["name"],)
-
-
-_READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=_workflow_of_path)
-_SUBMITS = Needs(scopes=(Scope.SUBMIT,), queues=no_queue, workflows=_workflow_of_path)
-
-
-def _trying(
-    path: str,
-    what: str,
-    handler: Handler,
-    says: str,
-    answers: object,
-    body: type[ParametersIn] = ParametersIn,
-) -> Route:
-    """A POST for the sake of its body: parameters may be larger than a URL."""
-    return Route(
-        method="POST",
-        path=f"{path}/{what}",
-        guard=_READS,
-        handler=handler,
-        says=says,
-        body=body,
-        answers=answers,
-        audited=False,  # it changes nothing
-        seconds_max=SECONDS_MAX,
-    )
-
-
-def _of_one(path: str, which: str) -> tuple[Route, ...]:
-    return (
-        _trying(
-            path,
-            "check",
-            check,
-            f"Whether {which} can run with some parameters.",
-            WorkflowVerdict,
-        ),
-        _trying(
-            path,
-            "render",
-            render,
-            f"What {which} would execute with some parameters.",
-            RenderedWorkflow,
-        ),
-        Route(
-            method="GET",
-            path=path,
-            guard=_READS,
-            handler=show,
-            says=f"{which.capitalize()} of a workflow: findings, parameters, files.",
-            answers=WorkflowDocument,
-        ),
-        Route(
-            method="DELETE",
-            path=path,
-            guard=_SUBMITS,
-            handler=remove,
-            says=f"Forget {which} of a workflow; runs of it are not harmed.",
-            answers=WorkflowFacts,
-        ),
-    )
+        return await registry_door(call).graph(*named, given, points)
 
 
 ROUTES = (
     Route(
         method="POST",
-        path=WORKFLOWS,
+        path=f"{API}/workflows",
         guard=Needs(scopes=(Scope.SUBMIT,), queues=no_queue),
         handler=register,
         says="Register every definition of a bundle, or none: an archive, or files as JSON.",
@@ -197,23 +151,16 @@ ROUTES = (
         status=CREATED,
         seconds_max=SECONDS_MAX,
     ),
+    *routes_of(WORKFLOWS),
     Route(
-        method="GET",
-        path=WORKFLOWS,
-        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
-        handler=list_workflows,
-        says="Registered workflows by name, the highest version first.",
-        query=WorkflowsQuery,
-        answers=WorkflowList,
-    ),
-    *_of_one(WORKFLOW, "the highest version"),
-    *_of_one(VERSION, "one version"),
-    _trying(
-        VERSION,
-        "graph",
-        graph,
-        "The graph of one version before any run: who would wait for whom.",
-        DefinitionGraph,
-        GraphIn,
+        method="POST",
+        path=f"{API}/workflows/{{name}}/{{version}}/graph",
+        guard=Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_path),
+        handler=graph,
+        says="The graph of one version before any run: who would wait for whom.",
+        body=GraphIn,
+        answers=DefinitionGraph,
+        audited=False,  # it changes nothing
+        seconds_max=SECONDS_MAX,
     ),
 )

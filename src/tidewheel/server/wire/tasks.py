@@ -15,8 +15,8 @@ from tidewheel.api.wire import Out, answer, part_type
 from tidewheel.client import fields
 from tidewheel.client.fields import RESOURCE_FIELDS, Filters, TaskFields, task_filter
 from tidewheel.core.queue.requests import Submitted, TaskFilter
-from tidewheel.server.errors import BadRequest
-from tidewheel.server.wire.validation import Duration, In, Problem, Size, field_names, read
+from tidewheel.server.errors import BadRequest, Problem
+from tidewheel.server.wire.validation import Duration, In, Size, field_names, read
 from tidewheel.vocabulary import Vocabulary
 
 Text = Annotated[str, msgspec.Meta(max_length=256)]

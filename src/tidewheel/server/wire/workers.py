@@ -16,8 +16,8 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.exact_json import decode
-from tidewheel.server.errors import BadRequest
-from tidewheel.server.wire.validation import In, Problem
+from tidewheel.server.errors import BadRequest, Problem
+from tidewheel.server.wire.validation import In
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -358,13 +358,3 @@ class WorkerIn(In):
     boot_id: str = UNKNOWN_BOOT
     pid: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
     started: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 0.0
-
-
-class WorkerIdOut(Out):
-    id: str
-
-
-class TroubleIn(In):
-    """The reason why a worker takes no tasks just now; null: it takes them again."""
-
-    trouble: Annotated[str, msgspec.Meta(max_length=1_000)] | None = None

@@ -25,8 +25,7 @@ from tidewheel.core.operator.end_reasons import ABORTED_BY
 from tidewheel.core.operator.verbs import Stop
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
 from tidewheel.formats.sip.model import object_name_problem
-from tidewheel.ports.blocks import Document
-from tidewheel.ports.runs import RunDoor
+from tidewheel.ports.runs import Document, RunDoor
 from tidewheel.ports.store import Store
 from tidewheel.services.blocks.views import (
     block_document,

@@ -36,15 +36,14 @@ from tidewheel.core.operator.registry import (
     in_order,
     registry_text,
 )
-from tidewheel.errors import Refused
+from tidewheel.errors import Refused, UnknownWorkflow
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 from tidewheel.formats.sip.parameters import Values
 from tidewheel.formats.sip.stage_renderer import RenderedStage
 from tidewheel.formats.sip.validation import validate
-from tidewheel.ports.registry import Document, RegistryStore
+from tidewheel.ports.runs import Document
 from tidewheel.ports.store import Store
-from tidewheel.registry_errors import UnknownWorkflow
 from tidewheel.services.definitions.graph import (
     TASKS_READ_MAX,
     drawn_in,
@@ -60,7 +59,7 @@ from tidewheel.services.registry.validation import load_flow, validate_sip
 WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 
 
-async def found_workflow(store: RegistryStore, name: str, version: str) -> WorkflowView:
+async def found_workflow(store: Store, name: str, version: str) -> WorkflowView:
     """Returns a version of a workflow, without one the highest; else UnknownWorkflow."""
     versions = await store.workflows(name, WORKFLOWS_MAX)
     if not versions:
@@ -74,7 +73,7 @@ async def found_workflow(store: RegistryStore, name: str, version: str) -> Workf
     raise UnknownWorkflow(f"{name}/{version}", f"registered versions: {known}")
 
 
-async def _unknown(store: RegistryStore, name: str) -> UnknownWorkflow:
+async def _unknown(store: Store, name: str) -> UnknownWorkflow:
     names = sorted({one.name for one in await store.workflows(None, WORKFLOWS_MAX)})
     near = nearest(name, names)
     if near is not None:
@@ -84,7 +83,7 @@ async def _unknown(store: RegistryStore, name: str) -> UnknownWorkflow:
     return UnknownWorkflow(name, "register it first: tidewheel register PATH")
 
 
-async def only_workflow(store: RegistryStore, name: str, version: str) -> WorkflowView:
+async def only_workflow(store: Store, name: str, version: str) -> WorkflowView:
     """Returns the same where nothing may be guessed: without a version there is only one."""
     if version:
         return await found_workflow(store, name, version)

@@ -15,8 +15,7 @@ from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
 from tidewheel.core.operator.registry import Bundle, RunRequest, WorkflowView, in_order
 from tidewheel.core.operator.views import RunView
-from tidewheel.ports.registry import Document, Parameters
-from tidewheel.ports.runs import RunDoor
+from tidewheel.ports.runs import Document, Parameters, RunDoor
 from tidewheel.ports.store import Store
 from tidewheel.services.registry.run_factory import WORKFLOWS_MAX, found_workflow, only_workflow
 from tidewheel.vocabulary import time_text

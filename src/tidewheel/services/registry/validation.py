@@ -45,7 +45,7 @@ from tidewheel.formats.sip.definition import definitions_among
 from tidewheel.formats.sip.parameters import ParameterSpec
 from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.validation import Validation, validate
-from tidewheel.ports.registry import Document
+from tidewheel.ports.runs import Document
 from tidewheel.services.definitions.sip import compiled, stored_sip, warn_of_scripts
 from tidewheel.services.definitions.snapshot import load_options, unpack
 from tidewheel.services.definitions.upload import path_findings

@@ -13,7 +13,7 @@ from tidewheel.core.queue.requests import Claimed, ClaimedTasks, ClaimRequest
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.core.queue.steps import step
 from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
-from tidewheel.errors import BadSetting, NotDue, NotFound, NotRunning, WrongStatus
+from tidewheel.errors import BadSetting, NotDue, NotFound, NotRunning, RunStopping, WrongStatus
 from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
 from tidewheel.store.operations.transitions import lock_tasks, write_changes
@@ -103,7 +103,9 @@ def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
     [(_, status)] = tx.rows("lock_runs", runs=[task.run])
     if status in WITHDRAWN_STATUSES:
         run = get_run(tx, task.run)
-        raise NotRunning(run.name, status, is_driven=run.owner is not None)
+        if status == "stopping" and run.owner is not None:
+            raise RunStopping(run.name)
+        raise NotRunning(run.name, status)
 
 
 def _refuse_delayed(tx: Transaction, task: TaskState) -> None:

@@ -27,9 +27,10 @@ from tidewheel.core.queue.requests import (
     TaskFilter,
     UsageSample,
 )
+from tidewheel.core.queue.requests import page_count as page_count  # noqa: PLC0414 - for the others here
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId, WorkerId
-from tidewheel.errors import BadSetting, NotFound
+from tidewheel.errors import NotFound
 from tidewheel.store.rows import (
     AttemptAt,
     AttemptRow,
@@ -47,7 +48,6 @@ from tidewheel.store.rows import (
 from tidewheel.store.sql import is_common
 from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_chunks
 
-PAGE_COUNT_MAX = 10_000
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
 INVARIANTS = {
     "T1": "verify_steps",
@@ -301,10 +301,3 @@ def verify(tx: Transaction, invariants: Sequence[str] = tuple(INVARIANTS)) -> li
         for invariant in invariants
         for task_id, seen in tx.rows(INVARIANTS[invariant])
     ]
-
-
-def page_count(count: int) -> int:
-    """Returns the count if one call may ask for so many, else raises BadSetting."""
-    if not 1 <= count <= PAGE_COUNT_MAX:
-        raise BadSetting("count", count, f"1 to {PAGE_COUNT_MAX}")
-    return count

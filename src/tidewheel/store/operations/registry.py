@@ -8,8 +8,7 @@ from typing import NamedTuple
 from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.registry import NewWorkflow, Registered, WorkflowView
 from tidewheel.core.queue.task import Instant
-from tidewheel.errors import NotFound
-from tidewheel.registry_errors import AlreadyRegistered
+from tidewheel.errors import AlreadyRegistered, NotFound
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import save_definition
 from tidewheel.store.transaction import Conflict, Transaction

@@ -215,20 +215,20 @@ def _process_text(process: HostProcess) -> str:
 
 
 def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
-    """Oldest first."""
+    """Returns open runs whose lease ran out, and those that any scheduler is asked to drive."""
     rows = tx.records("list_claimable_runs", RunRow, count=page_count(count_max))
     return [run_view(row) for row in rows]
 
 
 def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> list[RunView]:
-    """Oldest first."""
+    """Returns runs that were over so long ago, and of whose events somebody is to be told."""
     count = page_count(count_max)
     rows = tx.records("list_undelivered_runs", RunRow, quiet_seconds=quiet_seconds, count=count)
     return [run_view(row) for row in rows]
 
 
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
-    """Offers a run to whichever scheduler looks next."""
+    """Offers a run to whichever scheduler looks next; RunHeld while somebody drives it."""
     if (run := get_run(tx, number)).is_aborted:
         raise Aborted(run.name, run.reason)
     if not tx.rows("offer_run", run=number, given=options_text(given)):
@@ -237,7 +237,7 @@ def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
 
 
 def renew_run(tx: Transaction, lease: RunLease) -> None:
-    """The scheduler lives."""
+    """Renews the lease of a run; RunLost if the epoch is not the current one."""
     renewed = tx.rows(
         "renew_run", run=lease.run, epoch=lease.epoch, lease_seconds=lease.lease_seconds
     )

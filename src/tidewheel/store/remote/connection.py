@@ -64,10 +64,11 @@ def addresses(text: str) -> tuple[Address, ...]:
 
 def path_of(*parts: str) -> str:
     """A path below the API; each part may hold anything."""
-    return "".join("/" + _segment(part) for part in parts)
+    return "".join("/" + segment(part) for part in parts)
 
 
-def _segment(part: str) -> str:
+def segment(part: str) -> str:
+    """Returns a part of a path as it is written."""
     # Proxies take . and .. for folders.
     return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
 

@@ -1,11 +1,11 @@
-"""Asks a server about runs: the same views, commands and logs, over HTTP."""
+"""Asks a server about runs, workflows, blocks and objects: the same answers, over HTTP."""
 
 from __future__ import annotations
 
 import base64
 import json
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
@@ -13,10 +13,13 @@ from urllib.parse import unquote
 
 import msgspec
 
+from tidewheel.api.operation import ServiceName
 from tidewheel.api.views import STATE, VIEWS, no_view
 from tidewheel.api.wire import instant
 from tidewheel.core.graph.findings import InvalidDefinition, finding_of
+from tidewheel.core.operator.blocks import InvalidSbi
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition, StoredFile
+from tidewheel.core.operator.registry import Bundle, RunRequest
 from tidewheel.core.operator.verbs import Command, command_text
 from tidewheel.core.operator.views import RunView, only_run
 from tidewheel.core.queue.requests import HostProcess
@@ -27,12 +30,14 @@ from tidewheel.ports.runs import (
     LOG_BYTES_MAX,
     Answer,
     Arguments,
+    BlockDoor,
     Document,
     LogPart,
     LogPlace,
+    RegistryDoor,
 )
 from tidewheel.store.remote.connection import Query, path_of
-from tidewheel.store.remote.encode import BODY_BYTES_MAX
+from tidewheel.store.remote.operations import BODY_BYTES_MAX, ServerPart, asks
 from tidewheel.store.remote.transport import Response, Transport
 
 NOT_TOLD = Instant(float("inf"))  # until when a run is held; whether it is, is told
@@ -361,3 +366,125 @@ async def explained(
             raise
         findings = getattr(refused, "findings", ())
         raise kind(workflow, map(finding_of, findings)) from None
+
+
+# Registered workflows.
+
+
+FOLDERS_MAX = 1_000  # that are sent, for advice about missing ones
+
+
+class RemoteRegistryDoor(ServerPart):
+    """``ports.registry.RegistryDoor`` over HTTP; the server knows the caller by the token."""
+
+    async def register(
+        self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
+    ) -> Document:
+        del who
+        body: Document = {"bundles": [_bundle_body(one) for one in bundles]}
+        named = ", ".join(one.file or one.name for one in bundles)
+        async with explained(named):
+            response = await self.transport.call(
+                "POST",
+                "/workflows",
+                query={"strict": True} if strict else None,
+                body=bounded(body),
+                again=True,  # the same twice is as once
+                seconds_max=SENDING_SECONDS_MAX,
+            )
+        return response.read(Document)
+
+    list = asks(RegistryDoor.list, ServiceName.REGISTRY)
+    show = asks(RegistryDoor.show, ServiceName.REGISTRY)
+    check = asks(RegistryDoor.check, ServiceName.REGISTRY)
+    render = asks(RegistryDoor.render, ServiceName.REGISTRY)
+    remove = asks(RegistryDoor.remove, ServiceName.REGISTRY)
+
+    async def ask(self, service: ServiceName, name: str, given: Mapping[str, object]) -> Any:  # noqa: ANN401 - the row says it
+        named = (str(given.get(one) or "") for one in ("name", "version"))
+        async with explained("/".join(filter(None, named))):
+            return await super().ask(service, name, given)
+
+    async def begin(self, asked: RunRequest) -> RunView:
+        body: Document = {
+            "workflow": asked.workflow,
+            "version": asked.version,
+            "parameters": dict(asked.parameters),
+            "options": options_body(asked.options),
+            "name": asked.name,
+            "queue": asked.queue,
+        }
+        async with explained(str(asked)):
+            response = await self.transport.call(
+                "POST",
+                "/runs",
+                body=bounded(body),
+                # With a key: a request whose answer was lost makes no second run.
+                key=asked.request or secrets.token_hex(16),
+                seconds_max=SENDING_SECONDS_MAX,
+            )
+        return run_view(response.json["run"])
+
+
+def _bundle_body(bundle: Bundle) -> Document:
+    for path in bundle.files:
+        if not path.isprintable():  # also what is no Unicode
+            raise Refused(f"the name of {path!r} cannot be sent; rename the file")
+    return {
+        "files": {
+            path: {"base64": base64.b64encode(content).decode()}
+            for path, content in bundle.files.items()
+        },
+        "executable": sorted(bundle.executable),
+        "name": bundle.name,
+        "version": bundle.version,
+        "file": bundle.file,
+        "folder": bundle.folder,
+        "folders": sorted(bundle.folders)[:FOLDERS_MAX],
+    }
+
+
+# Blocks and objects.
+
+
+JSON, YAML = "application/json", "application/yaml"
+FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is
+
+
+class RemoteBlockDoor(ServerPart):
+    """``ports.blocks.BlockDoor`` over HTTP; the server knows the caller by the token."""
+
+    async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
+        del who
+        if len(content) > BODY_BYTES_MAX:
+            raise PayloadTooLarge("the instance", len(content), BODY_BYTES_MAX)
+        kind = JSON if file.endswith(".json") else YAML
+        async with explained(file, InvalidSbi):
+            response = await self.transport.call(
+                "POST",
+                "/sbis",
+                query={"file": file[-FILE_LENGTH_MAX:]},
+                body=content or b" ",
+                headers={"content-type": kind},
+                again=True,  # the same twice is as once
+                seconds_max=SENDING_SECONDS_MAX,
+            )
+        return response.read(Document)
+
+    sbis = asks(BlockDoor.sbis, ServiceName.BLOCKS)
+    sbi = asks(BlockDoor.sbi, ServiceName.BLOCKS)
+    blocks = asks(BlockDoor.blocks, ServiceName.BLOCKS)
+    block = asks(BlockDoor.block, ServiceName.BLOCKS)
+    abort = asks(BlockDoor.abort, ServiceName.BLOCKS)
+    objects = asks(BlockDoor.objects, ServiceName.BLOCKS)
+    remove_object = asks(BlockDoor.remove_object, ServiceName.BLOCKS)
+
+    async def post_objects(
+        self, objects: Mapping[str, Mapping[str, object]], *, who: str
+    ) -> Document:
+        del who
+        body = [{"name": name, "facts": dict(facts)} for name, facts in objects.items()]
+        response = await self.transport.call(
+            "POST", "/objects", body={"objects": body}, again=True
+        )
+        return response.read(Document)

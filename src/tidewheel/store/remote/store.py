@@ -8,34 +8,266 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from tidewheel.api.wire import Fields, instant, read, read_all
+from tidewheel.api.operation import ServiceName
+from tidewheel.api.tasks import (
+    Task,
+)
+from tidewheel.api.wire import NULL, Fields, instant, out_type, read, read_all
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.access import AuditEntry, NewToken, TokenView
-from tidewheel.core.queue.requests import Wake
-from tidewheel.core.queue.submission import SubmitLimits
-from tidewheel.core.queue.task import Instant
-from tidewheel.errors import NotFound, Refused, Unavailable
-from tidewheel.ports.store import Store
-from tidewheel.store.remote.connection import Query, path_of
-from tidewheel.store.remote.tasks import RemoteReads, RemoteWrites
-from tidewheel.store.remote.transport import ServerPart, Transport
+from tidewheel.core.queue.lease import check_lease_seconds
+from tidewheel.core.queue.requests import (
+    Amendment,
+    Cancelled,
+    KeysetPage,
+    QueueSettings,
+    Submitted,
+    TaskFilter,
+    Wake,
+    page_count,
+)
+from tidewheel.core.queue.submission import SubmitLimits, refusal, run_refusal
+from tidewheel.core.queue.task import Instant, NewTask, TaskId
+from tidewheel.errors import BadSetting, NotFound, Refused, Unavailable
+from tidewheel.ports.runs import BringsNotifications
+from tidewheel.ports.store import TokenStore
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.store.remote.connection import Query
+from tidewheel.store.remote.operations import (
+    BODY_BYTES_MAX,
+    ServerPart,
+    amendment_body,
+    asks,
+    check_tasks,
+    filter_body,
+    in_portions,
+    is_findable,
+    json_list,
+    queue_body,
+    queue_path,
+    task_body,
+    task_path,
+)
+from tidewheel.store.remote.transport import ReceivedProblem, Transport, error_from
 from tidewheel.store.remote.workers import RemoteWorkers
 
 if TYPE_CHECKING:
+    pass
     from tidewheel.core.operator.stream import EventFilter, FollowedEvent
-    from tidewheel.ports.blocks import BlockDoor
-    from tidewheel.ports.registry import RegistryDoor
-    from tidewheel.ports.runs import RunDoor
+    from tidewheel.ports.runs import BlockDoor, RegistryDoor, RunDoor
+
+PAGE_MAX = 1_000
+TASK_FIELDS = ",".join(out_type(Task).__struct_fields__)
+
+
+class _TaskPage(msgspec.Struct):
+    """A page of tasks; ``next`` is null at the end."""
+
+    tasks: list[Fields]
+    next: int | None
+
+
+class RemoteReads(ServerPart):
+    """The part of a TaskStore that changes nothing."""
+
+    history = asks(TaskStore.history)
+    attempts = asks(TaskStore.attempts)
+    outputs = asks(TaskStore.outputs)
+    usage = asks(TaskStore.usage)
+    edges = asks(TaskStore.edges)
+    peek = asks(TaskStore.peek)
+    ended_attempts = asks(TaskStore.ended_attempts)
+    queues = asks(TaskStore.queues)
+    ready_queues = asks(TaskStore.ready_queues)
+    workers = asks(TaskStore.workers)
+    verify = asks(TaskStore.verify)
+    store_id = asks(TaskStore.store_id)
+
+    async def get(self, task_id: TaskId) -> Task:
+        response = await self.transport.call("GET", task_path(task_id))
+        return read(Task, response.read(Fields))
+
+    async def get_many(self, task_ids: Sequence[TaskId]) -> list[Task]:
+        page_count(max(1, len(task_ids)))
+        check_tasks(task_ids)
+        body = {"ids": list(dict.fromkeys(task_ids))}
+        response = await self.transport.call("POST", "/tasks/get", body=body, again=True)
+        given = response.part("tasks", list[Fields])
+        found = {view.id: view for view in read_all(Task, given)}
+        return [found[task_id] for task_id in task_ids]
+
+    async def list_tasks(self, which: TaskFilter, page: KeysetPage) -> list[Task]:
+        """Returns tasks in as many requests as it takes: one gives at most a thousand."""
+        page_count(page.count)
+        if not is_findable(which):
+            return []
+        query = _query(which)
+        found: list[Fields] = []
+        before = page.before
+        while (left := page.count - len(found)) > 0:
+            query |= {"limit": min(left, PAGE_MAX), "before": before}
+            response = await self.transport.call("GET", "/tasks", query=query)
+            part = response.read(_TaskPage)
+            found += part.tasks
+            before = part.next
+            if before is None:
+                break
+        return read_all(Task, found)
+
+    async def values_of(self, task_ids: Sequence[TaskId]) -> Mapping[TaskId, str]:
+        page_count(max(1, len(task_ids)))
+        found: dict[TaskId, str] = {}
+        for task_id in dict.fromkeys(task_ids):
+            with suppress(NotFound):
+                path = task_path(task_id, "outputs")
+                said = (await self.transport.call("GET", path)).read(Fields)
+                if (values := bytes(said["values"])) != NULL:
+                    found[task_id] = values.decode()
+        return found
+
+    async def task_log(
+        self, task_id: TaskId, stream: str, attempt: int, offset: int
+    ) -> bytes | None:
+        """Returns what an attempt wrote from an offset on, as far as one answer goes."""
+        query: Query = {"attempt": attempt, "offset": offset}
+        path = task_path(task_id, "logs", stream)
+        try:
+            return (await self.transport.call("GET", path, query=query)).body
+        except NotFound as error:
+            if error.kind != "log":
+                raise
+            return None
+
+    async def now(self) -> Instant:
+        return instant((await self.transport.call("GET", "/store")).part("now", str))
+
+
+def _query(which: TaskFilter) -> dict[str, str | int | float | bool | None]:
+    given = filter_body(which)
+    status = given.pop("status")
+    return {**given, "status": ",".join(status) if status else None, "fields": TASK_FIELDS}
+
+
+# What clients change.
+
+
+class Answered(msgspec.Struct):
+    """The outcome of one task's submission, on the wire."""
+
+    id: str
+    created: bool
+    refused: ReceivedProblem | None = None
+
+
+class RemoteWrites(ServerPart):
+    """The part of a TaskStore that clients use."""
+
+    async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
+        """Submits tasks; those that break a rule are refused here, as by every store."""
+        if len(tasks) > self._limits.tasks_per_call_max:
+            accepted = f"up to {self._limits.tasks_per_call_max} tasks in one call"
+            raise BadSetting("tasks", len(tasks), accepted)
+        refused: dict[int, Submitted] = {}
+        good: list[NewTask] = []
+        for position, task in enumerate(tasks):
+            why = refusal(task, self._limits) or run_refusal(task)
+            if why is None:
+                good.append(task)
+            elif atomic:
+                raise why
+            else:
+                refused[position] = Submitted(id=task.id, refused=why)
+        rest = iter(await self._submit(good, atomic=atomic))
+        return [refused.get(position) or next(rest) for position in range(len(tasks))]
+
+    async def _submit(self, tasks: list[NewTask], *, atomic: bool) -> list[Submitted]:
+        query = {"atomic": "all" if atomic else "each", "in_order": True}
+        answers: list[Answered] = []
+        for body in _bodies(tasks, split=not atomic):
+            # With ids of the caller's: the same tasks again are the same tasks.
+            response = await self.transport.call(
+                "POST", "/tasks", query=query, body=body, again=True
+            )
+            answers += response.part("answers", list[Answered])
+        return [_submitted(one) for one in answers]
+
+    async def arm(self, task_id: TaskId) -> Task:
+        response = await self.transport.call("POST", task_path(task_id, "arm"))
+        return read(Task, response.read(Fields))
+
+    async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
+        response = await self.transport.call(
+            "PATCH", task_path(task_id), body=amendment_body(amendment), again=True
+        )
+        return read(Task, response.read(Fields))
+
+    async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]:
+        check_tasks(task_ids)
+        return await self._cancel({"ids": task_ids})
+
+    async def cancel_matching(
+        self, which: TaskFilter, count_max: int = 1000
+    ) -> list[Cancelled]:
+        page_count(count_max)
+        if not is_findable(which):
+            return []
+        return await self._cancel(
+            {"filter": filter_body(which), "all": True, "count_max": count_max}
+        )
+
+    async def _cancel(self, body: Mapping[str, object]) -> list[Cancelled]:
+        """Named tasks may be cancelled twice; the next thousand of a filter are others."""
+        response = await self.transport.call(
+            "POST", "/tasks/cancel", body=body, again="ids" in body
+        )
+        return read_all(Cancelled, response.part("cancelled", list[Fields]))
+
+    async def add_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
+        await self._tie("add_continuations", edges)
+
+    async def remove_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
+        await self._tie("remove_continuations", edges)
+
+    async def _tie(self, verb: str, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
+        check_tasks(end for edge in edges for end in edge)
+        body = [{"targets": [parent], "values": [child]} for parent, child in edges]
+        await self.transport.call("POST", f"/tasks/{verb}", body=body, again=True)
+
+    async def configure_queue(self, queue: str, settings: QueueSettings) -> None:
+        check_lease_seconds(settings.lease_seconds)
+        await self.transport.call(
+            "PATCH", queue_path(queue), body=queue_body(settings), again=True
+        )
+
+    pause_queue = asks(TaskStore.pause_queue)
+
+
+def _bodies(tasks: list[NewTask], *, split: bool) -> list[bytes]:
+    """Lists of tasks, each of a size that a server takes; one list unless they may be split."""
+    portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
+    if len(portions) > 1 and not split:
+        seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
+        raise BadSetting("tasks", seen, "less in one call to a server; use several")
+    return [json_list(portion) for portion in portions]
+
+
+def _submitted(answer: Answered) -> Submitted:
+    refused = error_from(answer.refused) if answer.refused else None
+    assert refused is None or isinstance(refused, Refused), refused
+    return Submitted(id=TaskId(answer.id), created=answer.created, refused=refused)
+
+
+# Tokens.
 
 
 class RemoteAccess(ServerPart):
-    """The part of an AccessStore that is not a server's own business."""
+    """The part of an TokenStore that is not a server's own business."""
 
     async def create_token(self, new: NewToken) -> TokenView:
         body = {
@@ -47,7 +279,7 @@ class RemoteAccess(ServerPart):
             "digest": new.digest,
         }
         response = await self.transport.call("POST", "/tokens", body=body)
-        return _token(response.part("stored", Fields))
+        return read(TokenView, response.part("stored", Fields))
 
     async def token(self, number: int) -> tuple[TokenView, Instant]:
         store = await self.transport.call("GET", "/store")
@@ -56,13 +288,8 @@ class RemoteAccess(ServerPart):
                 return view, instant(store.json["now"])
         raise NotFound("token", str(number))
 
-    async def tokens(self) -> list[TokenView]:
-        response = await self.transport.call("GET", "/tokens")
-        return [_token(one) for one in response.part("tokens", list[Fields])]
-
-    async def revoke_token(self, number: int) -> TokenView:
-        path = path_of("tokens", str(number), "revoke")
-        return _token(await self.post_fields(path, again=True))
+    tokens = asks(TokenStore.tokens)
+    revoke_token = asks(TokenStore.revoke_token)
 
     async def login_link(self) -> str:
         """Returns a link with which a browser logs in, once, with this token's rights."""
@@ -73,10 +300,6 @@ class RemoteAccess(ServerPart):
         query: Query = {"before": before, "limit": count}
         response = await self.transport.call("GET", "/audit", query=query)
         return read_all(AuditEntry, response.part("entries", list[Fields]))
-
-
-def _token(given: Fields) -> TokenView:
-    return read(TokenView, {**given, "digest": msgspec.Raw(b'""')})  # which no server shows
 
 
 # Events.
@@ -128,13 +351,8 @@ class RemoteEvents(ServerPart):
 class RemoteNotifications(ServerPart):
     """``ports.runs.BringsNotifications`` through a server."""
 
-    async def notifications(self) -> dict[str, Any]:
-        response = await self.transport.call("GET", "/notifications")
-        return response.read(dict[str, Any])
-
-    async def try_notifications(self, rule: str | None = None) -> dict[str, Any]:
-        response = await self.transport.call("POST", "/notifications/test", body={"rule": rule})
-        return response.read(dict[str, Any])
+    notifications = asks(BringsNotifications.notifications, ServiceName.NOTIFICATIONS)
+    try_notifications = asks(BringsNotifications.try_notifications, ServiceName.NOTIFICATIONS)
 
 
 # The whole store.
@@ -164,7 +382,7 @@ class RemoteStore(
     RemoteEvents,
     RemoteNotifications,
 ):
-    """A TaskStore, and the tokens of an AccessStore."""
+    """A TaskStore, and the tokens of an TokenStore."""
 
     def __init__(self, transport: Transport, limits: SubmitLimits | None = None) -> None:
         super().__init__(transport, limits)
@@ -188,13 +406,13 @@ class RemoteStore(
 
     def registry_door(self) -> RegistryDoor:
         """Returns the registry, which asks the server as well."""
-        from tidewheel.store.remote.workflows import RemoteRegistryDoor
+        from tidewheel.store.remote.runs import RemoteRegistryDoor
 
         return RemoteRegistryDoor(self.transport)
 
     def block_door(self) -> BlockDoor:
         """Returns the service for blocks and objects, which asks the server as well."""
-        from tidewheel.store.remote.workflows import RemoteBlockDoor
+        from tidewheel.store.remote.runs import RemoteBlockDoor
 
         return RemoteBlockDoor(self.transport)
 
@@ -202,8 +420,12 @@ class RemoteStore(
         await self.transport.close()
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
-        """Refuses what the ports promise and only the store itself can do."""
-        if not any(name in vars(port) for port in Store.__mro__):
+        """Refuses what only the store itself can do."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        from tidewheel.store.store import DatabaseStore
+
+        if not hasattr(DatabaseStore, name):
             raise AttributeError(name)
 
         def refuse(*_: object, **__: object) -> NoReturn:

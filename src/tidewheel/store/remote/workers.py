@@ -1,12 +1,14 @@
-"""Holds the part of a remote store for workers: registration, claims, heartbeats, reports."""
+"""Holds what workers ask of a server: claims, heartbeats, reports, a channel, logs, tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from tidewheel.api.operation import ServiceName
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import Fields, read, read_all
 from tidewheel.core.queue.lease import Holder, LeaseAnswer, check_lease_seconds, check_progress
@@ -15,7 +17,6 @@ from tidewheel.core.queue.requests import (
     Claimed,
     ClaimedTasks,
     ClaimRequest,
-    HeldLease,
     NewWorker,
     Report,
     Reported,
@@ -24,8 +25,11 @@ from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.submission import SubmitLimits, message_refusal
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import LeaseLost, NotFound, Refused
+from tidewheel.ports.tasks import TaskStore
 from tidewheel.store.remote.connection import path_of
-from tidewheel.store.remote.encode import (
+from tidewheel.store.remote.operations import (
+    ServerPart,
+    asks,
     claim_body,
     in_portions,
     is_possible,
@@ -35,9 +39,19 @@ from tidewheel.store.remote.encode import (
     worker_body,
     worker_path,
 )
-from tidewheel.store.remote.errors import ReceivedProblem, error_from
-from tidewheel.store.remote.transport import ServerPart
+from tidewheel.store.remote.transport import ReceivedProblem, error_from
 from tidewheel.store.rows import storable
+
+if TYPE_CHECKING:
+    from tidewheel.store.remote.runs import RemoteRunDoor
+
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from tidewheel.config import StoreSettings
+from tidewheel.core.queue.tokens import attempt_token, secret_digest, split_token
+from tidewheel.store.remote.transport import Transport
 
 TROUBLE_LENGTH_MAX = 1_000
 
@@ -67,16 +81,15 @@ class RemoteWorkers(ServerPart):
     """The part of a TaskStore that workers use."""
 
     async def register_worker(self, worker: NewWorker) -> WorkerId:
-        fields = await self.post_fields("/workers", worker_body(worker), again=False)
-        return WorkerId(msgspec.json.decode(fields["id"], type=str))
+        response = await self.transport.call("POST", "/workers", body=worker_body(worker))
+        return WorkerId(response.part("id", str))
 
-    async def stop_worker(self, worker: WorkerId) -> None:
-        await self.post_fields(worker_path(worker, "stop"), again=True)
+    stop_worker = asks(TaskStore.stop_worker)
+    orphans = asks(TaskStore.orphans)
 
     async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
         told = None if trouble is None else storable(trouble)[:TROUBLE_LENGTH_MAX]
-        path = worker_path(worker, "trouble")
-        await self.post_fields(path, {"trouble": told}, again=True)
+        await self.ask(ServiceName.STORE, "set_trouble", {"worker": worker, "trouble": told})
 
     async def claim(self, request: ClaimRequest) -> ClaimedTasks:
         """Never asked twice: an answer that was lost may hold tasks."""
@@ -96,7 +109,7 @@ class RemoteWorkers(ServerPart):
             check_lease_seconds(lease_seconds)
         body = {"worker": worker, "lease_s": lease_seconds}
         path = task_path(task_id, "claim")
-        return read(Claimed, await self.post_fields(path, body, again=False))
+        return read(Claimed, (await self.transport.call("POST", path, body=body)).read(Fields))
 
     async def heartbeat(self, worker: WorkerId, beats: Sequence[Beat]) -> list[LeaseAnswer]:
         for beat in beats:
@@ -147,7 +160,8 @@ class RemoteWorkers(ServerPart):
 
     async def _lost(self, holder: Holder) -> Reported:
         try:
-            task = read(Task, await self.get_fields(task_path(holder.task_id)))
+            response = await self.transport.call("GET", task_path(holder.task_id))
+            task = read(Task, response.read(Fields))
         except NotFound as error:
             return Reported(task_id=holder.task_id, refused=error)
         owner = task.owner if task.status in LEASED else None
@@ -161,14 +175,10 @@ class RemoteWorkers(ServerPart):
             return []  # whoever is forgotten holds nothing
         return [(TaskId(one["id"]), one["attempt"]) for one in response.json["leases"]]
 
-    async def orphans(self, host: str, boot_id: str) -> list[HeldLease]:
-        query = {"host": host, "boot_id": boot_id}
-        return await self.get_all(HeldLease, "/orphans", "leases", query)
-
     async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed:
         body = {"worker": new_owner, "attempt": holder.attempt, "owner": holder.worker}
         path = task_path(holder.task_id, "adopt")
-        return read(Claimed, await self.post_fields(path, body, again=False))
+        return read(Claimed, (await self.transport.call("POST", path, body=body)).read(Fields))
 
 
 def _refusal(report: Report, limits: SubmitLimits) -> Refused | None:
@@ -181,3 +191,95 @@ def _reported(answer: ReportAnswer) -> Reported:
     refused = error_from(answer.refused) if answer.refused else None
     assert refused is None or isinstance(refused, Refused), refused
     return Reported(task_id=TaskId(answer.id), status=answer.status, refused=refused)
+
+
+# Beyond a store: a channel, logs, tokens for jobs.
+
+
+RAW = {"content-type": "application/octet-stream"}
+TAKES_NO_MORE = (0, True)
+VOICES_MAX = 10_000
+
+
+async def channel(
+    transport: Transport, worker: WorkerId
+) -> AsyncIterator[tuple[TaskId, int] | None]:
+    """Yields the attempts to cancel; None: there may be work."""
+    async for event in transport.events(path_of("workers", worker, "channel")):
+        if event.event == "wake":
+            yield None
+        elif event.event == "cancel":
+            said = event.json
+            yield TaskId(said["id"]), int(said["attempt"])
+
+
+class LogSender:
+    """Sends parts of logs, unless the server finds them in a folder that both share."""
+
+    def __init__(self, transport: Transport, own_home_id: Callable[[], str | None]) -> None:
+        self._transport, self._own_home_id = transport, own_home_id
+        self._is_shared: bool | None = None
+
+    async def send(
+        self, holder: Holder, stream: str, offset: int, content: bytes
+    ) -> tuple[int, bool]:
+        """Sends a part of a log; returns the size of the server's copy, and if it is full."""
+        if await self._shares_folder():
+            return TAKES_NO_MORE
+        response = await self._transport.call(
+            "PUT",
+            path_of("tasks", holder.task_id, "logs", stream),
+            query={"worker": holder.worker, "attempt": holder.attempt, "offset": offset},
+            body=content,
+            headers=RAW,
+            again=True,
+        )
+        end = response.json
+        return int(end["size"]), bool(end["full"])
+
+    async def _shares_folder(self) -> bool:
+        if self._is_shared is None:
+            theirs = (await self._transport.call("GET", "/home")).json["id"]
+            # Read after it was asked for: the server may have made it for us.
+            self._is_shared = theirs == self._own_home_id()
+        return self._is_shared
+
+
+class JobVoices:
+    """The tokens of this worker's jobs, with which they, or the worker for them, speak."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings = settings
+        self._parent = split_token(settings.credentials.token or "")
+        self._tokens: dict[TaskId, str] = {}
+
+    def environment(self, task: Claimed) -> dict[str, str]:
+        """Returns the variables with which a job reaches the server from wherever it runs."""
+        if self._parent is None:
+            return {}
+        number, secret = self._parent
+        place = (task.id, task.seq)
+        token = attempt_token(number, secret_digest(secret), place, task.attempt)
+        if len(self._tokens) >= VOICES_MAX:
+            self._tokens.pop(next(iter(self._tokens)))
+        self._tokens.pop(task.id, None)
+        self._tokens[task.id] = token
+        told = {"TIDEWHEEL_SERVER": self._settings.url, "TIDEWHEEL_TOKEN": token}
+        if self._settings.credentials.ca is not None:
+            told["TIDEWHEEL_CA"] = self._settings.credentials.ca
+        return told
+
+    @asynccontextmanager
+    async def speaking_for(self, task_id: TaskId) -> AsyncIterator[RemoteRunDoor]:
+        """Gives the service for runs with the token of a job: it may do what the job may."""
+        from tidewheel.store.remote.runs import RemoteRunDoor  # noqa: PLC0415 - for few
+
+        token = self._tokens.get(task_id)
+        if token is None:
+            raise Refused(f"nobody here speaks for task {task_id!r}")
+        ca = self._settings.credentials.ca
+        transport = Transport(self._settings.url, token, origin=f"job {task_id}", ca=ca)
+        try:
+            yield RemoteRunDoor(transport)
+        finally:
+            await transport.close()

@@ -1,0 +1,75 @@
+"""Says what is told of notifications: rules, messages, and tests of them."""
+
+from __future__ import annotations
+
+from tidewheel.api.wire import Out
+
+
+class RuleOut(Out):
+    """A rule, without anything that opens something."""
+
+    name: str
+    on: list[str]
+    workflow: str
+    task: str
+    every_seconds: float
+    after_seconds: float | None
+    kind: str
+    to: str
+
+
+class WaitingOut(Out):
+    """A message that is yet to be sent."""
+
+    id: str
+    rule: str
+    event: str
+    run: str
+    tries: int
+    error: str
+    due_at: str
+
+
+class MessageEndOut(Out):
+    """The outcome of a message: sent, given up or dropped."""
+
+    id: str
+    rule: str
+    event: str
+    run: str
+    tries: int
+    error: str
+    outcome: str
+    at: str
+
+
+class NotificationsOut(Out):
+    """The rules, messages and findings of notifications in this server's state directory."""
+
+    file: str
+    rules: list[RuleOut]
+    findings: list[str]
+    sender: str | None  # the process that sends; null: none does
+    waiting: list[WaitingOut]
+    ended: list[MessageEndOut]
+
+
+class TestOut(Out):
+    """The result of one test."""
+
+    __test__ = False  # not one of pytest's
+
+    rule: str
+    sent: bool
+    error: str
+    id: str
+    text: str
+
+
+class TestsOut(Out):
+    """The result of each test, and the findings in the file."""
+
+    __test__ = False
+
+    tests: list[TestOut]
+    findings: list[str]

@@ -1,0 +1,304 @@
+"""Makes routes of the rows of `api.operations`: guard, query, body, answer and handler.
+
+Everything is worked out when the routes are made; a request only picks its arguments, calls the
+method and writes the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tidewheel.api.operation import (
+    REQUIRED,
+    Concern,
+    Echo,
+    Listed,
+    ListedDocuments,
+    Operation,
+    Parameter,
+    Part,
+    Place,
+    ServiceName,
+    Work,
+    resolved,
+)
+from tidewheel.api.wire import answer, out_type, write
+from tidewheel.config import scheduler_settings
+from tidewheel.core.queue.access import RUN_QUEUE, covers_workflow
+from tidewheel.server.call import Call
+from tidewheel.server.errors import BadRequest
+from tidewheel.server.load_shedding import Urgency
+from tidewheel.server.routes import (
+    API,
+    Handler,
+    Needs,
+    Route,
+    no_queue,
+    own_task,
+    queue_of_path,
+    queue_of_task,
+)
+from tidewheel.server.wire.validation import In
+from tidewheel.wiring.services import notification_desk
+
+if TYPE_CHECKING:
+    from tidewheel.formats.sip.scheduling_block import SbiRequest
+    from tidewheel.ports.runs import BringsNotifications, RunDoor
+    from tidewheel.services.blocks.service import BlockService
+    from tidewheel.services.registry.service import RegistryService
+
+DIGITS_MAX = 18
+
+
+def routes_of(
+    rows: Iterable[Operation],
+    handlers: Mapping[str, Handler] | None = None,
+    then: Mapping[str, Handler] | None = None,
+) -> tuple[Route, ...]:
+    """Returns the routes of some rows, in their order.
+
+    ``handlers`` has, by the name of an operation, a handler of its own; ``then`` what answers
+    for an operation after it was done.
+    """
+    return tuple(_route(row, (handlers or {}).get(row.name), then or {}) for row in rows)
+
+
+def _route(row: Operation, handler: Handler | None, then: Mapping[str, Handler]) -> Route:
+    queried = tuple(one for one in row.takes if one.place is Place.QUERY)
+    sent = tuple(one for one in row.takes if one.place is Place.BODY)
+    return Route(
+        method=row.method,
+        path=API + row.path,
+        guard=Needs(scopes=row.scopes, **_GUARDS[row.concerns]),
+        handler=handler or _handler(row, then.get(row.name)),
+        says=row.says,
+        query=_form(f"{row.name}_query", "", queried) if queried else None,
+        body=_form(*row.form, sent) if sent else None,
+        answers=answer_type(row),
+        audited=row.audited,
+        seconds_max=row.seconds_max,
+        urgency=Urgency.READ if row.only_reads else None,
+    )
+
+
+@cache  # a type of one name stands once in the OpenAPI document
+def _form(title: str, says: str, given: tuple[Parameter, ...]) -> type[msgspec.Struct]:
+    shown: list[Any] = [
+        (one.key, one.kind) if one.default is REQUIRED else (one.key, one.kind, one.default)
+        for one in given
+    ]
+    return msgspec.defstruct(title, shown, bases=(In,), namespace={"__doc__": says})
+
+
+def answer_type(row: Operation) -> object:
+    """Returns the type of what is answered, for the OpenAPI document."""
+    title = getattr(row.answers, "title", "")
+    if title not in _ANSWER_TYPES:
+        found = _answer_type(row)
+        if not title:
+            return found
+        _ANSWER_TYPES[title] = found
+    return _ANSWER_TYPES[title]
+
+
+_ANSWER_TYPES: dict[str, object] = {}  # those that rows name
+
+
+def _answer_type(row: Operation) -> object:
+    match row.answers:
+        case Listed(title, key, kind, says, _, goes_on, beside):
+            parts: dict[str, Any] = {key: list[resolved(kind)], **dict(beside)}  # type: ignore[misc]
+            return answer(title, says, **parts, **({"next": int | None} if goes_on else {}))
+        case Part(title, _, named, says):
+            return answer(title, says, **named)
+        case Echo(title, key):
+            return answer(title, **{key: str})
+        case ListedDocuments(kind):
+            return resolved(kind)
+        case str() as named:
+            return resolved(named)
+        case kind:
+            return out_type(kind)
+
+
+# What is done with a request.
+
+
+def _handler(row: Operation, then: Handler | None) -> Handler:
+    service, work, name = _SERVICES[row.of], _WORK[row.work], row.name
+    getters = [(one.name, _getter(one)) for one in row.takes]
+    fixed, tell = dict(row.fixed), _TELLERS.get(type(row.answers), _tell_thing)(row.answers)
+
+    async def handler(call: Call) -> object:
+        asked = {argument: get(call) for argument, get in getters}
+        found = await work(call, getattr(service(call), name)(**asked, **fixed))
+        return tell(call, found) if then is None else await then(call)
+
+    return handler
+
+
+def _getter(one: Parameter) -> Callable[[Call], Any]:
+    get = _plain_getter(one)
+    turn = one.turn
+    return get if turn is None else lambda call: turn(get(call))
+
+
+def _plain_getter(one: Parameter) -> Callable[[Call], Any]:
+    key = one.key
+    match one.place:
+        case Place.PATH if one.kind is int:
+            return lambda call: _whole_number(key, call.path[key])
+        case Place.PATH:
+            return lambda call: call.path[key]
+        case Place.QUERY:
+            return lambda call: getattr(call.query, key)
+        case Place.BODY:
+            return lambda call: getattr(call.body, key)
+        case Place.CALLER:
+            return lambda call: call.who
+
+
+def _whole_number(key: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
+        raise BadRequest([f"{key} is {text[:100]!r}; accepted is a whole number"])
+    return int(text)
+
+
+async def _here(call: Call, work: Awaitable[Any]) -> Any:  # noqa: ANN401 - any answer
+    del call
+    return await work
+
+
+async def _apart(call: Call, work: Any) -> Any:  # noqa: ANN401 - any answer
+    return await call.doors.apart(work)
+
+
+async def _a_few(call: Call, work: Awaitable[Any]) -> Any:  # noqa: ANN401 - any answer
+    async with call.doors.beginning:
+        return await work
+
+
+_WORK = {Work.HERE: _here, Work.APART: _apart, Work.FEW: _a_few}
+
+# How answers are written.
+
+Tell = Callable[[Call, Any], object]
+_SEES: dict[str, Callable[[Call, Any], bool]] = {
+    "queue": lambda call, one: call.covers(one.queue),
+    "worker": lambda call, one: call.sees(one),
+}
+
+
+def _tell_list(told: Listed) -> Tell:
+    key, (_, last) = told.key, told.goes_on or ("", "")
+    sees = _SEES[told.seen] if told.seen else None
+
+    def tell(call: Call, found: list[Any]) -> object:
+        seen = found if sees is None else [one for one in found if sees(call, one)]
+        return write({key: seen})
+
+    def tell_page(call: Call, found: list[Any]) -> object:
+        is_full = len(found) == call.query.limit
+        return write({key: found, "next": getattr(found[-1], last) if is_full else None})
+
+    return tell_page if last else tell
+
+
+def _tell_name(told: Echo) -> Tell:
+    return lambda call, _: {told.key: call.path[told.key]}
+
+
+def _tell_documents(told: ListedDocuments) -> Tell:
+    key, workflow = told.key, told.workflow
+
+    def tell(call: Call, found: dict[str, Any]) -> object:
+        return {key: [one for one in found[key] if covers_workflow(call.grant, one[workflow])]}
+
+    return tell
+
+
+def _tell_thing(_: object) -> Tell:
+    return lambda _, found: write(found)
+
+
+_TELLERS: dict[type, Callable[[Any], Tell]] = {
+    Listed: _tell_list,
+    Echo: _tell_name,
+    ListedDocuments: _tell_documents,
+}
+
+# Who may ask.
+
+
+async def workflow_of_path(call: Call) -> Iterable[str]:
+    """Returns the workflow that the path names."""
+    return (call.path["name"],)
+
+
+async def _workflow_of_block(call: Call) -> Iterable[str]:
+    return ((await call.asking.block(call.path["block"])).run.workflow,)
+
+
+async def _workflows_of_sbi(call: Call) -> Iterable[str]:
+    return [one.run.workflow for one in (await call.asking.sbi(call.path["sbi"])).blocks]
+
+
+_GUARDS: dict[Concern, dict[str, Any]] = {
+    Concern.NOTHING: {"queues": no_queue},
+    Concern.TASK: {"queues": queue_of_task, "job": own_task},
+    Concern.QUEUE: {"queues": queue_of_path},
+    Concern.WORKER: {"queues": no_queue, "worker": lambda call: call.path["id"]},
+    Concern.WORKFLOW: {"queues": no_queue, "workflows": workflow_of_path},
+    Concern.BLOCK: {"queues": no_queue, "workflows": _workflow_of_block},
+    Concern.SBI: {"queues": no_queue, "workflows": _workflows_of_sbi},
+}
+
+# Whom it is asked of.
+
+
+def run_door(call: Call) -> RunDoor:
+    """Returns the runs of this server's store."""
+    return call.doors.of(call.store)
+
+
+def registry_door(call: Call) -> RegistryService:
+    """Returns the registry for this caller; no code of a definition runs here."""
+    from tidewheel.services.registry.service import RegistryService
+
+    return RegistryService(
+        call.store, run_door(call), code_trusted=False, permit=call.require_workflows
+    )
+
+
+def block_door(call: Call) -> BlockService:
+    """Returns the service for blocks with this caller's rights; no definition's code runs."""
+    from tidewheel.services.blocks.service import BlockService, Rights
+
+    def permit(request: SbiRequest) -> None:
+        call.require_workflows(one.workflow for one in request.blocks)
+        call.require_queues(f"{RUN_QUEUE}{one.id}" for one in request.blocks)
+
+    return BlockService(
+        call.store,
+        run_door(call),
+        call.settings.state_directory,
+        code_trusted=False,
+        rights=Rights(permit=permit, sees=partial(covers_workflow, call.grant)),
+    )
+
+
+def _notifications(call: Call) -> BringsNotifications:
+    home = call.settings.state_directory
+    return notification_desk(call.store, home, scheduler_settings().smtp)
+
+
+_SERVICES: dict[ServiceName, Callable[[Call], Any]] = {
+    ServiceName.STORE: lambda call: call.store,
+    ServiceName.BLOCKS: block_door,
+    ServiceName.REGISTRY: registry_door,
+    ServiceName.NOTIFICATIONS: _notifications,
+}
