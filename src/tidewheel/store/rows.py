@@ -58,7 +58,8 @@ def _names_of(thing: object) -> tuple[str, ...]:
 def filled(kind: type[Thing], row: Any, /, **made: object) -> Thing:  # noqa: ANN401 - any row
     """Returns a thing with the columns of a row, but for the fields that were made already."""
     names = _names(cast("Hashable", kind))
-    return kind(**{name: getattr(row, name) for name in names if name not in made}, **made)
+    columns = zip(row._fields, row, strict=True)
+    return kind(**{k: v for k, v in columns if k in names and k not in made}, **made)
 
 
 # ---- what is asked or offered: the same columns in every table that has them ----
@@ -114,31 +115,10 @@ def labels_text(labels: frozenset[str]) -> str | None:
 # ---- tasks ----
 
 
-class TaskStateRow(NamedTuple):
-    """Holds one row of read_tasks, lock_leased_tasks."""
-
-    seq: int
-    id: str
-    queue: str
-    status: str
-    attempt: int
-    failures: int
-    lapses: int
-    max_retries: int
-    retry: str
-    max_lapses: int
-    timeout_seconds: float | None
-    armed: bool
-    executes: bool
-    graph: int | None
-    run: int | None
-    owner: str | None
-    deadline_at: float | None
-    lease_seconds: float | None
-    claimed_at: float | None
-    started_at: float | None
-    progress: float | None
-    messages: int | None
+# Holds one row of read_tasks, lock_leased_tasks.
+TaskStateRow = row_type(
+    TaskState, lease=tuple(one.name for one in fields(Lease) if one.name != "owner")
+)
 
 
 class ClaimedRow(NamedTuple):
@@ -176,7 +156,7 @@ TaskViewRow = row_type(
 )
 
 
-def task_state(r: TaskStateRow) -> TaskState:
+def task_state(r: Any) -> TaskState:  # noqa: ANN401 - a TaskStateRow
     """Returns the state of a task on which decisions are made."""
     status = Status(r.status)
     lease = None
@@ -278,32 +258,15 @@ def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object
 # ---- workers ----
 
 
-class WorkerRow(NamedTuple):
-    """Holds one row of list_workers."""
-
-    id: str
-    name: str
-    host: str
-    boot_id: str
-    pid: int
-    process_started: float
-    queues: str
-    slots: int
-    cpu: float
-    memory_bytes: int
-    gpu: int
-    labels: str | None
-    nodes: int
-    buffer_bytes: int
-    leases: int
-    registered_at: float
-    seen_at: float
-    stopped_at: float | None
-    trouble: str | None
-    abilities: str
+# Holds one row of list_workers.
+WorkerRow = row_type(
+    WorkerView,
+    process=("host", "boot_id", "pid", "process_started"),
+    capacity=tuple(name for name in RESOURCE_COLUMNS if name != "exclusive"),
+)
 
 
-def worker_view(r: WorkerRow) -> WorkerView:
+def worker_view(r: Any) -> WorkerView:  # noqa: ANN401 - a WorkerRow
     """Returns a worker as people see it."""
     return filled(
         WorkerView,

@@ -97,7 +97,7 @@ def stored_definition(r: Any) -> StoredDefinition:  # noqa: ANN401 - a Definitio
     return filled(StoredDefinition, r, files=files)
 
 
-NeedRow = row_type(NeedView)
+NeedRow = row_type(NeedView, aborted=())  # which the run's own status says
 
 
 def need_view(r: Any) -> NeedView:  # noqa: ANN401 - a NeedRow
