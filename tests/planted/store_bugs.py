@@ -236,7 +236,8 @@ CLAIM_BUGS = (
                 LEASES,
                 '            "rank": -task["priority"],\n',
                 '            "rank": -task["priority"],\n'
-                '            "limit_key": None if task["attempt"] > 1 else task["limit_key"],\n',
+                '            "limit_key": None if task["attempt"] > 1 else task["limit_key"],'
+                "\n",
             ),
         ),
     ),
