@@ -57,9 +57,13 @@ def _names_of(thing: object) -> tuple[str, ...]:
 
 def filled(kind: type[Thing], row: Any, /, **made: object) -> Thing:  # noqa: ANN401 - any row
     """Returns a thing with the columns of a row, but for the fields that were made already."""
-    names = _names(cast("Hashable", kind))
-    columns = zip(row._fields, row, strict=True)
-    return kind(**{k: v for k, v in columns if k in names and k not in made}, **made)
+    names = _shared(cast("Hashable", kind), cast("Hashable", type(row)))
+    return kind(**{name: getattr(row, name) for name in names if name not in made}, **made)
+
+
+@lru_cache(maxsize=64)
+def _shared(kind: Any, row: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass, any tuple
+    return tuple(name for name in _names(kind) if name in row._fields)
 
 
 # ---- what is asked or offered: the same columns in every table that has them ----
