@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import psycopg
 
-from tidewheel.client.write_api import new_id
+from tidewheel.client.async_client import new_id
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed, ClaimRequest, HostProcess, NewWorker, Report
 from tidewheel.core.queue.resources import Resources

@@ -11,12 +11,11 @@ STEPS = "core/queue/steps.py"
 CHANGES = "tests/kit/memory/changes.py"
 LEASES = "tests/kit/memory/leases.py"
 VIEWS = "tests/kit/memory/views.py"
-ROWS = "store/rows.py"
 TRANSITIONS = "store/operations/transitions.py"
 CLAIM = "store/operations/claim.py"
 REPORT = "store/operations/report.py"
 SUBMIT = "store/operations/submit.py"
-LEASE_EXPIRY = "store/operations/lease_expiry.py"
+LEASE_EXPIRY = "store/operations/workers.py"
 
 GUARD = "if task.attempt != holder.attempt or task.owner != holder.worker:"
 CHECK = '    check_holder(task, one.holder, "a report")'
@@ -208,7 +207,7 @@ CLAIM_BUGS = (
                 'task["status"] in (Status.READY, Status.RUNNING)\n'
                 '        and task["due_at"] is None\n',
             ),
-            Edit(LEASES, '        assert lease["seq"] not in t.lease, lease\n', ""),
+            Edit(LEASES, "        assert seq not in t.lease, seq\n", ""),
         ),
     ),
     Bug(
@@ -234,9 +233,11 @@ CLAIM_BUGS = (
         "a limit does not count what was requeued (Slurm: reservation not taken again)",
         (
             Edit(
-                ROWS,
-                '            "limit_key": task.limit_key,\n',
-                '            "limit_key": task.limit_key if task.attempt == 1 else None,\n',
+                LEASES,
+                '            "rank": -task["priority"],\n',
+                '            "rank": -task["priority"],\n'
+                '            "limit_key": None if task["attempt"] > 1 else task["limit_key"],'
+                "\n",
             ),
         ),
     ),

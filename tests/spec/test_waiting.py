@@ -6,7 +6,7 @@ from tests.kit.faulty_store import FaultyStore
 from tests.kit.scripted_runner import Script
 from tests.kit.small_world import SmallWorld
 from tests.kit.virtual_time import in_virtual_time
-from tidewheel.client.read_api import wait_for
+from tidewheel.client.async_client import wait_for
 from tidewheel.core.queue.task import TaskId
 
 

@@ -2,7 +2,7 @@
 
 import uuid
 
-from tidewheel.client.write_api import TimeOrderedIds
+from tidewheel.client.async_client import TimeOrderedIds
 
 
 def test_ids_are_version_7_uuids_in_the_order_of_their_making():

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tidewheel.api.tasks import Task
-    from tidewheel.client.async_client import AsyncClient
+    from tidewheel.client.async_client import AsyncClient, Batch
     from tidewheel.client.fields import TaskFields
-    from tidewheel.client.results import Batch, LeasedTask
+    from tidewheel.client.leases import LeasedTask
     from tidewheel.client.sync_client import Client
 
 __all__ = ["Client", "AsyncClient", "TaskFields", "Task", "LeasedTask", "Batch"]
@@ -21,8 +21,8 @@ _HOMES = {
     "AsyncClient": "tidewheel.client.async_client",
     "TaskFields": "tidewheel.client.fields",
     "Task": "tidewheel.api.tasks",
-    "LeasedTask": "tidewheel.client.results",
-    "Batch": "tidewheel.client.results",
+    "LeasedTask": "tidewheel.client.leases",
+    "Batch": "tidewheel.client.async_client",
 }
 
 

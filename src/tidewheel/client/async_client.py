@@ -13,14 +13,357 @@ from typing import TYPE_CHECKING, Unpack
 from tidewheel.api.tasks import Task
 from tidewheel.client.fields import Filters, task_filter
 from tidewheel.client.leases import LeaseApi
-from tidewheel.client.read_api import ReadApi
-from tidewheel.client.write_api import WriteApi
 from tidewheel.core.queue.requests import KeysetPage
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
     from tidewheel.client.workflows import Blocks, Workflows
     from tidewheel.core.operator.stream import FollowedEvent
+import asyncio
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+from tidewheel.api.tasks import (
+    AttemptView,
+    EdgeView,
+    HistoryEntry,
+    OutputView,
+    QueueView,
+    UsageView,
+    Violation,
+    WorkerView,
+)
+from tidewheel.client.connection import Connection
+from tidewheel.client.fields import (
+    QUEUE_DEFAULT,
+    TaskFields,
+    amendment,
+    check_spec,
+    new_task,
+)
+from tidewheel.core.queue.limits import Limit
+from tidewheel.core.queue.requests import Cancelled, QueueSettings, Submitted, Wake
+from tidewheel.core.queue.task import NewTask, TaskId
+from tidewheel.errors import InvalidTask, PayloadTooLarge
+from tidewheel.ports.tasks import TaskStore
+from tidewheel.services.explain import reasons
+
+# ---- waiting for tasks, and looking at them ----
+
+
+# Progress and changes by other processes may come without a wake-up.
+POLL_SECONDS_FIRST = 0.05
+POLL_SECONDS_MAX = 0.5
+TASKS_PER_CALL_MAX = 1_000
+
+
+async def wait_for(
+    store: TaskStore,
+    task_ids: Sequence[TaskId],
+    timeout: float | None,
+    on_progress: Callable[[Task], None] | None,
+) -> list[Task]:
+    """The tasks once all have ended."""
+    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+
+    def ring(_: Wake) -> None:
+        loop.call_soon_threadsafe(changed.set)
+
+    stop_listening = store.listen(ring)
+    try:
+        async with asyncio.timeout(timeout):
+            return await _watch(store, task_ids, changed, on_progress)
+    finally:
+        stop_listening()
+
+
+async def _watch(
+    store: TaskStore,
+    task_ids: Sequence[TaskId],
+    changed: asyncio.Event,
+    on_progress: Callable[[Task], None] | None,
+) -> list[Task]:
+    seen: dict[TaskId, Task] = {}
+    pause = POLL_SECONDS_FIRST
+    while True:
+        changed.clear()
+        for now in await _look(store, [one for one in task_ids if not _ended(seen, one)]):
+            before, seen[now.id] = seen.get(now.id), now
+            if on_progress is not None and _moved(before, now):
+                on_progress(now)
+                pause = POLL_SECONDS_FIRST
+        if all(seen[task_id].ended for task_id in task_ids):
+            return [seen[task_id] for task_id in task_ids]
+        await _rest(changed, pause)
+        pause = min(pause * 1.5, POLL_SECONDS_MAX)
+
+
+def _ended(seen: Mapping[TaskId, Task], task_id: TaskId) -> bool:
+    return task_id in seen and seen[task_id].ended
+
+
+async def _look(store: TaskStore, task_ids: Sequence[TaskId]) -> list[Task]:
+    """Returns the tasks, in as few calls as may be: there may be a hundred thousand."""
+    wanted = list(dict.fromkeys(task_ids))
+    return [
+        view
+        for start in range(0, len(wanted), TASKS_PER_CALL_MAX)
+        for view in await store.get_many(wanted[start : start + TASKS_PER_CALL_MAX])
+    ]
+
+
+def _moved(before: Task | None, now: Task) -> bool:
+    if before is None:
+        return True
+    return (before.status, before.attempt, before.progress) != (
+        now.status,
+        now.attempt,
+        now.progress,
+    )
+
+
+async def _rest(changed: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await changed.wait()
+    except TimeoutError:
+        return
+
+
+HISTORY_PAGE = 1_000
+
+
+class ReadApi(Connection):
+    """The methods of a client that only read."""
+
+    async def get(self, task_id: str) -> Task:
+        """One task; NotFound if there is none."""
+        return await self.store.get(TaskId(task_id))
+
+    async def peek(self, queue: str = QUEUE_DEFAULT, count: int = 10) -> list[Task]:
+        """Returns the tasks that would be leased next, without taking them."""
+        return await self.store.peek(queue, count)
+
+    async def history(self, task_id: str) -> list[HistoryEntry]:
+        """The whole life of a task, oldest first."""
+        entries: list[HistoryEntry] = []
+        while True:
+            after = entries[-1].seq if entries else 0
+            page = await self.store.history(TaskId(task_id), after, HISTORY_PAGE)
+            entries += page
+            if len(page) < HISTORY_PAGE:
+                return entries
+
+    async def attempts(self, task_id: str) -> list[AttemptView]:
+        """Every attempt, the live one last."""
+        return await self.store.attempts(TaskId(task_id))
+
+    async def outputs(self, task_id: str) -> list[OutputView]:
+        """Messages and outputs in the order in which they were made."""
+        return await self.store.outputs(TaskId(task_id))
+
+    async def values(self, task_id: str) -> dict[str, object] | None:
+        """The object that the task hands to those after it; None: it hands on nothing."""
+        found = await self.store.values_of([TaskId(task_id)])
+        text = found.get(TaskId(task_id))
+        return None if text is None else json.loads(text)
+
+    async def usage(self, task_id: str) -> list[UsageView]:
+        """Returns the samples of what the task used over time."""
+        return await self.store.usage(TaskId(task_id))
+
+    async def edges(self, task_id: str) -> list[EdgeView]:
+        """Returns the edges of the task: what it waits for, and what waits for it."""
+        return await self.store.edges(TaskId(task_id))
+
+    async def why(self, task_id: str) -> list[str]:
+        """Returns why the task does not run, in words; empty if nothing holds it back."""
+        return await reasons(self.store, TaskId(task_id))
+
+    async def wait(
+        self,
+        *task_ids: str,
+        timeout: float | None = None,
+        on_progress: Callable[[Task], None] | None = None,
+    ) -> list[Task]:
+        """Waits until all have ended, and returns them in the order asked for.
+
+        TimeoutError if that takes longer than ``timeout``.
+
+        ``on_progress`` hears of each task at first and whenever its status, attempt or
+        progress changed.
+        """
+        return await wait_for(
+            self.store, [TaskId(task_id) for task_id in task_ids], timeout, on_progress
+        )
+
+    async def queues(self) -> list[QueueView]:
+        """Every queue that has settings or tasks that have not ended."""
+        return await self.store.queues()
+
+    async def queue(self, name: str) -> QueueView:
+        """One queue; a queue nobody has named yet has the settings that all begin with."""
+        for view in await self.store.queues():
+            if view.queue == name:
+                return view
+        settings = QueueSettings()
+        return QueueView(queue=name, settings=settings, counts={}, oldest_ready_seconds=None)
+
+    async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
+        """Workers with what they hold, newest first."""
+        return await self.store.workers(live_only=live_only)
+
+    async def verify(self) -> list[Violation]:
+        """Every row of the store that breaks a promise; none is the right answer."""
+        return await self.store.verify()
+
+
+# ---- changing tasks and queues ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The outcome of submitting many tasks, which never fails as a whole (002)."""
+
+    inserted: tuple[TaskId, ...] = ()
+    present: tuple[TaskId, ...] = ()  # the same task was there already
+    failed: tuple[Submitted, ...] = ()  # taken ids and names, unknown or circular dependencies
+    invalid: tuple[Submitted, ...] = ()  # tasks that break a rule by themselves
+
+
+_TICKS_PER_MS = 4096  # twelve bits of a version 7 UUID hold the fraction of a millisecond
+
+
+class TimeOrderedIds:
+    """UUIDs of version 7 (RFC 9562): sorted as text they are sorted by time.
+
+    The clock only orders them, it decides nothing; a clock that is set back is waited out by
+    counting on from the last id.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last_ticks = 0
+
+    def __call__(self) -> str:
+        ticks = time.time_ns() * _TICKS_PER_MS // 1_000_000
+        with self._lock:
+            self._last_ticks = ticks = max(ticks, self._last_ticks + 1)
+        milliseconds, fraction = divmod(ticks, _TICKS_PER_MS)
+        chance = int.from_bytes(os.urandom(8)) & (2**62 - 1) | 2**63
+        digits = f"{milliseconds:012x}7{fraction:03x}{chance:016x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+new_id = TimeOrderedIds()
+
+
+class QueueChanges(TypedDict, total=False):
+    """The settings of a queue that can be changed; one that is not given stays as it is."""
+
+    paused: bool
+    aging: bool
+    fence_kill: bool
+    lease_seconds: float
+    limits: tuple[Limit, ...]
+
+
+class WriteApi(Connection):
+    """The methods of a client that change tasks and queues."""
+
+    async def submit(self, queue: str = QUEUE_DEFAULT, **task: Unpack[TaskFields]) -> Submitted:
+        """Store one task; the answer has its id and whether it is new."""
+        answers = await self.store.submit([new_task(queue, task, new_id)])
+        return answers[0]
+
+    async def submit_many(
+        self, tasks: Sequence[NewTask | Mapping[str, Any]], *, atomic: bool = False
+    ) -> Batch:
+        """Store many; each by itself, or with ``atomic`` all or none (the refusal is raised).
+
+        A task is a dictionary of the fields of ``submit``, with ``queue`` among them.
+        """
+        built: list[NewTask] = []
+        invalid: list[Submitted] = []
+        for task in tasks:
+            try:
+                built.append(_built(task))
+            except InvalidTask as refused:
+                if atomic:
+                    raise
+                invalid.append(Submitted(id=TaskId(refused.task_id), refused=refused))
+        return _batch(await self.store.submit(built, atomic=atomic), invalid)
+
+    async def arm(self, task_id: str) -> Task:
+        """Let a task that was created unarmed run."""
+        return await self.store.arm(TaskId(task_id))
+
+    async def amend(self, task_id: str, **changed: Unpack[TaskFields]) -> Task:
+        """Change a task that waits: name, command, retries, estimated_runtime,
+        max_termination; cpu, memory, gpu, labels, nodes, exclusive and buffer together."""
+        return await self.store.amend(TaskId(task_id), amendment(task_id, changed))
+
+    async def add_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
+        """Let these tasks wait for this one."""
+        await self.store.add_edges([(TaskId(task_id), TaskId(c)) for c in continuations])
+
+    async def remove_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
+        """Let these tasks no longer wait for this one."""
+        await self.store.remove_edges([(TaskId(task_id), TaskId(c)) for c in continuations])
+
+    async def cancel(self, *task_ids: str) -> list[Cancelled]:
+        """Cancel tasks and everything that needs them; again changes nothing."""
+        return await self.store.cancel([TaskId(task_id) for task_id in task_ids])
+
+    async def cancel_matching(
+        self, *, count_max: int = 1000, **which: Unpack[Filters]
+    ) -> list[Cancelled]:
+        """Cancel what the filters of ``list`` find and has not ended, oldest first."""
+        return await self.store.cancel_matching(task_filter(**which), count_max)
+
+    async def pause_queue(self, queue: str) -> None:
+        """No task of the queue is leased until it is resumed; what runs goes on."""
+        await self.store.pause_queue(queue, paused=True)
+
+    async def resume_queue(self, queue: str) -> None:
+        """Let tasks of the queue be leased again."""
+        await self.store.pause_queue(queue, paused=False)
+
+    async def configure_queue(
+        self, queue: str, **changes: Unpack[QueueChanges]
+    ) -> QueueSettings:
+        """Set how a queue behaves."""
+        stored = {view.queue: view.settings for view in await self.store.queues()}
+        settings = replace(stored.get(queue, QueueSettings()), **changes)
+        await self.store.configure_queue(queue, settings)
+        return settings
+
+
+def _built(task: NewTask | Mapping[str, Any]) -> NewTask:
+    if isinstance(task, NewTask):
+        check_spec(task)
+        return task
+    given = dict(task)
+    return new_task(given.pop("queue", QUEUE_DEFAULT), given, new_id)
+
+
+def _batch(answers: Sequence[Submitted], invalid: Sequence[Submitted]) -> Batch:
+    refused = [answer for answer in answers if answer.refused is not None]
+    broken = [a for a in refused if isinstance(a.refused, InvalidTask | PayloadTooLarge)]
+    return Batch(
+        inserted=tuple(answer.id for answer in answers if answer.created),
+        present=tuple(a.id for a in answers if a.refused is None and not a.created),
+        failed=tuple(answer for answer in refused if answer not in broken),
+        invalid=(*invalid, *broken),
+    )
+
+
+# ---- all of it ----
 
 
 class AsyncClient(WriteApi, ReadApi, LeaseApi):

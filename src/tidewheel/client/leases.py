@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from tidewheel.api.tasks import Task
+from tidewheel.api.tasks import Task, decoded
 from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT
-from tidewheel.client.results import LeasedTask
-from tidewheel.core.queue.lease import LeaseAnswer
+from tidewheel.core.queue.lease import Holder, LeaseAnswer
 from tidewheel.core.queue.requests import (
     Beat,
+    Claimed,
     ClaimRequest,
     JobMessage,
     NewWorker,
@@ -21,12 +23,61 @@ from tidewheel.core.queue.requests import (
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.steps import End, Ending
-from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
 from tidewheel.errors import BadSetting, LeaseLost, Refused, WrongStatus
 from tidewheel.exact_json import encode
 from tidewheel.wiring.machine import this_process
 
 ErrorGiven = TaskError | Mapping[str, object] | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasedTask:
+    """A task that this client may execute until the deadline; needed for every report on it."""
+
+    id: TaskId
+    attempt: int
+    worker: WorkerId
+    queue: str
+    name: str | None
+    spec: object
+    spec_text: str | None
+    command: str | None
+    handler: str | None
+    priority: int
+    deadline_at: Instant
+    lease_seconds: float
+    limited: bool  # its queue has limits
+    said: Said = field(compare=False, repr=False)
+
+    @property
+    def holder(self) -> Holder:
+        """The claim to be its owner."""
+        return Holder(task_id=self.id, attempt=self.attempt, worker=self.worker)
+
+    @classmethod
+    def of(cls, claimed: Claimed, worker: WorkerId) -> LeasedTask:
+        """Makes a leased task of the store's answer to a claim."""
+        shared = ("id", "attempt", "queue", "name", "command", "handler", "priority", "limited")
+        return cls(
+            **{name: getattr(claimed, name) for name in shared},
+            worker=worker,
+            spec=decoded(claimed.spec),
+            spec_text=claimed.spec,
+            deadline_at=claimed.deadline_at,
+            lease_seconds=claimed.lease_seconds,
+            said=Said(),
+        )
+
+
+class Said:
+    """The number of an attempt's messages that the store has, and a lock for sending more."""
+
+    __slots__ = ("count", "turn")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.turn = asyncio.Lock()
 
 
 class LeaseApi(Connection):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
-from functools import wraps
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import cast
 
 from tidewheel.client.connection import Connection
+from tidewheel.client.sync_client import BlockingPart, of_part
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.stream import EventFilter, EventKind, FollowedEvent, read_cursor
@@ -31,9 +31,6 @@ from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.wakeup import SystemClock
 from tidewheel.views.events import follow_store
 from tidewheel.wiring.services import run_door
-
-if TYPE_CHECKING:
-    from tidewheel.client.sync_client import Client
 
 
 def follow(
@@ -157,37 +154,20 @@ class Runs:
 # The same without asyncio.
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _of_runs(
-    method: Callable[Concatenate[Runs, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[BlockingRuns, P], R]:
-    @wraps(method)
-    def call(self: BlockingRuns, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.client.run(method(self.client.asynchronous.runs, *args, **kwargs))
-
-    return call
-
-
-class BlockingRuns:
+class BlockingRuns(BlockingPart[Runs]):
     """``client.runs`` of the blocking client."""
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
-
-    find = _of_runs(Runs.find)
-    list = _of_runs(Runs.list)
-    look = _of_runs(Runs.look)
-    show = _of_runs(Runs.show)
-    why = _of_runs(Runs.why)
-    tree = _of_runs(Runs.tree)
-    history = _of_runs(Runs.history)
-    dry_run = _of_runs(Runs.dry_run)
-    log_part = _of_runs(Runs.log_part)
-    give = _of_runs(Runs.give)
-    begin = _of_runs(Runs.begin)
-    carry_on = _of_runs(Runs.carry_on)
-    definition = _of_runs(Runs.definition)
-    delete = _of_runs(Runs.delete)
+    find = of_part(Runs.find)
+    list = of_part(Runs.list)
+    look = of_part(Runs.look)
+    show = of_part(Runs.show)
+    why = of_part(Runs.why)
+    tree = of_part(Runs.tree)
+    history = of_part(Runs.history)
+    dry_run = of_part(Runs.dry_run)
+    log_part = of_part(Runs.log_part)
+    give = of_part(Runs.give)
+    begin = of_part(Runs.begin)
+    carry_on = of_part(Runs.carry_on)
+    definition = of_part(Runs.definition)
+    delete = of_part(Runs.delete)

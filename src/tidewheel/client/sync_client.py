@@ -11,7 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.connection import Where
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 
 
 def _waiting(
@@ -53,6 +54,25 @@ def _one_by_one(
     return call
 
 
+class BlockingPart(Generic[S]):
+    """A part of the blocking client, such as ``client.runs``."""
+
+    def __init__(self, client: Client, part: S) -> None:
+        self.client, self.part = client, part
+
+
+def of_part(
+    method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[BlockingPart[S], P], R]:
+    """Returns the method of a part that waits for its answer."""
+
+    @wraps(method)
+    def call(self: BlockingPart[S], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.client.run(method(self.part, *args, **kwargs))
+
+    return call
+
+
 class Client:
     """``with Client() as client: client.submit(command="echo hello")``."""
 
@@ -79,21 +99,21 @@ class Client:
         # Whoever only uses the queue need not load what knows about runs.
         from tidewheel.client.runs import BlockingRuns
 
-        return BlockingRuns(self)
+        return BlockingRuns(self, self.asynchronous.runs)
 
     @property
     def workflows(self) -> BlockingWorkflows:
         """The registry: definitions by name and version, and runs of them."""
         from tidewheel.client.workflows import BlockingWorkflows
 
-        return BlockingWorkflows(self)
+        return BlockingWorkflows(self, self.asynchronous.workflows)
 
     @property
     def blocks(self) -> BlockingBlocks:
         """Scheduling block instances, processing blocks and buffer objects."""
         from tidewheel.client.workflows import BlockingBlocks
 
-        return BlockingBlocks(self)
+        return BlockingBlocks(self, self.asynchronous.blocks)
 
     def close(self) -> None:
         """Let go of the store and end the thread; a second time does nothing."""

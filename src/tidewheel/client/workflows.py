@@ -5,22 +5,18 @@ from __future__ import annotations
 import asyncio
 import getpass
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from tidewheel.client.connection import Connection
+from tidewheel.client.sync_client import BlockingPart, of_part
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.registry import Bundle, RunRequest, split_reference
 from tidewheel.core.operator.views import RunView
 from tidewheel.ports.runs import BlockDoor, Document, RegistryDoor
 from tidewheel.wiring.services import block_door, registry_door
-
-if TYPE_CHECKING:
-    from tidewheel.client.sync_client import Client
 
 Paths = str | PathLike[str]
 
@@ -190,62 +186,29 @@ class Blocks:
 # The same without asyncio.
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _of_workflows(
-    method: Callable[Concatenate[Workflows, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[BlockingWorkflows, P], R]:
-    @wraps(method)
-    def call(self: BlockingWorkflows, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.client.run(method(self.client.asynchronous.workflows, *args, **kwargs))
-
-    return call
-
-
-class BlockingWorkflows:
+class BlockingWorkflows(BlockingPart[Workflows]):
     """``client.workflows`` of the blocking client."""
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
-
-    register = _of_workflows(Workflows.register)
-    register_bundles = _of_workflows(Workflows.register_bundles)
-    list = _of_workflows(Workflows.list)
-    show = _of_workflows(Workflows.show)
-    check = _of_workflows(Workflows.check)
-    render = _of_workflows(Workflows.render)
-    remove = _of_workflows(Workflows.remove)
-    run = _of_workflows(Workflows.run)
+    register = of_part(Workflows.register)
+    register_bundles = of_part(Workflows.register_bundles)
+    list = of_part(Workflows.list)
+    show = of_part(Workflows.show)
+    check = of_part(Workflows.check)
+    render = of_part(Workflows.render)
+    remove = of_part(Workflows.remove)
+    run = of_part(Workflows.run)
 
 
-# Blocks and objects without asyncio.
-
-
-def _of_blocks(
-    method: Callable[Concatenate[Blocks, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[BlockingBlocks, P], R]:
-    @wraps(method)
-    def call(self: BlockingBlocks, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.client.run(method(self.client.asynchronous.blocks, *args, **kwargs))
-
-    return call
-
-
-class BlockingBlocks:
+class BlockingBlocks(BlockingPart[Blocks]):
     """``client.blocks`` of the blocking client."""
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
-
-    submit = _of_blocks(Blocks.submit)
-    submit_text = _of_blocks(Blocks.submit_text)
-    sbis = _of_blocks(Blocks.sbis)
-    sbi = _of_blocks(Blocks.sbi)
-    list = _of_blocks(Blocks.list)
-    show = _of_blocks(Blocks.show)
-    abort = _of_blocks(Blocks.abort)
-    post_objects = _of_blocks(Blocks.post_objects)
-    objects = _of_blocks(Blocks.objects)
-    remove_object = _of_blocks(Blocks.remove_object)
+    submit = of_part(Blocks.submit)
+    submit_text = of_part(Blocks.submit_text)
+    sbis = of_part(Blocks.sbis)
+    sbi = of_part(Blocks.sbi)
+    list = of_part(Blocks.list)
+    show = of_part(Blocks.show)
+    abort = of_part(Blocks.abort)
+    post_objects = of_part(Blocks.post_objects)
+    objects = of_part(Blocks.objects)
+    remove_object = of_part(Blocks.remove_object)

@@ -35,9 +35,16 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import WorkerId
-from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable
+from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.store.postgres_schema import prepare
+from tidewheel.store.migrate import (
+    Migration,
+    MigrationReport,
+    check_version,
+    known_version,
+    load_migrations,
+    pending,
+)
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
 from tidewheel.store.store import DatabaseStore
@@ -410,3 +417,88 @@ def open_postgres_store(
     with translated(), connect(settings) as connection:
         prepare(connection)
     return PostgresStore(settings, failpoint=failpoint)
+
+
+# ---- the schema: making it, checking its version, migrating it ----
+
+
+# Two programs that start at once must not both build the schema.
+_LOCK = b"SELECT pg_advisory_xact_lock(hashtextextended('tidewheel.schema', 0))"
+_EXISTS = b"SELECT to_regclass('tidewheel.schema_version') IS NOT NULL"
+_VERSIONS = b"SELECT version FROM tidewheel.schema_version"
+_NOTEBOOKS_WERE_SIXTH = b"""
+UPDATE tidewheel.schema_version SET version = 8
+ WHERE version = 6
+   AND NOT EXISTS (SELECT 1 FROM tidewheel.schema_version WHERE version > 6)
+   AND to_regclass('tidewheel.notebook') IS NOT NULL
+"""
+_VERSION_TABLE = b"""
+CREATE SCHEMA IF NOT EXISTS tidewheel;
+CREATE TABLE IF NOT EXISTS tidewheel.schema_version (
+    version integer PRIMARY KEY,
+    applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+_APPLIED = b"INSERT INTO tidewheel.schema_version (version) VALUES (%s)"
+
+
+def prepare(
+    connection: psycopg.Connection[Any], migrations: tuple[Migration, ...] | None = None
+) -> None:
+    """Make the schema if there is none; refuse another version than ours."""
+    known = migrations or load_migrations("postgres")
+    _refuse_unsafe_settings(connection)
+    applied = _applied(connection)
+    if not applied:
+        # Whole, so that who starts at the same moment meets no schema that is half made.
+        with connection.transaction():
+            connection.execute(_LOCK)
+            migrate(connection, known)
+    else:
+        check_version(known, applied)
+
+
+def migrate(
+    connection: psycopg.Connection[Any], migrations: tuple[Migration, ...] | None = None
+) -> MigrationReport:
+    """Bring the schema to this program's version; each migration is one transaction."""
+    known = migrations or load_migrations("postgres")
+    applied = _applied(connection)
+    pending(known, applied)
+    for migration in known:
+        with connection.transaction():
+            connection.execute(_LOCK)
+            connection.execute(_VERSION_TABLE)
+            connection.execute(_NOTEBOOKS_WERE_SIXTH)
+            if migration in pending(known, _applied(connection)):
+                connection.execute(migration.sql.encode())
+                connection.execute(_APPLIED, (migration.version,))
+    first = max(applied, default=0)
+    return MigrationReport(from_version=first, to_version=known_version(known))
+
+
+def _applied(connection: psycopg.Connection[Any]) -> set[int]:
+    """The migrations that were applied; none if the database has none of our tables."""
+    if not _value(connection, _EXISTS):
+        return set()
+    return {version for (version,) in connection.execute(_VERSIONS)}
+
+
+def _refuse_unsafe_settings(connection: psycopg.Connection[Any]) -> None:
+    for setting, unsafe in ((b"fsync", "off"), (b"full_page_writes", "off")):
+        if _value(connection, b"SHOW " + setting) == unsafe:
+            raise UnsafeStore(
+                f"PostgreSQL runs with {setting.decode()} = off: a power cut would lose tasks "
+                f"that were acknowledged. Set {setting.decode()} = on in postgresql.conf"
+            )
+    if _value(connection, b"SHOW synchronous_commit") == "off":
+        raise UnsafeStore(
+            "PostgreSQL runs with synchronous_commit = off: a crash would lose tasks that were "
+            "acknowledged. Set it to on for this database or user"
+        )
+
+
+def _value(connection: psycopg.Connection[Any], sql: bytes) -> Any:  # noqa: ANN401 - any column
+    row = connection.execute(sql).fetchone()
+    assert row is not None
+    return row[0]

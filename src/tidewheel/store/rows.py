@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import MISSING, astuple, fields, replace
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import msgspec
 
@@ -31,6 +31,40 @@ from tidewheel.core.queue.task import (
     TaskState,
     WorkerId,
 )
+
+Thing = TypeVar("Thing")
+_namedtuple: Any = namedtuple  # whose fields mypy wants to see written out
+
+
+def row_type(kind: Any, **parts: tuple[str, ...]) -> Any:  # noqa: ANN401 - any dataclass, a tuple
+    """Returns the type of rows of which things of a kind are made.
+
+    It has a column for each field, or those that are said instead.
+    """
+    columns = [column for one in fields(kind) for column in parts.get(one.name, (one.name,))]
+    return _namedtuple(f"{kind.__name__}Row", columns)
+
+
+@lru_cache(maxsize=64)
+def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass
+    return tuple(one.name for one in fields(kind))
+
+
+def _names_of(thing: object) -> tuple[str, ...]:
+    kind: Any = type(thing)
+    return _names(kind)
+
+
+def filled(kind: type[Thing], row: Any, /, **made: object) -> Thing:  # noqa: ANN401 - any row
+    """Returns a thing with the columns of a row, but for the fields that were made already."""
+    names = _shared(cast("Hashable", kind), cast("Hashable", type(row)))
+    return kind(**{name: getattr(row, name) for name in names if name not in made}, **made)
+
+
+@lru_cache(maxsize=64)
+def _shared(kind: Any, row: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass, any tuple
+    return tuple(name for name in _names(kind) if name in row._fields)
+
 
 # ---- what is asked or offered: the same columns in every table that has them ----
 
@@ -85,31 +119,10 @@ def labels_text(labels: frozenset[str]) -> str | None:
 # ---- tasks ----
 
 
-class TaskStateRow(NamedTuple):
-    """Holds one row of read_tasks, lock_leased_tasks."""
-
-    seq: int
-    id: str
-    queue: str
-    status: str
-    attempt: int
-    failures: int
-    lapses: int
-    max_retries: int
-    retry: str
-    max_lapses: int
-    timeout_seconds: float | None
-    armed: bool
-    executes: bool
-    graph: int | None
-    run: int | None
-    owner: str | None
-    deadline_at: float | None
-    lease_seconds: float | None
-    claimed_at: float | None
-    started_at: float | None
-    progress: float | None
-    messages: int | None
+# Holds one row of read_tasks, lock_leased_tasks.
+TaskStateRow = row_type(
+    TaskState, lease=tuple(one.name for one in fields(Lease) if one.name != "owner")
+)
 
 
 class ClaimedRow(NamedTuple):
@@ -138,24 +151,16 @@ class ClaimedRow(NamedTuple):
     now: float
 
 
-# Of what a task shows, some is stored otherwise: its parts as columns, or under another name.
-_PARTS = {
-    "spec_text": ("spec",),
-    "resources": RESOURCE_COLUMNS,
-    "errors": ("error_code", "error_args", "error_description"),
-}
-_CONVERTED = (*_PARTS, "status", "retry", "armed", "withdrawn")
-_SHOWN = tuple(one.name for one in fields(Task))
-_AS_STORED = tuple(name for name in _SHOWN if name not in _CONVERTED)
-_as_stored = attrgetter(*_AS_STORED)
-_row_type: Any = namedtuple  # whose fields mypy wants to see written out
-# Holds one row of get_tasks.
-TaskViewRow: Any = _row_type(
-    "TaskViewRow", [column for name in _SHOWN for column in _PARTS.get(name, (name,))]
+# Of what a task shows, some is stored otherwise: in several columns, or under another name.
+TaskViewRow = row_type(
+    Task,
+    spec_text=("spec",),
+    resources=RESOURCE_COLUMNS,
+    errors=("error_code", "error_args", "error_description"),
 )
 
 
-def task_state(r: TaskStateRow) -> TaskState:
+def task_state(r: Any) -> TaskState:  # noqa: ANN401 - a TaskStateRow
     """Returns the state of a task on which decisions are made."""
     status = Status(r.status)
     lease = None
@@ -223,8 +228,9 @@ def task_view(r: Any) -> Task:  # noqa: ANN401 - a TaskViewRow
     """Returns a task as people see it."""
     status = Status(r.status)
     error = task_error(r.error_code, r.error_args, r.error_description)
-    return Task(
-        **dict(zip(_AS_STORED, _as_stored(r), strict=True)),
+    return filled(
+        Task,
+        r,
         spec_text=r.spec,
         status=status,
         retry=retry_policy(r.retry),
@@ -256,49 +262,27 @@ def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object
 # ---- workers ----
 
 
-class WorkerRow(NamedTuple):
-    """Holds one row of list_workers."""
-
-    id: str
-    name: str
-    host: str
-    boot_id: str
-    pid: int
-    process_started: float
-    queues: str
-    slots: int
-    cpu: float
-    memory_bytes: int
-    gpu: int
-    labels: str | None
-    nodes: int
-    buffer_bytes: int
-    leases: int
-    registered_at: float
-    seen_at: float
-    stopped_at: float | None
-    trouble: str | None
-    abilities: str
+# Holds one row of list_workers.
+WorkerRow = row_type(
+    WorkerView,
+    process=("host", "boot_id", "pid", "process_started"),
+    capacity=tuple(name for name in RESOURCE_COLUMNS if name != "exclusive"),
+)
 
 
-def worker_view(r: WorkerRow) -> WorkerView:
+def worker_view(r: Any) -> WorkerView:  # noqa: ANN401 - a WorkerRow
     """Returns a worker as people see it."""
-    return WorkerView(
+    return filled(
+        WorkerView,
+        r,
         id=WorkerId(r.id),
-        name=r.name,
         process=HostProcess(
             host=r.host, boot_id=r.boot_id, pid=r.pid, started=r.process_started
         ),
         queues=tuple(json.loads(r.queues)),
-        slots=r.slots,
         capacity=resources(
             r.cpu, r.memory_bytes, r.gpu, r.labels, r.nodes, False, r.buffer_bytes
         ),
-        leases=r.leases,
-        registered_at=Instant(r.registered_at),
-        seen_at=Instant(r.seen_at),
-        stopped_at=None if r.stopped_at is None else Instant(r.stopped_at),
-        trouble=r.trouble,
         abilities=abilities(r.abilities),
     )
 
@@ -327,61 +311,30 @@ def worker_number(worker: str) -> int:
     return number if kind == "worker" and digits == str(number) else -1
 
 
-class HistoryRow(NamedTuple):
-    """Holds one row of list_history."""
-
-    seq: int
-    at: float
-    signal: str | None
-    from_status: str | None
-    to_status: str
-    attempt: int
-    worker: str | None
-    progress: float
+HistoryRow = row_type(HistoryEntry)
 
 
-def history_entry(r: HistoryRow) -> HistoryEntry:
-    """One step of a task's life."""
-    return HistoryEntry(
-        seq=r.seq,
-        at=Instant(r.at),
+def history_entry(r: Any) -> HistoryEntry:  # noqa: ANN401 - a HistoryRow
+    """Returns one step of a task's life."""
+    return filled(
+        HistoryEntry,
+        r,
         signal=None if r.signal is None else Signal(r.signal),
         from_status=None if r.from_status is None else Status(r.from_status),
         to_status=Status(r.to_status),
-        attempt=r.attempt,
-        worker=None if r.worker is None else WorkerId(r.worker),
-        progress=r.progress,
     )
 
 
-class AttemptRow(NamedTuple):
-    """Holds one row of list_attempts."""
-
-    attempt: int
-    worker: str
-    claimed_at: float
-    started_at: float | None
-    ended_at: float | None
-    ended_by: str | None
-    exit_status: int | None
-    error_code: str | None
-    error_args: str | None
-    error_description: str | None
-    metrics: str | None
+AttemptRow = row_type(AttemptView, error=("error_code", "error_args", "error_description"))
 
 
-def attempt_view(r: AttemptRow) -> AttemptView:
+def attempt_view(r: Any) -> AttemptView:  # noqa: ANN401 - an AttemptRow
     """Returns an attempt as people see it."""
-    return AttemptView(
-        attempt=r.attempt,
-        worker=WorkerId(r.worker),
-        claimed_at=Instant(r.claimed_at),
-        started_at=None if r.started_at is None else Instant(r.started_at),
-        ended_at=None if r.ended_at is None else Instant(r.ended_at),
+    return filled(
+        AttemptView,
+        r,
         ended_by=None if r.ended_by is None else Signal(r.ended_by),
-        exit_status=r.exit_status,
         error=task_error(r.error_code, r.error_args, r.error_description),
-        metrics=r.metrics,
     )
 
 
@@ -500,7 +453,10 @@ _RESOURCES: Defaults = {
     "buffer_bytes": 0,
     "idle_nodes": None,
 }
-_TODAY = tuple(map(tuple, (_TASK, _RESOURCES, _FIXED_DELAYS, _EXPONENTIAL, _NEED)))
+_TODAY = (
+    (*_NO_PART, *_TASK),
+    *map(tuple, (_RESOURCES, _FIXED_DELAYS, _EXPONENTIAL, _NEED)),
+)
 # Left out, so that a task has the digest that it had before it could ask for these.
 _ONE_SHARED_NODE = b',"nodes":1,"exclusive":false,"buffer_bytes":0,"idle_nodes":null}'
 
@@ -528,17 +484,6 @@ def digest_of(task: NewTask) -> str:
         body = b"," + msgspec.json.encode(picked)[1:]
     body = body.replace(_ONE_SHARED_NODE, b"}", 1)
     return hashlib.blake2b(body, digest_size=16).hexdigest()
-
-
-def _names_of(thing: object) -> tuple[str, ...]:
-    kind: Any = type(thing)
-    return _names(kind)
-
-
-@lru_cache(maxsize=64)
-def _names(kind: type) -> tuple[str, ...]:
-    """Returns the fields of a type that may be part of a digest."""
-    return tuple(one.name for one in fields(kind) if one.name not in _NO_PART)
 
 
 def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 - any version's

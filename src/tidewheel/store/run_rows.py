@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, NamedTuple
 
 import msgspec
 
 from tidewheel.core.operator.blocks import BlockCondition, NeedView
-from tidewheel.core.operator.definition import RunOptions, StoredDefinition, StoredFile
+from tidewheel.core.operator.definition import (
+    NewRun,
+    RunOptions,
+    StoredDefinition,
+    StoredFile,
+)
 from tidewheel.core.operator.requests import (
     CommandGiven,
     Happening,
@@ -21,62 +26,43 @@ from tidewheel.core.operator.requests import (
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant, TaskId
+from tidewheel.store.rows import filled, row_type
 
 Record = dict[str, Any]
 
 
-class RunRow(NamedTuple):
-    """Holds one row of get_run, find_run_named, list_runs and what else finds runs."""
-
-    number: int
-    name: str
-    workflow: str
-    definition: str
-    options: str
-    folder: str
-    queue: str
-    status: str
-    reason: str
-    epoch: int
-    batch: int
-    host: str | None
-    boot_id: str | None
-    pid: int | None
-    process_started: float | None
-    deadline_at: float | None
-    created_at: float
-    updated_at: float
-    ended_at: float | None
-    given: str | None
+# Holds one row of get_run, find_run_named, list_runs and what else finds runs.
+RunRow = row_type(RunView, owner=("host", "boot_id", "pid", "process_started"))
 
 
-def run_view(r: RunRow) -> RunView:
+def run_view(r: Any) -> RunView:  # noqa: ANN401 - a RunRow
     """Returns a run as people see it."""
     owner = None
     if r.host is not None:
-        assert r.boot_id is not None and r.pid is not None and r.process_started is not None
         owner = HostProcess(
             host=r.host, boot_id=r.boot_id, pid=r.pid, started=r.process_started
         )
-    return RunView(
-        number=r.number,
-        name=r.name,
-        workflow=r.workflow,
-        definition=r.definition,
+    return filled(
+        RunView,
+        r,
         options=msgspec.json.decode(r.options, type=RunOptions),
-        folder=r.folder,
-        queue=r.queue,
-        status=r.status,
-        reason=r.reason,
-        epoch=r.epoch,
-        batch=r.batch,
         owner=owner,
-        deadline_at=None if r.deadline_at is None else Instant(r.deadline_at),
-        created_at=Instant(r.created_at),
-        updated_at=Instant(r.updated_at),
-        ended_at=None if r.ended_at is None else Instant(r.ended_at),
         given=None if r.given is None else msgspec.json.decode(r.given, type=RunOptions),
     )
+
+
+def new_run_row(new: NewRun, name: str) -> Record:
+    """Returns the row that insert_run stores; the lease of its tasks is its queue's."""
+    row = {one.name: getattr(new, one.name) for one in fields(new)}
+    del row["lease_seconds"]
+    return row | {
+        "name": name,
+        "options": options_text(new.options),
+        "queue": new.queue or f"run:{name}",
+        "given": None if new.given is None else options_text(new.given),
+        "request": new.request or None,
+        "priority": new.options.priority or 0,
+    }
 
 
 def options_text(options: RunOptions) -> str:
@@ -99,50 +85,27 @@ def definition_row(definition: StoredDefinition) -> Record:
     }
 
 
-class DefinitionRow(NamedTuple):
-    """Holds one row of get_definition."""
-
-    digest: str
-    workflow: str
-    kind: str
-    text: str
-    variables: str
-    files: str
+DefinitionRow = row_type(StoredDefinition)
 
 
-def stored_definition(r: DefinitionRow) -> StoredDefinition:
-    """A definition with its files."""
-    return StoredDefinition(
-        digest=r.digest,
-        workflow=r.workflow,
-        kind=r.kind,
-        text=r.text,
-        variables=r.variables,
-        files=tuple(
-            StoredFile(path, base64.b64decode(content), executable)
-            for path, content, executable in json.loads(r.files)
-        ),
+def stored_definition(r: Any) -> StoredDefinition:  # noqa: ANN401 - a DefinitionRow
+    """Returns a definition with its files."""
+    files = tuple(
+        StoredFile(path, base64.b64decode(content), executable)
+        for path, content, executable in json.loads(r.files)
     )
+    return filled(StoredDefinition, r, files=files)
 
 
-class NeedRow(NamedTuple):
-    """Holds one row of list_needs."""
-
-    run: int
-    parent: str
-    condition: str
-    status: str
-    begun: bool
-    going: bool
+NeedRow = row_type(NeedView, aborted=())  # which the run's own status says
 
 
-def need_view(r: NeedRow) -> NeedView:
+def need_view(r: Any) -> NeedView:  # noqa: ANN401 - a NeedRow
     """Returns a need: what a run waits for."""
-    return NeedView(
-        run=r.run,
-        parent=r.parent,
+    return filled(
+        NeedView,
+        r,
         condition=BlockCondition(r.condition),
-        status=r.status,
         begun=bool(r.begun),
         going=bool(r.going),
     )

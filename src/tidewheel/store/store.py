@@ -36,12 +36,7 @@ from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.operations import claim as claim_operations
-from tidewheel.store.operations import edges as edge_operations
-from tidewheel.store.operations import (
-    lease_expiry,
-    queries,
-    task_admin,
-)
+from tidewheel.store.operations import queries, task_admin
 from tidewheel.store.operations import report as report_operations
 from tidewheel.store.operations import submit as submit_operations
 from tidewheel.store.operations import workers as worker_operations
@@ -219,8 +214,8 @@ class DatabaseStore(ABC):
 
     cancel = tells("cancel", task_admin.cancel)
     cancel_matching = tells("cancel_matching", task_admin.cancel_matching)
-    add_edges = writes("add_edges", edge_operations.add_edges)
-    remove_edges = tells("remove_edges", edge_operations.remove_edges)
+    add_edges = writes("add_edges", submit_operations.add_edges)
+    remove_edges = tells("remove_edges", submit_operations.remove_edges)
     configure_queue = tells("configure_queue", task_admin.configure_queue)
     pause_queue = tells("pause_queue", task_admin.pause_queue)
 
@@ -257,23 +252,20 @@ class DatabaseStore(ABC):
     async def hear_job(self, words: JobWords) -> None:
         """Stores what a job said by itself, not through its worker; LeaseLost if it has no
         lease. With an answer to keep: only the first of several with that key counts."""
-        # Only servers hear jobs.
-        from tidewheel.store.operations import job_messages  # noqa: PLC0415
-
         said = JobMessage(number=1, text=words.text)
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
             raise why
         await self._write(
-            "hear_job", lambda tx, effects: job_messages.hear_job(tx, effects, words)
+            "hear_job", lambda tx, effects: report_operations.hear_job(tx, effects, words)
         )
 
     # ---- tasks: monitors ----
 
     take_back_lapsed_leases = tells(
-        "take_back_lapsed_leases", lease_expiry.take_back_lapsed_leases
+        "take_back_lapsed_leases", worker_operations.take_back_lapsed_leases
     )
-    expired_tasks = reads(lease_expiry.expired_tasks)
-    delete_tasks = writes("delete_tasks", lease_expiry.delete_tasks)
+    expired_tasks = reads(worker_operations.expired_tasks)
+    delete_tasks = writes("delete_tasks", worker_operations.delete_tasks)
     delete_workers = writes("delete_workers", worker_operations.delete_workers)
 
     # ---- tasks: looking ----

@@ -197,8 +197,7 @@ def migrate_store(where: str | StoreSettings | None = None) -> MigrationReport:
             return migrate_sqlite(settings)
         case "postgresql" | "postgres":
             _require_psycopg()
-            from tidewheel.store.postgres import connect, translated
-            from tidewheel.store.postgres_schema import migrate
+            from tidewheel.store.postgres import connect, migrate, translated
 
             with translated(), connect(settings) as connection:
                 return migrate(connection)

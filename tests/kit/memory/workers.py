@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.kit.memory.tables import Tables
+from tidewheel.store.rows import WorkerRow
 from tidewheel.store.transaction import Row
 
 __all__ = [
@@ -15,11 +16,6 @@ __all__ = [
     "stop_worker",
     "touch_worker",
 ]
-
-_WORKER = (
-    *("name", "host", "boot_id", "pid", "process_started", "queues", "slots"),
-    *("cpu", "memory_bytes", "gpu", "labels", "nodes", "buffer_bytes"),
-)
 
 
 def insert_worker(t: Tables, **row: Any) -> list[Row]:
@@ -68,21 +64,11 @@ def delete_workers(t: Tables, *, retention_seconds: float, count: int) -> list[R
 
 
 def list_workers(t: Tables, *, live_only: bool) -> list[Row]:
-    names = _WORKER
     found = []
     for id_, row in sorted(t.worker.items(), key=lambda item: -item[1]["number"]):
         if live_only and row["stopped_at"] is not None:
             continue
         leases = sum(1 for lease in t.lease.values() if lease["owner"] == id_)
-        times = (row["registered_at"], row["seen_at"], row["stopped_at"])
-        found.append(
-            (
-                id_,
-                *(row[name] for name in names),
-                leases,
-                *times,
-                row["trouble"],
-                row["abilities"],
-            )
-        )
+        known = row | {"id": id_, "leases": leases}
+        found.append(tuple(known[name] for name in WorkerRow._fields))
     return found

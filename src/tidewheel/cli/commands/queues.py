@@ -19,7 +19,7 @@ from tidewheel.quantities import show_duration
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
-    from tidewheel.client.write_api import QueueChanges
+    from tidewheel.client.async_client import QueueChanges
 
 HEADERS = ("QUEUE", "STATE", "WAITING", "READY", "RUNNING", "OLDEST", "LEASE", "SETTINGS")
 

@@ -22,7 +22,7 @@ from tidewheel.exact_json import decode
 if TYPE_CHECKING:
     from tidewheel.api.tasks import Task
     from tidewheel.client import AsyncClient
-    from tidewheel.client.results import Batch
+    from tidewheel.client.async_client import Batch
     from tidewheel.core.queue.requests import Submitted
 
 # Options that are fields of the task under another name.
@@ -260,7 +260,7 @@ LINE_ACCEPTED = 'a JSON object, such as {"command": "echo hello"}'
 
 def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
     """One task per line; empty lines are skipped, a bad one is named by its number."""
-    from tidewheel.client.write_api import new_id
+    from tidewheel.client.async_client import new_id
 
     tasks = []
     for number, line in enumerate(lines, 1):

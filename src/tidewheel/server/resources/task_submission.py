@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from tidewheel.client.async_client import new_id
 from tidewheel.client.fields import QUEUE_DEFAULT, new_task
-from tidewheel.client.write_api import new_id
 from tidewheel.core.operator.names import run_named_by
 from tidewheel.core.queue.access import RUN_QUEUE, Scope
 from tidewheel.core.queue.requests import Submitted

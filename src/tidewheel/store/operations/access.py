@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidewheel.core.queue.access import (
     AuditEntry,
@@ -18,7 +18,7 @@ from tidewheel.core.queue.access import (
 )
 from tidewheel.core.queue.task import Instant, WorkerId
 from tidewheel.errors import BadSetting, NotFound
-from tidewheel.store.rows import storable, worker_number
+from tidewheel.store.rows import filled, row_type, storable, worker_number
 from tidewheel.store.transaction import Transaction
 
 KEEP_SECONDS = 86_400.0  # a client that has not repeated its request by then never will
@@ -118,21 +118,7 @@ def keep_answer(tx: Transaction, answer: KeptAnswer) -> None:
     tx.rows("keep_answer", **asdict(answer))
 
 
-class TokenRow(NamedTuple):
-    """Holds one row of get_token, list_tokens."""
-
-    number: int
-    kind: str
-    parent: int | None
-    name: str
-    digest: str
-    scopes: str
-    queues: str
-    workflows: str
-    created_at: float
-    expires_at: Instant | None
-    used_at: Instant | None
-    revoked_at: Instant | None
+TokenRow = row_type(TokenView, grant=("scopes", "queues", "workflows"))
 
 
 class _Now(NamedTuple):
@@ -141,20 +127,10 @@ class _Now(NamedTuple):
     now: float
 
 
-def _token_view(r: TokenRow) -> TokenView:
-    return TokenView(
-        number=r.number,
-        kind=TokenKind(r.kind),
-        parent=r.parent,
-        name=r.name,
-        digest=r.digest,
-        grant=Grant(
-            scopes=frozenset(Scope(scope) for scope in json.loads(r.scopes)),
-            queues=tuple(json.loads(r.queues)),
-            workflows=tuple(json.loads(r.workflows)),
-        ),
-        created_at=Instant(r.created_at),
-        expires_at=r.expires_at,
-        used_at=r.used_at,
-        revoked_at=r.revoked_at,
+def _token_view(r: Any) -> TokenView:  # noqa: ANN401 - a TokenRow
+    grant = Grant(
+        scopes=frozenset(Scope(scope) for scope in json.loads(r.scopes)),
+        queues=tuple(json.loads(r.queues)),
+        workflows=tuple(json.loads(r.workflows)),
     )
+    return filled(TokenView, r, kind=TokenKind(r.kind), grant=grant)

@@ -22,7 +22,7 @@ from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import create_run, save_definition
 from tidewheel.store.operations.task_admin import cancel
 from tidewheel.store.operations.transitions import Effects
-from tidewheel.store.rows import storable
+from tidewheel.store.rows import filled, storable
 from tidewheel.store.run_rows import NeedRow, RunRow, need_view, run_view
 from tidewheel.store.transaction import (
     ROWS_PER_STATEMENT_MAX,
@@ -149,15 +149,7 @@ def _views(tx: Transaction, **which: object) -> list[BlockView]:
     for need in needs_of(tx, waiting):
         needs.setdefault(need.run, []).append(need)
     return [
-        BlockView(
-            id=row.id,
-            sbi=row.sbi,
-            position=row.position,
-            body=row.body,
-            priority=row.priority,
-            run=run,
-            needs=tuple(needs.get(run.number, ())),
-        )
+        filled(BlockView, row, run=run, needs=tuple(needs.get(run.number, ())))
         for row, run in found
     ]
 

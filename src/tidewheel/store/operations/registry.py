@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.registry import NewWorkflow, Registered, WorkflowView
-from tidewheel.core.queue.task import Instant
 from tidewheel.errors import AlreadyRegistered, NotFound
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import save_definition
+from tidewheel.store.rows import filled, row_type
 from tidewheel.store.transaction import Conflict, Transaction
 
 
@@ -92,29 +92,8 @@ def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
     return found
 
 
-class WorkflowRow(NamedTuple):
-    """Holds one row of get_workflow, list_workflows."""
-
-    name: str
-    version: str
-    definition: str
-    kind: str
-    runnable: bool
-    findings: str
-    parameters: str
-    registered_at: float
-    registered_by: str
+WorkflowRow = row_type(WorkflowView)
 
 
-def _workflow_view(r: WorkflowRow) -> WorkflowView:
-    return WorkflowView(
-        name=r.name,
-        version=r.version,
-        definition=r.definition,
-        kind=r.kind,
-        runnable=bool(r.runnable),
-        findings=r.findings,
-        parameters=r.parameters,
-        registered_at=Instant(r.registered_at),
-        registered_by=r.registered_by,
-    )
+def _workflow_view(r: Any) -> WorkflowView:  # noqa: ANN401 - a WorkflowRow
+    return filled(WorkflowView, r, runnable=bool(r.runnable))

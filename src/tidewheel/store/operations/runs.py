@@ -25,8 +25,7 @@ from tidewheel.errors import (
     RunWaits,
 )
 from tidewheel.store.operations.queries import page_count
-from tidewheel.store.operations.run_events import COMMAND, tell_runs
-from tidewheel.store.operations.transitions import Effects
+from tidewheel.store.operations.transitions import COMMAND, Effects, tell_runs
 from tidewheel.store.rows import TaskStateRow
 from tidewheel.store.run_rows import (
     DefinitionRow,
@@ -34,6 +33,7 @@ from tidewheel.store.run_rows import (
     RunRow,
     definition_row,
     need_view,
+    new_run_row,
     options_text,
     run_view,
     stored_definition,
@@ -79,20 +79,9 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
         raise Conflict("another run of this workflow was made at the same moment") from None
     if not tx.rows("get_definition", digest=new.definition):
         raise NotFound("definition", new.definition)
-    queue = new.queue or f"run:{name}"
-    number = tx.rows(
-        "insert_run",
-        name=name,
-        workflow=new.workflow,
-        definition=new.definition,
-        options=options_text(new.options),
-        folder=new.folder,
-        queue=queue,
-        given=None if new.given is None else options_text(new.given),
-        request=new.request or None,
-        priority=new.options.priority or 0,
-    )[0][0]
-    tx.rows("ensure_queue", queue=queue, lease_seconds=new.lease_seconds)
+    row = new_run_row(new, name)
+    number = tx.rows("insert_run", **row)[0][0]
+    tx.rows("ensure_queue", queue=row["queue"], lease_seconds=new.lease_seconds)
     return get_run(tx, number)
 
 

@@ -14,8 +14,8 @@ from tidewheel.core.queue.steps import cancel as cancel_step
 from tidewheel.core.queue.submission import SubmitLimits, name_finding, refusal
 from tidewheel.core.queue.task import NewTask, TaskId, TaskState
 from tidewheel.errors import BadSetting, Duplicate, NotFound, WrongStatus
-from tidewheel.store.operations.edges import list_edge_states
 from tidewheel.store.operations.queries import filter_parameters, get, page_count
+from tidewheel.store.operations.submit import list_edge_states
 from tidewheel.store.operations.transitions import (
     Effects,
     apply,

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
+from tidewheel.api.tasks import Task
+from tidewheel.core.queue.lease import lapse_signal
 from tidewheel.core.queue.requests import NewWorker
-from tidewheel.core.queue.task import WorkerId
+from tidewheel.core.queue.status import Signal
+from tidewheel.core.queue.steps import step
+from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.errors import NotFound
-from tidewheel.store.operations.queries import page_count
-from tidewheel.store.rows import abilities_text, resource_columns, storable, worker_number
-from tidewheel.store.transaction import Transaction
+from tidewheel.store.operations.queries import page_count, views_of
+from tidewheel.store.operations.transitions import Effects, apply
+from tidewheel.store.rows import (
+    TaskStateRow,
+    abilities_text,
+    resource_columns,
+    storable,
+    task_state,
+    worker_number,
+)
+from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_chunks
 
 
 def register(tx: Transaction, worker: NewWorker) -> WorkerId:
@@ -46,3 +59,56 @@ def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) ->
     """Forget workers of which nothing was heard for so long; their numbers are never reused."""
     count = page_count(count_max)
     return len(tx.rows("delete_workers", retention_seconds=retention_seconds, count=count))
+
+
+# ---- what monitors take back and delete ----
+
+
+def take_back_lapsed_leases(
+    tx: Transaction, effects: Effects, *, watched_seconds: float, count_max: int
+) -> list[tuple[TaskId, Signal]]:
+    """Ends leases whose deadline or whose task's time limit has passed."""
+    now = Instant(tx.rows("get_now")[0][0])
+    rows = tx.rows(
+        "list_lapsed_leases", watched_seconds=watched_seconds, count=page_count(count_max)
+    )
+    if not rows:
+        return []
+    # Graphs before rows, like everybody else; a row that somebody holds just now is left for
+    # the next pass: its owner may be renewing it at this very moment.
+    rows_in_chunks(tx, "lock_graphs", "ids", [row[0] for row in rows])
+    lapsed = [row[0] for row in rows]
+    locked = records_in_chunks(tx, "lock_leased_tasks", TaskStateRow, "ids", lapsed)
+    decided = []
+    for task in map(task_state, locked):
+        signal = lapse_signal(task, now)
+        assert task.lease is not None
+        too_long = task.lease.lease_seconds > watched_seconds
+        if signal is not None and not (too_long and signal is not Signal.TIME_OUT):
+            decided.append((task, step(task, signal)))
+    apply(tx, decided, effects)
+    _note_freed_places(tx, {task.queue for task, _ in decided}, effects)
+    return [(task.id, change.signal) for task, change in decided]
+
+
+def _note_freed_places(tx: Transaction, queues: set[str], effects: Effects) -> None:
+    """A lease that ended, however it did, leaves a place where places are limited."""
+    if not queues <= effects.queues:
+        effects.queues |= queues & {row[0] for row in tx.rows("list_limits")}
+
+
+def expired_tasks(tx: Transaction, retention_seconds: float, count_max: int) -> list[Task]:
+    """Returns the tasks that the next deletion would remove, oldest first."""
+    found = tx.rows(
+        "find_expired_tasks", retention_seconds=retention_seconds, count=page_count(count_max)
+    )
+    return views_of(tx, [row[0] for row in found])
+
+
+def delete_tasks(tx: Transaction, seqs: Sequence[int]) -> int:
+    """Deletes final tasks on which nothing live depends; everything of theirs goes with
+    them."""
+    deleted = [row[0] for row in rows_in_chunks(tx, "delete_tasks", "seqs", list(seqs))]
+    rows_in_chunks(tx, "delete_attempts", "seqs", deleted)
+    rows_in_chunks(tx, "delete_history", "seqs", deleted)
+    return len(deleted)

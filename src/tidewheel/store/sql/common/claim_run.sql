@@ -5,13 +5,5 @@ UPDATE tidewheel.run
  WHERE number = :run AND status <> 'deleted'
    AND (deadline_at IS NULL OR deadline_at <= tidewheel.now_seconds() OR epoch = :dead_epoch::bigint)
    AND (:seen_epoch::bigint IS NULL OR epoch = :seen_epoch::bigint)
-   AND (batch > 0 OR NOT EXISTS (
-           SELECT 1 FROM tidewheel.run_need AS need JOIN tidewheel.run AS parent ON parent.number = need.parent
-            WHERE need.run = run.number
-              AND NOT CASE need.condition
-                      WHEN 'complete' THEN parent.status = 'completed'
-                      WHEN 'started' THEN parent.batch > 0
-                      WHEN 'failed' THEN parent.status IN ('stalled', 'error')
-                      WHEN 'aborted' THEN parent.status IN ('stalled', 'error', 'stopped')
-                      ELSE parent.status IN ('stalled', 'error', 'stopped', 'completed') END))
+   AND {may_begin}
 RETURNING epoch, batch;

@@ -1,5 +1,4 @@
 -- Find: a run by its whole name; also one that is being deleted, as its name is taken.
-SELECT number, name, workflow, definition, options, folder, queue, status, reason, epoch, batch,
-       host, boot_id, pid, process_started, deadline_at, created_at, updated_at, ended_at, given
+SELECT {run_columns}
   FROM tidewheel.run
  WHERE name = :name;

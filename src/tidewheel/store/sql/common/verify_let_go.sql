@@ -2,5 +2,5 @@
 SELECT task.id, 'can be claimed, although its run is ' || run.status
   FROM tidewheel.ready JOIN tidewheel.task ON task.seq = ready.task_seq
   JOIN tidewheel.run ON run.number = task.run
- WHERE run.status IN ('stopping', 'stopped', 'completed', 'error')
+ WHERE run.status IN ({withdrawn_statuses})
  ORDER BY task.seq;

@@ -9,7 +9,7 @@ SELECT task.id, CASE WHEN ready.task_seq IS NULL THEN 'ready, but not to be clai
                                                               AND withdrawn.task_seq = task.seq
                          WHERE run.number = task.run
                            AND (run.status = 'deleted'
-                                OR (run.status IN ('stopping', 'stopped', 'completed', 'error')
+                                OR (run.status IN ({withdrawn_statuses})
                                     AND withdrawn.task_seq IS NOT NULL))))
     OR (ready.task_seq IS NOT NULL
         AND (ready.queue <> task.queue OR ready.rank <> -task.priority
