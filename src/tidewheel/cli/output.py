@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import click
 
@@ -34,6 +34,7 @@ class StyledWord(NamedTuple):
 
 Cell = str | Status | StyledWord
 Row = Sequence[Cell]
+Item = TypeVar("Item")
 
 
 def safe(text: object) -> str:
@@ -138,6 +139,26 @@ def say_table(
     for row in texts:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         say(" " * indent + "  ".join(cells).rstrip())
+
+
+def say_columns(
+    items: Iterable[Item],
+    columns: Mapping[str, Callable[[Item], Cell] | str],
+    *,
+    indent: int = 0,
+    drop: Sequence[str] = (),
+) -> None:
+    """Prints a table of things: each column has a header, and a function of the thing, or the
+    name under which a document has it."""
+    rows = [[_cell(one, column) for column in columns.values()] for one in items]
+    say_table(list(columns), rows, indent=indent, drop=drop)
+
+
+def _cell(one: Item, column: Callable[[Item], Cell] | str) -> Cell:
+    if not isinstance(column, str):
+        return column(one)
+    value = cast("Mapping[str, object]", one)[column]
+    return "" if value is None else str(value)
 
 
 def fitting_columns(

@@ -113,8 +113,8 @@ def command(
     in the definition.
     """
     from tidewheel.cli.output import note
-    from tidewheel.cli.pages.findings import refuse, show_findings
-    from tidewheel.core.graph.findings import Findings, Severity
+    from tidewheel.cli.pages.findings import note_findings, refuse
+    from tidewheel.core.graph.findings import Findings
 
     learns, store = wishes.pop("learns"), wishes.pop("store")
     wished = _Wishes(**wishes)  # type: ignore[arg-type]
@@ -125,8 +125,7 @@ def command(
     if loaded.graph is None or findings.has_errors:
         return refuse(findings, loaded.source, as_json=definition.as_json)
     if not definition.as_json:
-        worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
-        show_findings(worse, loaded.source, note)
+        note_findings(findings, loaded.source)
     assumptions = _assumptions(loaded, failures, lengths, slots)
     if learns:
         assumptions = replace(

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from tidewheel.cli.output import Row, looking_word, note, plural, safe, say, say_table
+from tidewheel.cli.output import looking_word, note, plural, safe, say, say_columns
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
+    Columns,
     Document,
+    at,
     bar,
     counts_text,
     documents,
@@ -36,20 +38,21 @@ NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
 GOES_ON = ("running", "paused", "waiting for release", "stopping")
 
 
-def say_runs(page: Document) -> None:
-    """The list of runs."""
-    rows: list[Row] = [
-        (
-            str(one["name"]),
-            str(one["number"]),
-            run_cell(one),
-            "yes" if one["driven"] else "no",
-            moment(one, "updated_at"),
-            _list_reason(one),
-        )
-        for one in documents(page, "runs")
-    ]
-    say_table(("RUN", "NUMBER", "STATUS", "DRIVEN", "CHANGED", "REASON"), rows)
+def say_runs(page: Document, workflow: str | None) -> None:
+    """Prints the list of runs, all or those of one workflow."""
+    if not page["runs"]:
+        of = f" of {safe(workflow)}" if workflow else ""
+        note(f"there are no runs{of} yet; start one: tidewheel run DIR")
+        return
+    columns: Columns = {
+        "RUN": "name",
+        "NUMBER": "number",
+        "STATUS": run_cell,
+        "DRIVEN": lambda one: "yes" if one["driven"] else "no",
+        "CHANGED": at("updated_at"),
+        "REASON": _list_reason,
+    }
+    say_columns(documents(page, "runs"), columns)
 
 
 def _list_reason(run: Document) -> str:
@@ -90,7 +93,9 @@ def say_run(page: Document) -> None:
     _say_points(page)
     _say_active(page)
     _say_causes(page)
-    _say_lost(page)
+    lost = documents(page, "lost")
+    say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
+    say_more(len(lost))
     _say_flows(page)
     if held := texts(page, "held"):
         section("held")
@@ -121,7 +126,7 @@ def _say_facts(run: Document, page: Document) -> None:
     fact("runahead", _runahead_text(bounds))
     fact("stops", _stop_text(bounds))
     fact("holds after", bounds["hold_after"])
-    fact("tasks", counts_text(page["counts"]))
+    fact("tasks", counts_text(page))
 
 
 def _runahead_text(bounds: Document) -> str:
@@ -150,16 +155,13 @@ def _say_points(page: Document) -> None:
     section("progress")
     if len(points) > POINTS_SHOWN_MAX:
         say(f"  {len(points) - POINTS_SHOWN_MAX} earlier points: --json shows all")
-    rows: list[Row] = [
-        (
-            str(one["point"]),
-            f"{one['done']}/{one['tasks']}",
-            bar(cast("int", one["done"]), cast("int", one["tasks"])),
-            counts_text(one["counts"]),
-        )
-        for one in points[-POINTS_SHOWN_MAX:]
-    ]
-    say_table(("POINT", "DONE", "", "TASKS"), rows, indent=2)
+    columns: Columns = {
+        "POINT": "point",
+        "DONE": lambda one: f"{one['done']}/{one['tasks']}",
+        "": lambda one: bar(cast("int", one["done"]), cast("int", one["tasks"])),
+        "TASKS": counts_text,
+    }
+    say_columns(points[-POINTS_SHOWN_MAX:], columns, indent=2)
 
 
 def _say_active(page: Document) -> None:
@@ -167,18 +169,15 @@ def _say_active(page: Document) -> None:
     if not active:
         return
     section("active")
-    rows: list[Row] = [
-        (
-            str(one["id"]),
-            state_cell(one),
-            flows_text(one),
-            f"{one['submit']:02d}",
-            moment(one, "started_at") or moment(one, "submitted_at"),
-            str(one["worker"] or ""),
-        )
-        for one in active[:SHOWN_MAX]
-    ]
-    say_table(("TASK", "STATE", "FLOWS", "SUBMIT", "SINCE", "WORKER"), rows, indent=2)
+    columns: Columns = {
+        "TASK": "id",
+        "STATE": state_cell,
+        "FLOWS": flows_text,
+        "SUBMIT": lambda one: f"{one['submit']:02d}",
+        "SINCE": lambda one: moment(one, "started_at") or moment(one, "submitted_at"),
+        "WORKER": "worker",
+    }
+    say_columns(active[:SHOWN_MAX], columns, indent=2)
     say_more(len(active))
 
 
@@ -193,23 +192,19 @@ def _say_causes(page: Document) -> None:
     say_more(len(causes))
 
 
-def _say_lost(page: Document) -> None:
-    lost = documents(page, "lost")
-    say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
-    say_more(len(lost))
-
-
 def _say_flows(page: Document) -> None:
     """One flow is how every run begins, and no news."""
     flows = documents(page, "flows")
     if len(flows) <= 1:
         return
     section("flows")
-    rows: list[Row] = [
-        (str(one["flow"]), _flow_state(one), str(one["until"] or ""), str(one["text"]))
-        for one in flows
-    ]
-    say_table(("FLOW", "TASKS", "UNTIL", "REMARK"), rows, indent=2)
+    columns: Columns = {
+        "FLOW": "flow",
+        "TASKS": _flow_state,
+        "UNTIL": "until",
+        "REMARK": "text",
+    }
+    say_columns(flows, columns, indent=2)
 
 
 def _flow_state(flow: Document) -> str:
@@ -228,20 +223,17 @@ def say_history(page: Document) -> None:
     if not commands:
         note("nobody has asked anything of this run yet")
         return
-    rows: list[Row] = [
-        (
-            str(one["number"]),
-            moment(one, "at"),
-            str(one["who"]),
-            command_text(one),
-            _became(one),
-        )
-        for one in commands
-    ]
-    say_table(("NUMBER", "TIME", "WHO", "COMMAND", "OUTCOME"), rows)
+    columns: Columns = {
+        "NUMBER": "number",
+        "TIME": at("at"),
+        "WHO": "who",
+        "COMMAND": _command_text,
+        "OUTCOME": _became,
+    }
+    say_columns(commands, columns)
 
 
-def command_text(one: Document) -> str:
+def _command_text(one: Document) -> str:
     """`trigger 1/foo flow=new`."""
     arguments = dict(cast("Mapping[str, object]", one["arguments"]))
     words = [str(one["verb"]), *cast("list[str]", arguments.pop("ids", []))]
@@ -272,7 +264,7 @@ def say_tree(page: Document) -> None:
     if not points:
         note("there is nothing to be seen yet")
     for point in points:
-        say(f"{safe(point['point'])}  {counts_text(point['counts'])}")
+        say(f"{safe(point['point'])}  {counts_text(point)}")
         for line in _lines(documents(point, "children"), ""):
             say(line)
 
@@ -294,15 +286,11 @@ def _task_text(task: Document) -> str:
     flows = flows_text(task)
     if flows not in ("1", "none"):
         words.append(f"flow {flows}")
-    submissions = documents(task, "submissions")
-    if submissions:
-        words.append(" ".join(_submission_text(one) for one in submissions))
-    return "  ".join(words)
-
-
-def _submission_text(one: Document) -> str:
-    time = took(one)
-    return f"[{one['submit']:02d} {one['status']}{f' {time}' if time else ''}]"
+    submissions = [
+        f"[{one['submit']:02d} {one['status']} {took(one)}".rstrip() + "]"
+        for one in documents(task, "submissions")
+    ]
+    return "  ".join([*words, " ".join(submissions)] if submissions else words)
 
 
 # ---- reasons: what it is, whether it passes, and the command that helps ----
