@@ -8,8 +8,8 @@ flag, a text, a number or several texts. Spellings of Cylc are accepted where th
 (SEMANTICS §8).
 
 A row without `words` belongs to a command whose words mean more than options can say; it stands
-in `cli/commands/verbs.py` or, as it has to be quick, in `cli/commands/message.py`. This module imports nothing of tidewheel: --help and the
-`cylc` of jobs read it, and both have to be quick.
+in `cli/commands/verbs.py` or, as it has to be quick, in `cli/commands/message.py`. This module
+imports nothing of tidewheel: --help and the `cylc` of jobs read it, and both have to be quick.
 """
 
 from __future__ import annotations

@@ -8,13 +8,25 @@ import click
 
 from tidewheel.cli.definitions import Definition, UnknownName, definition_command
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note, safe, safe_lines, say, say_json
+from tidewheel.cli.pages.findings import (
+    COLOURS,
+    check_places_here,
+    counted,
+    judged,
+    refuse,
+    show_findings,
+)
+from tidewheel.cli.palette import PALETTE
+from tidewheel.core.graph.findings import Findings, Severity, finding_document
+from tidewheel.core.queue.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tidewheel.cli.pages.settings import Tree
     from tidewheel.core.graph.condition import Leaf
-    from tidewheel.core.graph.findings import Finding, Findings
+    from tidewheel.core.graph.findings import Finding
     from tidewheel.core.graph.node import NodeDef
     from tidewheel.formats.flow_cylc.source_text import SourceText
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
@@ -35,10 +47,6 @@ def validate_command(definition: Definition, *, strict: bool) -> int:
     Python file or a SIP definition (.yaml, .yml, .json, each also with .j2). For a SIP
     definition you also learn whether it can be registered and run. Exit 2 if there is an error.
     """
-    from tidewheel.cli.output import say, say_json
-    from tidewheel.cli.pages.findings import check_places_here, judged, show_findings
-    from tidewheel.core.graph.findings import Findings, Severity, finding_document
-
     findings = Findings()
     loaded, verdicts = definition.load_judged(findings)
     if loaded.graph is not None:
@@ -68,11 +76,6 @@ def validate_command(definition: Definition, *, strict: bool) -> int:
 
 
 def _verdict(size: Mapping[str, int], findings: Sequence[Finding], *, valid: bool) -> str:
-    from tidewheel.cli.pages.findings import COLOURS, counted
-    from tidewheel.cli.palette import PALETTE
-    from tidewheel.core.graph.findings import Severity
-    from tidewheel.core.queue.status import Status
-
     if not valid:
         found = counted(findings, (Severity.ERROR, Severity.WARNING))
         return click.style("not valid", fg=COLOURS[Severity.ERROR], bold=True) + f": {found}"
@@ -115,8 +118,6 @@ def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
 
 def _told(definition: Definition, findings: Findings, source: SourceText | None) -> int:
     """Returns the exit status of a command that has shown what it could; tells the errors."""
-    from tidewheel.cli.pages.findings import refuse
-
     if not findings.has_errors:
         return 0
     return refuse(findings, source, as_json=definition.as_json)
@@ -141,9 +142,6 @@ def list_command(
     definition: Definition, *, tree: bool, points: tuple[str, str] | None, everything: bool
 ) -> int:
     """List the tasks of a workflow, with their titles."""
-    from tidewheel.cli.pages.findings import refuse
-    from tidewheel.core.graph.findings import Findings
-
     if sum((tree, points is not None, everything)) > 1:
         raise click.UsageError("give one of --tree, --points and --all")
     findings = Findings()
@@ -175,8 +173,6 @@ def _say_names(
     definition: Definition,
     everything: bool,
 ) -> None:
-    from tidewheel.cli.output import say_json
-
     assert loaded.graph is not None
     if not definition.as_json:
         _say_titled([(name, _title(node)) for name, node in nodes.items()])
@@ -195,15 +191,12 @@ def _say_names(
 
 
 def _say_titled(rows: list[tuple[str, str]]) -> None:
-    from tidewheel.cli.output import safe, say
-
     width = max((len(name) for name, title in rows if title), default=0)
     for name, title in rows:
         say(f"{name:<{width}}  " + click.style(safe(title), dim=True) if title else name)
 
 
 def _say_tree(loaded: LoadedWorkflow, nodes: Mapping[str, NodeDef], *, as_json: bool) -> None:
-    from tidewheel.cli.output import say_json
     from tidewheel.formats.flow_cylc.families import ROOT
 
     inside: dict[str, list[str]] = {}
@@ -231,7 +224,6 @@ def _say_tree(loaded: LoadedWorkflow, nodes: Mapping[str, NodeDef], *, as_json: 
 
 
 def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: bool) -> None:
-    from tidewheel.cli.output import note, say, say_json
     from tidewheel.services.definitions.graph import read_window
 
     shown = read_window(loaded, *points)
@@ -275,10 +267,7 @@ def config_command(definition: Definition, *, task: str | None, items: tuple[str
 
     `completion` is what makes a task complete, as it was written or as the graph implies it.
     """
-    from tidewheel.cli.output import safe_lines, say, say_json
-    from tidewheel.cli.pages.findings import refuse
     from tidewheel.cli.pages.settings import config_tree, sip_tree, tree_lines
-    from tidewheel.core.graph.findings import Findings
 
     definition.refuse_python("config")
     if task is not None and items:
@@ -351,10 +340,6 @@ def _find(tree: Tree, item: str) -> str | Tree:
 @click.option("-p", "-j", "--process", "--jinja2", "process", is_flag=True, hidden=True)
 def view_command(definition: Definition, *, plain: bool, mark: bool, process: bool) -> int:
     """Print a definition with its included files in place and its templates rendered."""
-    from tidewheel.cli.output import safe, say, say_json
-    from tidewheel.cli.pages.findings import refuse
-    from tidewheel.core.graph.findings import Findings
-
     definition.refuse_python("view")
     if plain and process:
         raise click.UsageError("--plain is before templating, --process after it")

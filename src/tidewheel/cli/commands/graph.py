@@ -9,12 +9,14 @@ import click
 
 from tidewheel.cli.definitions import Definition, UnknownName, definition_command
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note, safe, say, say_json
+from tidewheel.cli.pages.findings import note_findings, refuse
+from tidewheel.core.graph.findings import Findings, finding_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from tidewheel.cli.drawing.sketch import Sketch, Wishes
-    from tidewheel.core.graph.findings import Findings
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
     from tidewheel.services.definitions.graph import ShownWindow
 
@@ -71,9 +73,6 @@ def command(
     START is a point, by default the initial one. STOP is a point or an interval from START; by
     default there are three points. Findings go to standard error; exit 2 if there is an error.
     """
-    from tidewheel.cli.output import note
-    from tidewheel.cli.pages.findings import note_findings, refuse
-    from tidewheel.core.graph.findings import Findings
     from tidewheel.services.definitions.graph import TASKS_MAX, TASKS_READ_MAX, read_window
 
     if sum(map(bool, (form, svg, definition.as_json))) > 1:
@@ -154,7 +153,6 @@ def _sketch(shown: ShownWindow, wishes: Wishes) -> Sketch:
 def _text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:
     """Yields the lines that show the graph to a person at a terminal."""
     from tidewheel.cli.drawing.terminal import text_points
-    from tidewheel.cli.output import safe
 
     if shown.is_empty:
         yield "there is no task between START and STOP"
@@ -173,8 +171,6 @@ def _text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:
 
 
 def _say(lines: Iterable[str], file: str) -> None:
-    from tidewheel.cli.output import note, say
-
     text = "\n".join(lines)
     if file == STDOUT:
         say(text)
@@ -184,8 +180,6 @@ def _say(lines: Iterable[str], file: str) -> None:
 
 
 def _say_json(shown: ShownWindow, loaded: LoadedWorkflow, findings: Findings) -> None:
-    from tidewheel.cli.output import say_json
-    from tidewheel.core.graph.findings import finding_document
     from tidewheel.services.definitions.graph import drawn_in, graph_document
 
     document = graph_document(shown, drawn_in(loaded))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tidewheel.cli.output import note, safe, say_columns
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.session import Session, session_command
 from tidewheel.core.queue.limits import EACH_KEY, Limit
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 def queues_command(session: Session, name: str | None, **options: Any) -> int:  # noqa: ANN401
     """List queues with how many tasks wait in each; with NAME and options, change a queue."""
     from tidewheel.api.wire import document
-    from tidewheel.cli.output import note, say_columns
 
     given = {key: value for key, value in options.items() if value not in (None, ())}
     if given and name is None:
@@ -153,7 +153,6 @@ QUEUE_COLUMNS: dict[str, Callable[[QueueView], str]] = {
 def workers_command(session: Session, *, show_all: bool) -> int:
     """List workers, newest first."""
     from tidewheel.api.wire import document
-    from tidewheel.cli.output import note, safe, say_columns
 
     async def look(client: AsyncClient) -> tuple[list[WorkerView], float]:
         return await client.workers(live_only=not show_all), await client.store.now()

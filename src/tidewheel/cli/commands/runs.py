@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note, plural, safe, safe_lines, say
+from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
 from tidewheel.cli.session import Session, session_command
+from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.access import Document, Target
     from tidewheel.client.runs import Runs
 
 RUNS_EPILOG = """\b
@@ -50,7 +52,6 @@ def runs_command(
     (expired, or removed by hand).
     """
     from tidewheel.cli.pages.run import say_runs
-    from tidewheel.cli.runs.access import with_runs
 
     if unwanted:
         return _delete(session, unwanted, yes=yes)
@@ -59,10 +60,6 @@ def runs_command(
 
 
 def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
-    from tidewheel.cli.output import note, safe, say
-    from tidewheel.cli.runs.access import with_runs
-    from tidewheel.errors import Refused
-
     going = with_runs(session, lambda runs: _what_goes(session, runs, unwanted))
     if not yes:
         for text in going.values():
@@ -86,9 +83,6 @@ def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
 async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) -> dict[str, str]:
     """Returns, for each run, what is deleted with it; refused if a run is driven, or is named
     only in part."""
-    from tidewheel.cli.output import plural, safe
-    from tidewheel.errors import Refused
-
     going = {}
     for name in unwanted:
         view = await runs.find(name)
@@ -109,7 +103,6 @@ async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) ->
 
 def _files_text(session: Session, run: str) -> str:
     """Returns the folder of a run on this machine, and its size."""
-    from tidewheel.cli.output import safe
     from tidewheel.config import home_directory
     from tidewheel.quantities import show_size
     from tidewheel.services.paths import run_directory
@@ -143,7 +136,6 @@ def show_command(session: Session, words: tuple[str, ...], *, history: bool) -> 
     needs a running scheduler.
     """
     from tidewheel.cli.pages import run, task
-    from tidewheel.cli.runs.access import look
 
     name = "history" if history else "show"
     page = look(session, name, words, lambda target: {"ids": list(target.rest)})
@@ -163,7 +155,6 @@ Examples:
 def why_command(session: Session, words: tuple[str, ...]) -> int:
     """Say why tasks do not run: each reason, whether it passes by itself, what would help."""
     from tidewheel.cli.pages.run import say_why
-    from tidewheel.cli.runs.access import look
 
     def arguments(target: Target) -> Document:
         if not target.rest:
@@ -200,7 +191,6 @@ def tree_command(
     any point.
     """
     from tidewheel.cli.pages.run import say_tree
-    from tidewheel.cli.runs.access import look
 
     def arguments(target: Target) -> Document:
         if target.rest and window is not None:
@@ -245,8 +235,6 @@ def log_command(
 
     Logs are files on the host that ran the job; workers send them to their server.
     """
-    from tidewheel.cli.output import note, safe, safe_lines, say
-    from tidewheel.cli.runs.access import look, this_job
 
     def arguments(target: Target) -> Document:
         if len(target.rest) > 1:

@@ -1,8 +1,11 @@
-"""Commands that act on a run: those of the table of verbs, and `broadcast`, `ext-trigger` and
-`reload`, whose words mean more than options can say."""
+"""Commands that act on a run: those of the table of verbs, and three that say more.
+
+The words of `broadcast`, `ext-trigger` and `reload` mean more than options can say.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -10,7 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import click
 
+from tidewheel.cli.exit_codes import ExitCode, FinalStatus
+from tidewheel.cli.output import note, safe, say_table
+from tidewheel.cli.pages.format import documents
 from tidewheel.cli.parameters import DURATION
+from tidewheel.cli.runs.access import (
+    Given,
+    Target,
+    find_target,
+    give,
+    look,
+    this_job,
+    with_runs,
+)
 from tidewheel.cli.session import Session, session_command
 from tidewheel.cli.verbs import TABLE, Verb, VerbOption
 from tidewheel.core.operator.verbs import (
@@ -19,11 +34,11 @@ from tidewheel.core.operator.verbs import (
     Broadcast,
     ExtTrigger,
     Reload,
+    command_text,
 )
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
-    from tidewheel.cli.runs.access import Given, Target
     from tidewheel.client.runs import Runs
     from tidewheel.core.operator.verbs import Command
     from tidewheel.core.operator.views import RunView
@@ -134,7 +149,6 @@ def give_verb(
     session: Session, name: str, words: Sequence[str], options: Mapping[str, object]
 ) -> int:
     """Gives the command and prints the answer."""
-    from tidewheel.cli.runs.access import give
 
     given = fields_given(name, options)
     if options.get("dry_run"):
@@ -168,10 +182,6 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
 
     A run may complete although a task failed; whoever triggered that task wanted it done.
     """
-    from tidewheel.cli.exit_codes import ExitCode, FinalStatus
-    from tidewheel.cli.output import note, safe
-    from tidewheel.cli.pages.format import documents
-    from tidewheel.cli.runs.access import with_runs
 
     async def failed(runs: Runs) -> list[str]:
         told = documents(await runs.look("history", run=made.run), "commands")
@@ -197,10 +207,6 @@ def try_verb(
     session: Session, words: Sequence[str], command: Callable[[Target], Command]
 ) -> int:
     """Prints what a command would do."""
-    import json
-
-    from tidewheel.cli.runs.access import look
-    from tidewheel.core.operator.verbs import command_text
 
     def arguments(target: Target) -> dict[str, object]:
         return {"command": json.loads(command_text(command(target)))}
@@ -217,9 +223,6 @@ def say_tried(session: Session, document: dict[str, object]) -> int:
 
 def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
     """A glob over tasks that are not in the pool may mean more than one thinks (§8)."""
-    from tidewheel.cli.output import note, safe
-    from tidewheel.cli.pages.format import documents
-    from tidewheel.cli.runs.access import look
 
     page = look(
         session,
@@ -331,7 +334,6 @@ class _Wishes(NamedTuple):
 @click.option("-d", "--display", is_flag=True, help="Only list what is set.")
 def broadcast_command(session: Session, words: tuple[str, ...], **options: object) -> int:
     """Change settings of tasks that have not started yet; without options, list what is set."""
-    from tidewheel.cli.runs.access import give
 
     wishes = _Wishes(**options)  # type: ignore[arg-type]
     if wishes.set_file is not None:
@@ -358,9 +360,6 @@ def _settings_in(text: str) -> list[str]:
 
 
 def _list_broadcasts(session: Session, words: tuple[str, ...]) -> int:
-    from tidewheel.cli.output import note, say_table
-    from tidewheel.cli.pages.format import documents
-    from tidewheel.cli.runs.access import look
 
     def show(page: Document) -> None:
         names = ("point", "namespace", "setting", "value")
@@ -392,7 +391,6 @@ def ext_trigger_command(session: Session, words: tuple[str, ...], ids: tuple[str
     One task takes it: the oldest that waits. TRIGGER_ID tells one message from the next and is
     given to the job.
     """
-    from tidewheel.cli.runs.access import give
 
     def asked(target: Target) -> ExtTrigger:
         if not 0 < len(target.rest) <= WORDS_MAX:
@@ -430,7 +428,6 @@ def reload_command(
 
     The new definition replaces the old one whole. If there is an error in it, nothing changes.
     """
-    from tidewheel.cli.runs.access import Given, give, this_job, with_runs
 
     if this_job(session) is not None:
         # The scheduler reads the folder: a job cannot put a definition into the store.
@@ -458,10 +455,8 @@ async def _save_new(
 ) -> tuple[str, Reload] | int:
     """Stores the definition as it is now; returns the run and what to ask of it, or the exit
     status if the definition has errors."""
-    import json
 
     from tidewheel.cli.definitions import Definition
-    from tidewheel.cli.runs.access import find_target
     from tidewheel.cli.runs.remote import folder_here
     from tidewheel.errors import NotRunning, Refused
 
@@ -488,7 +483,6 @@ async def _save_new(
 
 
 def _captured(definition: Definition, view: RunView) -> Captured | int:
-    from tidewheel.cli.output import note
     from tidewheel.cli.pages.findings import note_findings, refuse
     from tidewheel.core.graph.findings import Findings
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ def register_command(
     nothing; other content under the same name and version is refused. A definition that cannot
     run as it is can still be registered; you are told what would have to change.
     """
-    from tidewheel.cli.output import note
     from tidewheel.cli.pages.workflows import say_registered, tell_refusal
     from tidewheel.core.graph.findings import InvalidDefinition
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from tidewheel.cli.output import looking_word, note, plural, safe, say, say_columns
+from tidewheel.cli.output import coloured, note, plural, safe, say, say_columns
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Columns,
@@ -88,7 +88,7 @@ def _who_takes_it(run: Document) -> str:
 def say_run(page: Document) -> None:
     """One run."""
     run = cast("Document", page["run"])
-    say(f"run {safe(run['name'])}  {looking_word(run_cell(run))}")
+    say(f"run {safe(run['name'])}  {coloured(run_cell(run))}")
     _say_facts(run, page)
     _say_points(page)
     _say_active(page)
@@ -282,7 +282,7 @@ def _lines(children: object, before: str) -> Iterator[str]:
 
 
 def _task_text(task: Document) -> str:
-    words = [safe(task["name"]), looking_word(state_cell(task))]
+    words = [safe(task["name"]), coloured(state_cell(task))]
     flows = flows_text(task)
     if flows not in ("1", "none"):
         words.append(f"flow {flows}")
@@ -303,7 +303,7 @@ def say_why(page: Document) -> None:
             say()
         flows = flows_text(task)
         of_flows = f"  flow {flows}" if flows != "none" else ""
-        say(f"{safe(task['id'])}  {looking_word(state_cell(task))}{of_flows}")
+        say(f"{safe(task['id'])}  {coloured(state_cell(task))}{of_flows}")
         reasons = documents(task, "reasons")
         say_reasons(reasons)
         if not reasons:

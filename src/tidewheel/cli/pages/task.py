@@ -20,7 +20,6 @@ from tidewheel.cli.output import (
     Cell,
     Item,
     coloured,
-    looking_word,
     plural,
     safe,
     safe_lines,
@@ -331,7 +330,7 @@ def say_tasks(page: Document) -> None:
 
 
 def _say_task(page: Document) -> None:
-    say(f"task {safe(page['id'])}  {looking_word(state_cell(page))}")
+    say(f"task {safe(page['id'])}  {coloured(state_cell(page))}")
     fact("run", page["run"])
     fact("title", page["title"])
     fact("families", ", ".join(one for one in texts(page, "families") if one != "root"))

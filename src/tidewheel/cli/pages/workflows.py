@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.output import (
     Cell,
-    looking_word,
+    coloured,
     note,
     plural,
     safe,
@@ -233,7 +233,7 @@ STAGE_COLUMNS: Columns = {
 
 def say_block(one: Document) -> None:
     """Everything about one block."""
-    say(f"block {safe(one['id'])}  {looking_word(status_cell(one['status']))}")
+    say(f"block {safe(one['id'])}  {coloured(status_cell(one['status']))}")
     fact("because", one["reason"])
     fact("instance", one["sbi"])
     fact("workflow", _workflow(one))

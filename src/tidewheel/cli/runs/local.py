@@ -16,7 +16,6 @@ from tidewheel.cli.capacity_options import OPTION_NAMES
 from tidewheel.cli.definitions import Definition
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.pages.run_progress import RunPage, page_for
-from tidewheel.cli.pages.workflows import tell_refusal
 from tidewheel.cli.runs.pending_tasks import UntakenWaits
 from tidewheel.cli.runs.request import (
     Chosen,
@@ -40,7 +39,6 @@ from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again,
 from tidewheel.cli.session import GlobalOptions, NewStore
 from tidewheel.client.local_run import RunHere, RunHereSettings
 from tidewheel.config import home_directory
-from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.operator.definition import (
     StoredDefinition,
 )
@@ -78,24 +76,16 @@ UNDELIVERED_MAX = 100  # runs that are looked at
 def run_definition(definition: Definition, options: dict[str, Any]) -> int:
     outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
     where = options["store"] = options["store"] or outer.store
-    try:
-        wanted = wanted_from(definition, options)
-        if isinstance(wanted, int):
-            return wanted
-        return _run_wanted(where, wanted, options, as_json=definition.as_json)
-    except InvalidDefinition as error:
-        return tell_refusal(error, as_json=definition.as_json)
-
-
-def _run_wanted(
-    where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
-) -> int:
+    wanted = wanted_from(definition, options)
+    if isinstance(wanted, int):
+        return wanted
     if is_remote(where):
-        return _run_far(where, wanted, options, as_json=as_json)
+        return _run_far(where, wanted, options, as_json=definition.as_json)
     if options["detach"]:
         raise click.UsageError("--detach needs a server, where the run goes on: --server URL")
     spare_garbage_collector()
-    return asyncio.run(_run(where, wanted, settings_here(options), as_json=as_json))
+    settings = settings_here(options)
+    return asyncio.run(_run(where, wanted, settings, as_json=definition.as_json))
 
 
 def _run_far(
