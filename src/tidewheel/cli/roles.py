@@ -102,13 +102,16 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     session.require_if_named()
     log = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
     roles = Roles(session, log, options["wait_for_store"])
-    handlers = load_handlers(options["handlers"])
+    handlers = _load_handlers(options["handlers"])
+    on_stop = OnStop.YIELD if options["yields"] else OnStop.DRAIN
+    if options["leaves"]:
+        on_stop = OnStop.LEAVE
     worker = roles.worker(
         handlers=handlers,
         queues=options["queues"],
         tie_jobs=options["tie_jobs"],
         job_limits=JobLimits(**dict(options["job_limits"])),
-        on_stop=_on_stop(options),
+        on_stop=on_stop,
         **offered(options),
         **_given(options, "slots", "name", "grace_seconds"),
     )
@@ -154,13 +157,7 @@ def _names(handlers: Handlers | None) -> frozenset[str]:
     return handlers.names if handlers else frozenset()
 
 
-def _on_stop(options: dict[str, Any]) -> OnStop:
-    if options["leaves"]:
-        return OnStop.LEAVE
-    return OnStop.YIELD if options["yields"] else OnStop.DRAIN
-
-
-def load_handlers(where: str | None) -> Handlers | None:
+def _load_handlers(where: str | None) -> Handlers | None:
     """The Handlers object that MODULE:OBJECT names; modules of this folder can be named."""
     if where is None:
         return None

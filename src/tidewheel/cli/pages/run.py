@@ -62,17 +62,20 @@ def _list_reason(run: Document) -> str:
         return _who_takes_it(run)
     if run["status"] in GOES_ON and not run["driven"]:
         return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
+    return _reason(run)
+
+
+def _reason(run: Document) -> str:
+    """Returns why a run is as it is; empty if its status says it."""
     reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
     return "" if reason == run_cell(run).word else reason
 
 
 def stall_line(stall: Document) -> str:
     """Returns since when a run is stalled, and until when it waits for somebody."""
-    since = f"since {moment(stall, 'since')}"
-    until = str(stall["until"] or "")
-    left = seconds_until(until) if until else 0.0
-    ends = f"; it stops at {moment(stall, 'until')}, in {show_duration(left)}"
-    return since + (ends if left > 0 else "")
+    left = _in_how_long(stall)
+    ends = f"; it stops at {moment(stall, 'until')}{left}" if left else ""
+    return f"since {moment(stall, 'since')}{ends}"
 
 
 def _who_takes_it(run: Document) -> str:
@@ -105,8 +108,7 @@ def say_run(page: Document) -> None:
 def _say_facts(run: Document, page: Document) -> None:
     scheduler = cast("Document | None", run["scheduler"])
     bounds = cast("Document", page["bounds"])
-    reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
-    fact("because", reason if reason != run_cell(run).word else "")
+    fact("because", _reason(run))
     fact("number", run["number"])
     fact("folder", run["folder"])
     for wait in documents(page, "waits"):
@@ -326,12 +328,9 @@ def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
             yield f"    {safe('   or   '.join(commands))}"
 
 
-def _in_how_long(reason: Document) -> str:
-    until = reason.get("until")
-    left = seconds_until(str(until)) if until else 0.0
+def _in_how_long(page: Document) -> str:
+    """Returns how long it is until then, by this machine's clock; empty if that is over."""
+    if not page.get("until"):
+        return ""
+    left = datetime.fromisoformat(str(page["until"])).timestamp() - time.time_ns() / 1e9
     return f", in {show_duration(left)}" if left > 0 else ""
-
-
-def seconds_until(time_text: str) -> float:
-    """Returns the seconds from now, by this machine's clock, to a time as documents have it."""
-    return datetime.fromisoformat(time_text).timestamp() - time.time_ns() / 1e9

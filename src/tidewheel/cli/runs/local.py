@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -272,7 +271,11 @@ async def _chosen(
         if newest is not None and _is_owed(newest, definition, words, now):
             return Chosen(newest, is_over=True)
     await store.save_definition(definition)
-    name = wanted.name or _unused_name(definition.workflow, runs)
+    name = wanted.name
+    if not name and (last := last_numbered(definition.workflow, home_directory())):
+        # The store finds a name, unless folders of runs are left that it does not know.
+        is_known = any(run.name == f"{definition.workflow}/run{last}" for run in runs)
+        name = "" if is_known else f"{definition.workflow}/run{last + 1}"
     new = new_run(wanted, definition, wanted.folder, name)
     return Chosen(await store.create_run(new), is_new=True)
 
@@ -289,10 +292,3 @@ def _is_owed(run: RunView, definition: StoredDefinition, words: str, now: Instan
 
 def _look_at(run: RunView) -> str:
     return f"look at it: tidewheel show {run.name}"
-
-
-def _unused_name(workflow: str, runs: Sequence[RunView]) -> str:
-    """Empty: the store finds one, unless folders of runs are left that it does not know."""
-    last = last_numbered(workflow, home_directory())
-    is_known = not last or any(run.name == f"{workflow}/run{last}" for run in runs)
-    return "" if is_known else f"{workflow}/run{last + 1}"
