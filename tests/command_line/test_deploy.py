@@ -98,14 +98,14 @@ def test_compose_starts_two_of_each_and_only_commands_that_exist(services):
 def test_compose_gives_workers_more_time_than_their_grace(services):
     _, options = understood(services["worker-1"]["command"])
     minutes = float(services["worker-1"]["stop_grace_period"].removesuffix("m"))
-    assert minutes * 60 > options["grace"]
+    assert minutes * 60 > options["grace_seconds"]
 
 
 def test_servers_believe_the_proxy_that_compose_starts_and_nobody_else(services):
     """S34."""
     address = services["proxy"]["networks"]["inside"]["ipv4_address"]
     _, options = understood(map(filled, services["server-1"]["command"]))
-    assert options["behind_proxy"] == (address,)
+    assert options["proxies"] == (address,)
     published = [name for name, one in services.items() if "ports" in one]
     assert published == ["proxy"]
 

@@ -3,10 +3,9 @@
 import pytest
 
 from tidewheel.cli.cylc.arguments import BadUsage, read_arguments
-from tidewheel.cli.cylc.commands import VERBS
 from tidewheel.cli.cylc.cycle_point import OPTIONS, cycle_point, moved
 from tidewheel.cli.cylc.message import marked
-from tidewheel.cli.cylc.program import main
+from tidewheel.cli.cylc.program import VERBS, main
 from tidewheel.core.operator.verbs import (
     Broadcast,
     ExtTrigger,

@@ -4,10 +4,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tidewheel.cli.drawing.dot import dot_lines
 from tidewheel.cli.drawing.layout import lay_out
 from tidewheel.cli.drawing.sketch import Arc, Box, BoxKind, Frame, Sketch, Wishes, make_sketch
-from tidewheel.cli.drawing.svg import svg_lines
+from tidewheel.cli.drawing.svg import dot_lines, svg_lines
 from tidewheel.cli.drawing.terminal import text_points
 from tidewheel.core.graph.edges import window
 from tidewheel.core.graph.findings import Findings

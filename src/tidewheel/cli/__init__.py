@@ -1,1 +1,1 @@
-"""The command line: one module per command, loaded when the command is called."""
+"""The command line: modules of commands, loaded when one of them is called."""

@@ -197,7 +197,7 @@ def definition_command(
             outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
             path = Path(str(options.pop("path")))
             as_json = bool(options.pop("as_json")) or outer.as_json
-            given = {key: options.pop(key) for key in _READING}
+            given = {key: options.pop(key) for key in Definition._fields[2:]}
             definition = Definition(path, as_json, **given)  # type: ignore[arg-type]
             try:
                 return function(definition, *args, **options)
@@ -214,18 +214,6 @@ def definition_command(
         return command
 
     return build
-
-
-_READING = (
-    "settings",
-    "lists",
-    "set_file",
-    "parameter_texts",
-    "parameter_file",
-    "compat",
-    "icp",
-    "fcp",
-)
 
 
 def _reading_options(own: Collection[str]) -> list[click.Parameter]:

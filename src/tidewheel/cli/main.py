@@ -78,6 +78,17 @@ First steps:
   tidewheel submit --wait -- echo hello            a task, while `up` or a worker runs
 `tidewheel COMMAND --help` explains each command, with examples.
 """
+# Commands that stand in one module of `cli/commands/`; every other one has that of its name.
+MODULES = {
+    "admin": ("token", "notify", "verify", "migrate"),
+    "blocks": ("sbi", "blocks", "objects"),
+    "definitions": ("validate", "list", "config", "view"),
+    "queue": ("queues", "workers", "task"),
+    "runs": ("runs", "show", "why", "tree", "log"),
+    "services": ("worker", "monitor", "scheduler", "server", "up"),
+    "verbs": ("reload", "broadcast", "ext-trigger"),
+    "workflows": ("register", "workflows"),
+}
 ALIASES = {"processing-blocks": "blocks"}  # as the REST interface calls it
 
 
@@ -108,11 +119,15 @@ class LazyGroup(click.Group):
             if cmd_name not in TABLE:
                 ctx.fail(_unknown(cmd_name))
             if TABLE[cmd_name].words:
-                from tidewheel.cli.verb_command import verb_command
+                from tidewheel.cli.commands.verbs import verb_command
 
                 return verb_command(cmd_name)
-        module = import_module(f"tidewheel.cli.commands.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
+        if cmd_name == completion.name:
+            return completion
+        found = [module for module, together in MODULES.items() if cmd_name in together]
+        attribute = f"{cmd_name.replace('-', '_')}_command" if found else "command"
+        module = import_module(f"tidewheel.cli.commands.{found[0] if found else cmd_name}")
+        command: click.Command = getattr(module, attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -156,6 +171,25 @@ def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
     from tidewheel.cli.session import GlobalOptions
 
     ctx.obj = GlobalOptions(store=store, as_json=as_json)
+
+
+SHELLS = {
+    "bash": 'eval "$(tidewheel completion bash)"   # in ~/.bashrc',
+    "zsh": 'eval "$(tidewheel completion zsh)"   # in ~/.zshrc',
+    "fish": "tidewheel completion fish | source   # in ~/.config/fish/config.fish",
+}
+
+
+@click.command("completion", epilog="\b\n" + "\n".join(SHELLS.values()))
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+def completion(shell: str) -> int:
+    """Print the completion script for a shell."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, shell
+    click.echo(kind(cli, {}, "tidewheel", "_TIDEWHEEL_COMPLETE").source())
+    return 0
 
 
 def main() -> None:

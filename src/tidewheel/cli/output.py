@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import click
 
@@ -34,6 +34,7 @@ class StyledWord(NamedTuple):
 
 Cell = str | Status | StyledWord
 Row = Sequence[Cell]
+Item = TypeVar("Item")
 
 
 def safe(text: object) -> str:
@@ -94,30 +95,27 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def status_word(status: Status) -> str:
-    """A status with its shape, where the output can show it."""
-    encoding = (sys.stdout.encoding or "").lower()
-    shape = PALETTE[status].shape if encoding.startswith("utf") else ""
-    return f"{shape} {status.value}".strip()
-
-
-def coloured(status: Status) -> str:
-    """A status for a line of text; click drops the colour where there is no terminal."""
-    word = status_word(status) if on_terminal() else status.value
-    return click.style(word, fg=PALETTE[status].colour) if on_terminal() else word
-
-
-def looking_word(one: StyledWord) -> str:
-    """A word with its shape and colour on a terminal, plain elsewhere."""
+def coloured(cell: Cell) -> str:
+    """Returns a word or status with its shape and colour on a terminal, plain elsewhere."""
+    one = _styled(cell)
     if one.look is None or not on_terminal():
         return safe(one.word)
     return click.style(_shaped(one), fg=one.look.colour)
 
 
+def _styled(cell: Cell) -> StyledWord:
+    if isinstance(cell, StyledWord):
+        return cell
+    if isinstance(cell, Status):
+        return StyledWord(cell.value, PALETTE[cell])
+    return StyledWord(cell, None)
+
+
 def _shaped(one: StyledWord) -> str:
+    """Returns a word with its shape, where the output can show it."""
     encoding = (sys.stdout.encoding or "").lower()
-    shape = one.look.shape if one.look is not None and encoding.startswith("utf") else ""
-    return f"{shape} {safe(one.word)}".strip()
+    shape = f"{one.look.shape} " if one.look is not None and encoding.startswith("utf") else ""
+    return shape + safe(one.word)
 
 
 def say_table(
@@ -140,6 +138,26 @@ def say_table(
         say(" " * indent + "  ".join(cells).rstrip())
 
 
+def say_columns(
+    items: Iterable[Item],
+    columns: Mapping[str, Callable[[Item], Cell] | str],
+    *,
+    indent: int = 0,
+    drop: Sequence[str] = (),
+) -> None:
+    """Prints a table of things: each column has a header, and a function of the thing, or the
+    name under which a document has it."""
+    rows = [[_cell(one, column) for column in columns.values()] for one in items]
+    say_table(list(columns), rows, indent=indent, drop=drop)
+
+
+def _cell(one: Item, column: Callable[[Item], Cell] | str) -> Cell:
+    if not isinstance(column, str):
+        return column(one)
+    value = cast("Mapping[str, object]", one)[column]
+    return "" if value is None else str(value)
+
+
 def fitting_columns(
     headers: Sequence[str], rows: Sequence[Row], width: int, drop: Sequence[str]
 ) -> list[int]:
@@ -156,9 +174,7 @@ def fitting_columns(
 
 
 def _plain(cell: Cell) -> str:
-    if isinstance(cell, StyledWord):
-        return safe(cell.word)
-    return cell.value if isinstance(cell, Status) else safe(cell)
+    return safe(_styled(cell).word)
 
 
 def console() -> Console:
@@ -175,7 +191,7 @@ def rich_table(headers: Sequence[str], rows: Sequence[Row], *, indent: int = 0) 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for number, header in enumerate(headers):
         last = number == len(headers) - 1
-        texts = [header, *(rich_cell(row[number]).plain for row in rows)]
+        texts = [header, *(_rich_cell(row[number]).plain for row in rows)]
         # Only the last column, which says what people wrote, may be cut: ids are copied.
         table.add_column(
             " " * indent + header if number == 0 else header,
@@ -184,18 +200,15 @@ def rich_table(headers: Sequence[str], rows: Sequence[Row], *, indent: int = 0) 
             min_width=None if last else max(map(len, texts)) + (indent if number == 0 else 0),
         )
     for row in rows:
-        first, *rest = (rich_cell(cell) for cell in row)
+        first, *rest = (_rich_cell(cell) for cell in row)
         first.pad_left(indent)
         table.add_row(first, *rest)
     return table
 
 
-def rich_cell(cell: Cell) -> Text:
+def _rich_cell(cell: Cell) -> Text:
     """Never markup: what users wrote is shown as they wrote it."""
     from rich.text import Text
 
-    if isinstance(cell, Status):
-        return Text(status_word(cell), style=PALETTE[cell].colour)
-    if isinstance(cell, StyledWord):
-        return Text(_shaped(cell), style="" if cell.look is None else cell.look.colour)
-    return Text(safe(cell))
+    one = _styled(cell)
+    return Text(_shaped(one), style="" if one.look is None else one.look.colour)

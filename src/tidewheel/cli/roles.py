@@ -14,13 +14,13 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.cli.capacity_options import offered
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
@@ -41,11 +41,11 @@ from tidewheel.client.observed_runner import told
 from tidewheel.client.server_file import without_password
 from tidewheel.config import (
     JobLimits,
-    MonitorSettings,
     OnStop,
-    SchedulerSettings,
     ServerSettings,
+    home_directory,
     monitor_settings,
+    scheduler_settings,
 )
 from tidewheel.errors import BadSetting, Refused, Unavailable
 from tidewheel.runners.python.runner import Handlers
@@ -54,11 +54,10 @@ from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
 from tidewheel.wiring.workers import usable_cores
 
 if TYPE_CHECKING:
-    from tidewheel.cli.commands.up import UpOptions
-    from tidewheel.scheduler.run_driver import OnBatch
     from tidewheel.server.metrics import Metrics
     from tidewheel.server.role import Welcome
-    from tidewheel.services.service import OnReport
+
+Kind = TypeVar("Kind", bound=Role)
 
 LAST_LOOK_SECONDS_MAX = 5.0  # of a worker that goes, at what it leaves
 
@@ -80,33 +79,22 @@ class Roles:
         log.hear_logs()
         return cls(session, log, wait_for_store)
 
+    def make(self, kind: Callable[..., Kind], **fields: Any) -> Kind:  # noqa: ANN401 - its own
+        shared = {"on_report": self.log.report, "wait_for_store_seconds": self.patience}
+        return kind(self._store, **shared, **fields)
+
     def worker(self, **fields: Any) -> Worker:  # noqa: ANN401 - those of Worker
-        return Worker(
-            self._store,
-            around_runner=lambda runner: told(runner, self.log.job),
-            **self._shared,
-            **fields,
-        )
-
-    def monitor(self, settings: MonitorSettings | None = None) -> Monitor:
-        return Monitor(self._store, settings=settings, **self._shared)
-
-    def scheduler(
-        self, settings: SchedulerSettings | None = None, on_batch: OnBatch | None = None
-    ) -> Scheduler:
-        return Scheduler(self._store, settings=settings, on_batch=on_batch, **self._shared)
-
-    def notifier(self, home: Path | None = None) -> Notifier:
-        return Notifier(self._store, home=home, **self._shared)
-
-    @property
-    def _shared(self) -> _Shared:
-        return {"on_report": self.log.report, "wait_for_store_seconds": self.patience}
+        around = partial(told, on_job=self.log.job)
+        return self.make(Worker, around_runner=around, **fields)
 
 
-class _Shared(TypedDict):
-    on_report: OnReport
-    wait_for_store_seconds: float
+def _given(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Returns the options that were given, all or those of these names."""
+    return {
+        name: value
+        for name, value in options.items()
+        if value is not None and name in (names or options)
+    }
 
 
 def run_worker(session: Session, options: dict[str, Any]) -> int:
@@ -114,8 +102,19 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
     session.require_if_named()
     log = ServiceLog(as_json=session.as_json, sums_up=True)  # handlers log as they like
     roles = Roles(session, log, options["wait_for_store"])
-    handlers = load_handlers(options["handlers"])
-    worker = roles.worker(handlers=handlers, **_worker_fields(options))
+    handlers = _load_handlers(options["handlers"])
+    on_stop = OnStop.YIELD if options["yields"] else OnStop.DRAIN
+    if options["leaves"]:
+        on_stop = OnStop.LEAVE
+    worker = roles.worker(
+        handlers=handlers,
+        queues=options["queues"],
+        tie_jobs=options["tie_jobs"],
+        job_limits=JobLimits(**dict(options["job_limits"])),
+        on_stop=on_stop,
+        **offered(options),
+        **_given(options, "slots", "name", "grace_seconds"),
+    )
     if not session.as_json:
         settings = worker.settings
         queues = ", ".join(settings.queues)
@@ -123,14 +122,14 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         if os.geteuid() == 0:
             note("this worker is root, and so are its jobs; a user of its own is safer")
         note(f"serving {safe(queues)} with {slots}; Ctrl-C stops")
-    beside = []
+    beside: list[Role] = []
     if is_embedded(session.store) and not options["no_monitor"]:
-        beside.append(roles.monitor())
+        beside.append(roles.make(Monitor))
     until = None
     if options["exit_when_idle"]:
         until = partial(_wait_for_idle, session.store, worker, handlers)
     spare_garbage_collector()
-    signalled = asyncio.run(_attend(worker, beside, until))
+    signalled = asyncio.run(attend(worker, beside, until))
     left, unknown = asyncio.run(_last_look(session.store, worker, handlers))
     log.leaves(left, unknown, idle=until is not None and signalled is None)
     if until is None:
@@ -158,29 +157,7 @@ def _names(handlers: Handlers | None) -> frozenset[str]:
     return handlers.names if handlers else frozenset()
 
 
-def _worker_fields(options: dict[str, Any]) -> dict[str, Any]:
-    fields = {
-        "queues": options["queues"],
-        "tie_jobs": options["tie_jobs"],
-        **offered(options),
-        "job_limits": JobLimits(**dict(options["job_limits"])),
-        "on_stop": _on_stop(options),
-    }
-    given = {
-        "slots": options["slots"],
-        "name": options["name"],
-        "grace_seconds": options["grace"],
-    }
-    return fields | {name: value for name, value in given.items() if value is not None}
-
-
-def _on_stop(options: dict[str, Any]) -> OnStop:
-    if options["leaves"]:
-        return OnStop.LEAVE
-    return OnStop.YIELD if options["yields"] else OnStop.DRAIN
-
-
-def load_handlers(where: str | None) -> Handlers | None:
+def _load_handlers(where: str | None) -> Handlers | None:
     """The Handlers object that MODULE:OBJECT names; modules of this folder can be named."""
     if where is None:
         return None
@@ -207,58 +184,45 @@ async def _wait_for_idle(
         await until_idle(store, worker.settings, _names(handlers))
 
 
-def monitor_settings_from(
-    interval: float | None, retention: float | None, export_directory: str | None
-) -> MonitorSettings:
-    """Returns the settings of the environment, with what the command line says instead."""
-    settings = monitor_settings()
-    if interval is not None:
-        settings = replace(settings, interval_seconds=interval)
-    if retention is not None:
-        settings = replace(settings, retention_seconds=retention or None)
-    if export_directory is not None:
-        settings = replace(settings, export_directory=Path(export_directory).absolute())
-    return settings
-
-
 def run_monitor(
-    session: Session, settings: MonitorSettings, wait_for_store: float | None
+    session: Session, wait_for_store: float | None, options: Mapping[str, Any]
 ) -> int:
     """Runs a monitor until a signal."""
     session.require_if_named()
-    monitor = Roles.logged(session, wait_for_store).monitor(settings)
+    given = _given(options)
+    if "retention_seconds" in given:
+        given["retention_seconds"] = given["retention_seconds"] or None
+    if "export_directory" in given:
+        given["export_directory"] = Path(given["export_directory"]).absolute()
+    settings = replace(monitor_settings(), **given)
+    monitor = Roles.logged(session, wait_for_store).make(Monitor, settings=settings)
     if not session.as_json:
         note("watching leases and retention; Ctrl-C stops")
-    asyncio.run(_attend(monitor, [], None))
+    asyncio.run(attend(monitor))
     return 0
 
 
 def run_scheduler(
-    session: Session, settings: SchedulerSettings, wait_for_store: float | None
+    session: Session, wait_for_store: float | None, options: Mapping[str, Any]
 ) -> int:
     """Runs a scheduler and a notifier until a signal."""
     session.require_if_named()
     roles = Roles.logged(session, wait_for_store)
-    scheduler = roles.scheduler(settings)
+    settings = replace(scheduler_settings(), **_given(options))
+    scheduler = roles.make(Scheduler, settings=settings)
     if not session.as_json:
         note("taking over runs whose scheduler died; Ctrl-C stops")
     spare_garbage_collector()
-    asyncio.run(_attend(scheduler, [roles.notifier()], None))
+    asyncio.run(attend(scheduler, [roles.make(Notifier)]))
     return 0
 
 
-def run_server(
-    session: Session,
-    settings: ServerSettings,
-    wait_for_store: float | None,
-    *,
-    monitored: bool,
-) -> int:
+def run_server(session: Session, listening: dict[str, Any], options: dict[str, Any]) -> int:
     """Runs a server until a signal."""
     # The one command that loads a web server.
     from tidewheel.server.role import Server, run_in_fast_loop
 
-    roles = Roles.logged(session, wait_for_store)
+    roles = Roles.logged(session, options["wait_for_store"])
     new = session.new_store()
 
     def ready(welcome: Welcome) -> None:
@@ -272,32 +236,30 @@ def run_server(
         if token_file is not None:
             note(f"an admin token was made, there was none: {safe(str(token_file))}")
 
+    home = home_directory()
     server = Server(
         session.store,
-        settings=settings,
+        settings=ServerSettings(home=home, **listening),
         on_ready=ready,
         wait_for_store_seconds=roles.patience,
     )
-    beside: list[Role] = [roles.notifier(settings.home)]
-    if is_embedded(session.store) and monitored:
-        beside.append(roles.monitor())
+    beside: list[Role] = [roles.make(Notifier, home=home)]
+    if is_embedded(session.store) and not options["no_monitor"]:
+        beside.append(roles.make(Monitor))
     try:
-        run_in_fast_loop(attend_to_end(server, *beside))
+        run_in_fast_loop(attend(server, beside))
     finally:
         new.tell()
     return 0
 
 
-async def attend_to_end(service: Role, *beside: Role) -> None:
-    """Run a service, others beside it, until a signal or its own end."""
-    await _attend(service, beside, None)
-
-
-async def _attend(
-    service: Role, beside: Sequence[Role], until: Callable[[], Any] | None
+async def attend(
+    service: Role,
+    beside: Sequence[Role] = (),
+    until: Callable[[], Any] | None = None,
 ) -> signal.Signals | None:
-    """Run a service, others beside it, until a signal, its own end or ``until``; the signal
-    that came first, if one did."""
+    """Runs a service, others beside it, until a signal, its own end or ``until``; returns the
+    signal that came first, if one did."""
     loop = asyncio.get_running_loop()
     signals: list[signal.Signals] = []
     ends_by_itself = False
@@ -334,7 +296,7 @@ async def _attend(
 RUN_QUEUES = "run:*"
 
 
-def run_up(session: Session, settings: ServerSettings, options: UpOptions) -> int:
+def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any]) -> int:
     """Runs all roles in one process until a signal."""
     from tidewheel.server.metrics import Metrics
     from tidewheel.server.role import Server, Up
@@ -349,7 +311,7 @@ def run_up(session: Session, settings: ServerSettings, options: UpOptions) -> in
 
     server = Server(
         session.store,
-        settings=settings,
+        settings=ServerSettings(home=home_directory(), **listening),
         on_ready=ready,
         local=True,
         metrics=metrics,
@@ -367,22 +329,24 @@ def run_up(session: Session, settings: ServerSettings, options: UpOptions) -> in
     # Not in the server's fast loop: it starts no process in a group of its own, as handlers
     # and xtriggers must be (docs/decisions/0022).
     try:
-        asyncio.run(attend_to_end(up))
+        asyncio.run(attend(up))
     finally:
         new.tell()
     return 0
 
 
-def _workers(roles: Roles, options: UpOptions) -> list[Role]:
+def _workers(roles: Roles, options: dict[str, Any]) -> list[Role]:
     """One for each kind: a run has as many jobs at once as its graph allows, a queue as many as
     there are cores. They share what this machine has."""
     if options["no_worker"]:
         return []
     from tidewheel.client.local_run import SLOTS_DEFAULT
 
-    given = {"on_stop": OnStop(options["on_stop"]), **offered(dict(options))}
-    if options["grace"] is not None:
-        given["grace_seconds"] = options["grace"]
+    given = {
+        "on_stop": OnStop(options["on_stop"]),
+        **offered(options),
+        **_given(options, "grace_seconds"),
+    }
     slots = options["slots"]
 
     of_queues = roles.worker(queues=options["queues"], slots=slots or usable_cores(), **given)
@@ -392,13 +356,13 @@ def _workers(roles: Roles, options: UpOptions) -> list[Role]:
     return [of_queues, of_runs]
 
 
-def _watchers(roles: Roles, options: UpOptions, metrics: Metrics) -> list[Role]:
+def _watchers(roles: Roles, options: dict[str, Any], metrics: Metrics) -> list[Role]:
     found: list[Role] = []
     if not options["no_scheduler"]:
-        found.append(roles.scheduler(on_batch=metrics.batch))
+        found.append(roles.make(Scheduler, on_batch=metrics.batch))
     if not options["no_monitor"]:
-        found.append(roles.monitor())
-    return [*found, roles.notifier()]
+        found.append(roles.make(Monitor))
+    return [*found, roles.make(Notifier)]
 
 
 def _welcome(welcome: Welcome, session: Session) -> None:

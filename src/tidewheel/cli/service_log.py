@@ -111,10 +111,11 @@ class ServiceLog:
 
     def hear_logs(self) -> None:
         """Lets each error that libraries of this program log become one line as well (S12)."""
-        logging.basicConfig(level=logging.ERROR, handlers=[_LogHandler(self._error)])
 
-    def _error(self, name: str, text: str) -> None:
-        self._say("program.error", part=name, text=text)
+        def tell(name: str, text: str) -> None:
+            self._say("program.error", part=name, text=text)
+
+        logging.basicConfig(level=logging.ERROR, handlers=[_LogHandler(tell)])
 
     def _say(self, event: str, **facts: object) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

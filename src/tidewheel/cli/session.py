@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tidewheel.client.connection import Where
 
 Result = TypeVar("Result")
+Answered = TypeVar("Answered")
 Question = Callable[["AsyncClient"], Awaitable[Result]]
 
 
@@ -65,6 +66,16 @@ class Session(NamedTuple):
             return ask_client(self.store, question)
         finally:
             new.tell()
+
+    def answer(self, document: Answered, show: Callable[[Answered], object]) -> int:
+        """Prints an answer, as JSON for programs, else as `show` does it for people."""
+        if self.as_json:
+            from tidewheel.cli.output import say_json
+
+            say_json(document)
+        else:
+            show(document)
+        return 0
 
     def require_if_named(self) -> None:
         """Refused if a store was named that is not there."""

@@ -7,9 +7,9 @@ written for Cylc call it. The value itself is the command of that name in
 flag, a text, a number or several texts. Spellings of Cylc are accepted where they mean the same
 (SEMANTICS §8).
 
-A row without `words` belongs to a command whose words mean more than options can say; it is a
-module of its own in `cli/commands/`. This module imports nothing of tidewheel: --help and the
-`cylc` of jobs read it, and both have to be quick.
+A row without `words` belongs to a command whose words mean more than options can say; it stands
+in `cli/commands/verbs.py` or, as it has to be quick, in `cli/commands/message.py`. This module
+imports nothing of tidewheel: --help and the `cylc` of jobs read it, and both have to be quick.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class VerbOption(NamedTuple):
 class CylcCall(NamedTuple):
     """The call of a verb in a script that was written for Cylc, inside a job.
 
-    Options are spelled with all of their names; one that takes a value ends with "=". An option
-    that the verb does not have itself is accepted and changes nothing.
+    Options stand between commas with all of their names; one that takes a value ends with "=".
+    An option that the verb does not have itself is accepted and changes nothing.
     """
 
-    options: tuple[str, ...] = ()
+    options: str = ""
     name: str = ""  # if it is called otherwise there
     aliases: tuple[str, ...] = ()
     always: Mapping[str, object] = NOTHING  # fields that Cylc implies
@@ -130,7 +130,7 @@ ROWS = (
         dry_run=True,
         of_task="will run{flow}",
         key="t",
-        cylc=CylcCall(("--flow=", "--wait", "--meta=", "--on-resume"), is_queued=True),
+        cylc=CylcCall("--flow=, --wait, --meta=, --on-resume", is_queued=True),
     ),
     Verb(
         "set",
@@ -164,13 +164,7 @@ ROWS = (
         key="s",
         key_word="set (complete)",
         cylc=CylcCall(
-            (
-                "-o --out --output=",
-                "-p --pre --prerequisite=",
-                "--flow=",
-                "--wait",
-                "--meta=",
-            ),
+            "-o --out --output=, -p --pre --prerequisite=, --flow=, --wait, --meta=",
             idle_values=("required",),  # it is set if nothing is named
             is_queued=True,
         ),
@@ -193,7 +187,7 @@ ROWS = (
         of_task="is removed",
         key="x",
         # In Cylc a removed task that is active is killed.
-        cylc=CylcCall(("--flow=", "--no-spawn"), always={"kill": True}, is_queued=True),
+        cylc=CylcCall("--flow=, --no-spawn", always={"kill": True}, is_queued=True),
     ),
     Verb(
         "hold",
@@ -214,7 +208,7 @@ ROWS = (
         of_run="holds",
         of_task="is held",
         key="H",
-        cylc=CylcCall(("--after=",), is_queued=True),
+        cylc=CylcCall("--after=", is_queued=True),
     ),
     Verb(
         "release",
@@ -234,7 +228,7 @@ ROWS = (
         of_run="has released everything that was held",
         of_task="is released",
         key="R",
-        cylc=CylcCall(("--all",), aliases=("unhold",), is_queued=True),
+        cylc=CylcCall("--all", aliases=("unhold",), is_queued=True),
     ),
     Verb(
         "kill",
@@ -274,7 +268,7 @@ ROWS = (
         """Let a paused run go on.""",
         of_run="goes on",
         key="U",
-        cylc=CylcCall(("--no-detach",), name="play", aliases=("resume", "unpause")),
+        cylc=CylcCall("--no-detach", name="play", aliases=("resume", "unpause")),
     ),
     Verb(
         "stop",
@@ -317,14 +311,7 @@ ROWS = (
         key="S",
         confirm=(("y", "clean"), ("l", "now"), ("K", "kill")),
         cylc=CylcCall(
-            (
-                "-k --kill",
-                "-n --now",
-                "--flow=",
-                "-w --wall-clock=",
-                "--max-polls=",
-                "--interval=",
-            ),
+            "-k --kill, -n --now, --flow=, -w --wall-clock=, --max-polls=, --interval=",
             aliases=("shutdown",),
         ),
     ),
@@ -332,28 +319,16 @@ ROWS = (
         "reload",
         "Give a run its changed definition.",
         of_run="goes on with the new definition",
-        cylc=CylcCall(("-g --global",)),
+        cylc=CylcCall("-g --global"),
     ),
     Verb(
         "broadcast",
         "Change settings of tasks that have not started yet.",
         of_run="changes settings of tasks that have not started yet",
         cylc=CylcCall(
-            (
-                "-p --point=",
-                "-n --namespace=",
-                "-s --set=",
-                "-F --set-file --file=",
-                "-c --cancel=",
-                "-G --cancel-file=",
-                "-C --clear",
-                "-e --expire=",
-                "-d --display",
-                "-k --display-task=",
-                "-b --box",
-                "-r --raw",
-                "--format=",
-            ),
+            "-p --point=, -n --namespace=, -s --set=, -F --set-file --file=, "
+            "-c --cancel=, -G --cancel-file=, -C --clear, -e --expire=, "
+            "-d --display, -k --display-task=, -b --box, -r --raw, --format=",
             aliases=("bcast",),
         ),
     ),
@@ -361,7 +336,7 @@ ROWS = (
     Verb(
         "ext-trigger",
         "Tell a run that something outside has happened.",
-        cylc=CylcCall(("--max-tries=", "--retry-interval="), aliases=("external-trigger",)),
+        cylc=CylcCall("--max-tries=, --retry-interval=", aliases=("external-trigger",)),
     ),
 )
 

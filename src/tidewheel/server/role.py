@@ -87,7 +87,7 @@ class Server(Role):
                     remove_server_file(self._home)
 
 
-def run_in_fast_loop(work: Coroutine[object, object, None]) -> None:
+def run_in_fast_loop(work: Coroutine[object, object, object]) -> None:
     """Runs work to its end, in an event loop that spends half as much on each request."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work)

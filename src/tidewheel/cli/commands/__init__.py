@@ -1,1 +1,1 @@
-"""One module per command; each has the name of its command and a click command ``command``."""
+"""The commands; `cli/main.py` says which module has which, and imports it when it is called."""

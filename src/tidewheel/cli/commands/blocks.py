@@ -1,7 +1,10 @@
-"""``tidewheel blocks``: processing blocks; show or abort one."""
+"""Commands about processing: ``sbi`` (scheduling block instances), ``blocks``, ``objects``."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,27 +12,87 @@ import click
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
+    from tidewheel.cli.session import Question
     from tidewheel.client import AsyncClient
     from tidewheel.ports.runs import Document
 
-EPILOG = """\b
+    Actions = dict[str, tuple[Question[Document], Callable[[Document], None]]]
+
+STDIN = "-"
+LIMIT = click.IntRange(1, 1_000)
+
+SBI_EPILOG = """\b
+Examples:
+  tidewheel sbi submit observation.json
+  tidewheel sbi
+  tidewheel sbi show SBI-20261115-sip-0001
+"""
+
+
+@session_command("sbi", epilog=SBI_EPILOG)
+@click.argument("action", type=click.Choice(("list", "submit", "show")), default="list")
+@click.argument("what", metavar="[FILE|ID]", default="")
+@click.option("--limit", type=LIMIT, default=100, help="How many to list at most.")
+def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
+    """List or show scheduling block instances, or submit one from a JSON or YAML file.
+
+    submit takes all of its processing blocks or none, with every mistake at once; the same
+    again changes nothing. Each block is a run of a registered workflow, which any scheduler
+    takes up: tidewheel up, or tidewheel scheduler. FILE may be - for standard input.
+    """
+    from tidewheel.cli.pages import workflows as page
+
+    if action != "list" and not what:
+        missing = "FILE" if action == "submit" else "ID"
+        raise click.UsageError(f"say which: tidewheel sbi {action} {missing}")
+    if action == "submit":
+        return session.answer(_submit(session, what), page.say_submitted)
+    if action == "show":
+        told = session.ask(lambda client: client.blocks.sbi(what))
+        return session.answer(told, page.say_sbi)
+    return session.answer(session.ask(lambda client: client.blocks.sbis(limit)), page.say_sbis)
+
+
+def _submit(session: Session, what: str) -> Document:
+    """No store is made for what an empty one refuses."""
+    from tidewheel.cli.session import ask_client
+    from tidewheel.wiring.stores import empty_store, store_exists
+
+    if what == STDIN:
+        content = sys.stdin.buffer.read()
+        name = "stdin.json" if content.lstrip().startswith(b"{") else "stdin.yaml"
+    else:
+        name = what
+        try:
+            content = Path(name).read_bytes()
+        except OSError as error:
+            reason = (error.strerror or "no such file").lower()
+            raise click.UsageError(f"{name} cannot be read: {reason}") from None
+
+    async def submit(client: AsyncClient) -> Document:
+        return await client.blocks.submit_text(name, content)
+
+    if not store_exists(session.store):
+        with empty_store() as where:
+            ask_client(where, submit)
+    return session.ask_or_make(submit)
+
+
+BLOCKS_EPILOG = """\b
 Examples:
   tidewheel blocks
   tidewheel blocks show PB-20261115-sip-0001
   tidewheel blocks abort PB-20261115-sip-0001 --reason "wrong field"
 """
-ACTIONS = ("list", "show", "abort")
 
 
-@session_command("blocks", epilog=EPILOG)
-@click.argument("action", type=click.Choice(ACTIONS), default="list")
+@session_command("blocks", epilog=BLOCKS_EPILOG)
+@click.argument("action", type=click.Choice(("list", "show", "abort")), default="list")
 @click.argument("block", metavar="[ID]", default="")
 @click.option("--sbi", metavar="ID", help="List only the blocks of this instance.")
 @click.option("--reason", default="", help="Why you abort it; kept for others to read.")
-@click.option(
-    "--limit", type=click.IntRange(1, 1_000), default=100, help="How many to list at most."
-)
-def command(
+@click.option("--limit", type=LIMIT, default=100, help="How many to list at most.")
+def blocks_command(
     session: Session, action: str, block: str, *, sbi: str | None, reason: str, limit: int
 ) -> int:
     """List processing blocks, newest first, or do something with one of them.
@@ -38,33 +101,76 @@ def command(
     events. abort ends the stages that run and starts no more; the block is stopped then. A
     block is a run called by its id: show, why, log, trigger and the others take it, too.
     """
+    from tidewheel.cli.pages import workflows as page
+
     if action != "list" and not block:
         raise click.UsageError(f"say which: tidewheel blocks {action} ID")
     if action == "list" and block:
         raise click.UsageError(f"list takes no id; write: tidewheel blocks show {block}")
-
-    async def ask(client: AsyncClient) -> Document:
-        match action:
-            case "show":
-                return await client.blocks.show(block)
-            case "abort":
-                return await client.blocks.abort(block, reason)
-            case _:
-                return await client.blocks.list(sbi=sbi, count=limit)
-
-    _say(session, action, session.ask(ask))
-    return 0
+    actions: Actions = {
+        "list": (lambda client: client.blocks.list(sbi=sbi, count=limit), page.say_blocks),
+        "show": (lambda client: client.blocks.show(block), page.say_block),
+        "abort": (lambda client: client.blocks.abort(block, reason), page.say_aborted),
+    }
+    ask, show = actions[action]
+    return session.answer(session.ask(ask), show)
 
 
-def _say(session: Session, action: str, told: Document) -> None:
-    from tidewheel.cli.output import say_json
-    from tidewheel.cli.pages import blocks
+OBJECTS_EPILOG = """\b
+Examples:
+  tidewheel objects
+  tidewheel objects post visibilities-0815 calibration-7
+  tidewheel objects post visibilities-0815 --fact size=2TB
+  tidewheel objects remove visibilities-0815
+"""
 
-    if session.as_json:
-        say_json(told)
-    elif action == "show":
-        blocks.say_block(told)
-    elif action == "abort":
-        blocks.say_aborted(told)
-    else:
-        blocks.say_blocks(told)
+
+@session_command("objects", epilog=OBJECTS_EPILOG)
+@click.argument("action", type=click.Choice(("list", "post", "remove")), default="list")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--fact",
+    "facts",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A fact about the objects, such as size=2TB; repeatable.",
+)
+@click.option("--after", default="", metavar="NAME", help="List the objects after this name.")
+@click.option("--limit", type=LIMIT, default=1_000, help="How many to list at most.")
+def objects_command(
+    session: Session,
+    action: str,
+    names: tuple[str, ...],
+    *,
+    facts: tuple[str, ...],
+    after: str,
+    limit: int,
+) -> int:
+    """List buffer objects, or say that some are present, or are no longer.
+
+    Stages that depend on an object wait until it is posted, once for all: runs that begin
+    later find it there.
+    """
+    from tidewheel.cli.pages import workflows as page
+
+    if (action == "list") == bool(names):
+        raise click.UsageError("write: objects post NAME…, objects remove NAME…, or objects")
+    known = dict(map(_fact, facts))
+
+    async def remove(client: AsyncClient) -> Document:
+        return {"objects": [await client.blocks.remove_object(name) for name in names]}
+
+    if action == "list":
+        told = session.ask(lambda client: client.blocks.objects(after=after, count=limit))
+        return session.answer(told, page.say_objects)
+    if action == "remove":
+        return session.answer(session.ask(remove), lambda told: page.say_names(told, "gone"))
+    told = session.ask_to_write(lambda client: client.blocks.post_objects(*names, facts=known))
+    return session.answer(told, lambda told: page.say_names(told, "there"))
+
+
+def _fact(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not key or not sign:
+        raise click.UsageError(f"a fact is KEY=VALUE, not {text!r}")
+    return key, value

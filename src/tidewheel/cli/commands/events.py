@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from tidewheel.cli.output import note, safe, say
+from tidewheel.cli.output import json_line, note, safe, say
 from tidewheel.cli.session import Session, session_command
 from tidewheel.core.operator.stream import FollowedEvent
 
@@ -46,8 +46,6 @@ def command(session: Session, count: int | None, **which: str | None) -> int:
 async def _print(
     client: AsyncClient, session: Session, count: int | None, which: dict[str, str | None]
 ) -> None:
-    from tidewheel.cli.output import json_line, say
-
     lines, told = EventLines(), 0
     async with aclosing(client.events(**which)) as events:
         async for event in events:

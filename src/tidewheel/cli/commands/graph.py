@@ -9,16 +9,21 @@ import click
 
 from tidewheel.cli.definitions import Definition, UnknownName, definition_command
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note, safe, say, say_json
+from tidewheel.cli.pages.findings import note_findings, refuse
+from tidewheel.core.graph.findings import Findings, finding_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from tidewheel.cli.drawing.sketch import Wishes
-    from tidewheel.core.graph.findings import Findings
+    from tidewheel.cli.drawing.sketch import Sketch, Wishes
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
     from tidewheel.services.definitions.graph import ShownWindow
 
 STDOUT = "-"
+BOXES_MAX = 3000  # of a picture; nobody reads more
+LINES_MAX = 20_000
+EDGES_LOOKED_AT_MAX = 200_000  # before families are collapsed
 
 EPILOG = """\b
 Examples:
@@ -68,15 +73,7 @@ def command(
     START is a point, by default the initial one. STOP is a point or an interval from START; by
     default there are three points. Findings go to standard error; exit 2 if there is an error.
     """
-    from tidewheel.cli.output import note
-    from tidewheel.cli.pages.findings import refuse
-    from tidewheel.cli.pages.graph import text_lines
-    from tidewheel.core.graph.findings import Findings
-    from tidewheel.services.definitions.graph import (
-        TASKS_MAX,
-        TASKS_READ_MAX,
-        read_window,
-    )
+    from tidewheel.services.definitions.graph import TASKS_MAX, TASKS_READ_MAX, read_window
 
     if sum(map(bool, (form, svg, definition.as_json))) > 1:
         raise click.UsageError("give one of --reference, --dot, --svg and --json")
@@ -86,44 +83,94 @@ def command(
     loaded = definition.load(findings)
     if loaded.graph is None:
         return refuse(findings, loaded.source, as_json=definition.as_json)
+    suicides = bool(drawing["suicide"])
     is_text = form is None and svg is None and not definition.as_json
     shown = read_window(
         loaded,
         start,
         stop,
         tasks_max=TASKS_READ_MAX if is_text else TASKS_MAX,
-        suicides=bool(drawing["suicide"]),
+        suicides=suicides,
     )
+    status = ExitCode.REFUSED if findings.has_errors else ExitCode.DONE
     if definition.as_json:
         _say_json(shown, loaded, findings)
-        return ExitCode.REFUSED if findings.has_errors else 0
-    _note_findings(findings, loaded)
+        return status
+    note_findings(findings, loaded.source)
     wishes = _wishes(loaded, drawing)
     if is_text:
-        _say(text_lines(shown, suicides=bool(drawing["suicide"])), STDOUT)
+        _say(_text_lines(shown, suicides=suicides), STDOUT)
     else:
         _say(_lines(shown, wishes, form), svg or STDOUT)
     if shown.window.cut:
-        note(_how_far(shown))
-    return ExitCode.REFUSED if findings.has_errors else 0
+        point = shown.graph.cycling.style.text(
+            shown.stop if shown.stop is not None else shown.start
+        )
+        note(f"there is too much to be shown: only what is until {point}; give a nearer STOP")
+    return status
 
 
 def _lines(shown: ShownWindow, wishes: Wishes, form: str | None) -> Iterable[str]:
-    from tidewheel.cli.pages import graph
-    from tidewheel.core.graph.edges import reference_lines
+    """Returns the lines of the form that was asked for, a picture by default."""
+    if form == "reference":
+        from tidewheel.core.graph.edges import reference_lines
 
-    match form:
-        case "reference":
-            return reference_lines(shown.graph, shown.window)
-        case "dot":
-            return graph.dot_document(shown, wishes)
-        case _:
-            return graph.svg_document(shown, wishes)
+        return reference_lines(shown.graph, shown.window)
+    if form == "dot":
+        from tidewheel.cli.drawing.svg import dot_lines
+
+        return dot_lines(_sketch(shown, wishes), shown.graph.name)
+    from tidewheel.cli.drawing.layout import lay_out
+    from tidewheel.cli.drawing.svg import svg_lines
+
+    _refuse_too_large(len(shown.window.tasks), len(shown.window.edges), EDGES_LOOKED_AT_MAX)
+    sketch = _sketch(shown, wishes)
+    _refuse_too_large(len(sketch.boxes), len(sketch.lines))
+    return svg_lines(sketch, lay_out(sketch), shown.graph.name)
+
+
+def _refuse_too_large(boxes: int, lines: int, both_max: int = 0) -> None:
+    """Refuses a picture that nobody would read; `both_max` holds before families are
+    collapsed."""
+    from tidewheel.services.definitions.graph import BadWindow
+
+    if boxes + lines > both_max if both_max else boxes > BOXES_MAX or lines > LINES_MAX:
+        raise BadWindow(
+            f"the picture would have {boxes} boxes and {lines} lines; at most {BOXES_MAX} and "
+            f"{LINES_MAX} are drawn: give a STOP nearer to START, or collapse families with "
+            "--group-all"
+        )
+
+
+def _sketch(shown: ShownWindow, wishes: Wishes) -> Sketch:
+    from tidewheel.cli.drawing.sketch import make_sketch
+    from tidewheel.services.definitions.graph import edge_facts
+
+    facts = edge_facts(shown.graph, shown.window, shown.start)
+    return make_sketch(shown.graph, shown.window, facts, wishes)
+
+
+def _text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:
+    """Yields the lines that show the graph to a person at a terminal."""
+    from tidewheel.cli.drawing.terminal import text_points
+
+    if shown.is_empty:
+        yield "there is no task between START and STOP"
+    for page in text_points(shown.graph, shown.window):
+        yield click.style(page.point, bold=True)
+        width = max(2 * row.depth + len(row.name) for row in page.rows)
+        for row in page.rows:
+            name = "  " * row.depth + row.name
+            waits = f"after {row.waits_for}" if row.waits_for else ""
+            removed = f"removed by {row.removed_by}" if suicides and row.removed_by else ""
+            told = "; ".join(part for part in (waits, removed) if part)
+            if told:
+                yield f"  {name:<{width}}  " + click.style(safe(told), dim=True)
+            else:
+                yield f"  {name}"
 
 
 def _say(lines: Iterable[str], file: str) -> None:
-    from tidewheel.cli.output import note, say
-
     text = "\n".join(lines)
     if file == STDOUT:
         say(text)
@@ -133,28 +180,10 @@ def _say(lines: Iterable[str], file: str) -> None:
 
 
 def _say_json(shown: ShownWindow, loaded: LoadedWorkflow, findings: Findings) -> None:
-    from tidewheel.cli.output import say_json
-    from tidewheel.core.graph.findings import finding_document
     from tidewheel.services.definitions.graph import drawn_in, graph_document
 
     document = graph_document(shown, drawn_in(loaded))
     say_json(document | {"findings": [finding_document(one) for one in findings.sorted()]})
-
-
-def _how_far(shown: ShownWindow) -> str:
-    stop = shown.stop if shown.stop is not None else shown.start
-    point = shown.graph.cycling.style.text(stop)
-    return f"there is too much to be shown: only what is until {point}; give a nearer STOP"
-
-
-def _note_findings(findings: Findings, loaded: LoadedWorkflow) -> None:
-    """Errors and warnings; what is merely remarkable is for validate."""
-    from tidewheel.cli.output import note
-    from tidewheel.cli.pages.findings import show_findings
-    from tidewheel.core.graph.findings import Severity
-
-    worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
-    show_findings(worse, loaded.source, note)
 
 
 def _wishes(loaded: LoadedWorkflow, drawing: Mapping[str, object]) -> Wishes:

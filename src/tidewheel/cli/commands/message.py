@@ -139,8 +139,8 @@ def _say_to_server(text: str, output: str | None, progress: float | None) -> str
 def _speak_for_another(
     session: Session, words: tuple[str, ...], output: str | None, progress: float | None
 ) -> int:
+    from tidewheel.cli.commands.verbs import say_given
     from tidewheel.cli.runs.access import give
-    from tidewheel.cli.verb_command import say_given
     from tidewheel.errors import Refused
 
     if len(words) < WORDS_FOR_ANOTHER and not (len(words) > 1 and output):
@@ -158,5 +158,4 @@ def _speak_for_another(
             raise click.UsageError(f"name the task: message {target.run} POINT/NAME TEXT")
         return Message(id=target.rest[0], texts=target.rest[1:], output=output or "")
 
-    say_given(session, give(session, words, asked))
-    return 0
+    return say_given(session, give(session, words, asked))

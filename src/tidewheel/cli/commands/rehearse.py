@@ -14,6 +14,9 @@ import click
 
 from tidewheel.cli.definitions import Definition, UnknownName, definition_command
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note, plural, say, say_json
+from tidewheel.cli.pages.findings import note_findings, refuse
+from tidewheel.core.graph.findings import Findings
 from tidewheel.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -112,10 +115,6 @@ def command(
     Exit 1 if the workflow does not come to its end or nothing would run, 2 if there is an error
     in the definition.
     """
-    from tidewheel.cli.output import note
-    from tidewheel.cli.pages.findings import refuse, show_findings
-    from tidewheel.core.graph.findings import Findings, Severity
-
     learns, store = wishes.pop("learns"), wishes.pop("store")
     wished = _Wishes(**wishes)  # type: ignore[arg-type]
     if wished.svg is not None and wished.svg.suffix != ".svg":
@@ -125,8 +124,7 @@ def command(
     if loaded.graph is None or findings.has_errors:
         return refuse(findings, loaded.source, as_json=definition.as_json)
     if not definition.as_json:
-        worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
-        show_findings(worse, loaded.source, note)
+        note_findings(findings, loaded.source)
     assumptions = _assumptions(loaded, failures, lengths, slots)
     if learns:
         assumptions = replace(
@@ -146,7 +144,6 @@ def _play(
     loaded: LoadedWorkflow, assumptions: Assumptions, until: str | None, at: str | None
 ) -> tuple[Rehearsal, float]:
     """The rehearsal, and how long it took."""
-    from tidewheel.cli.output import note
     from tidewheel.core.queue.task import Instant
     from tidewheel.services.rehearsal.play import POINTS_DEFAULT, last_of, rehearse
 
@@ -208,7 +205,6 @@ def _learnt(
     """Returns lengths of earlier runs; none where there is no store yet, which is not made."""
     import asyncio
 
-    from tidewheel.cli.output import note, plural
     from tidewheel.cli.runs.remote import folder_text
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.assumptions import learnt_lengths
@@ -279,7 +275,6 @@ def _news(graph: Graph) -> Iterator[Callable[[Progress], None]]:
 
 
 def _show(rehearsal: Rehearsal, wished: _Wishes, real_seconds: float, *, as_json: bool) -> None:
-    from tidewheel.cli.output import say, say_json
     from tidewheel.cli.pages import rehearsal as rehearsal_page
 
     if wished.trigger_log is not None:
@@ -297,8 +292,6 @@ def _show(rehearsal: Rehearsal, wished: _Wishes, real_seconds: float, *, as_json
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    from tidewheel.cli.output import note
-
     with path.open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
     note(f"written to {path}")

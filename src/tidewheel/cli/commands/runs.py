@@ -1,19 +1,22 @@
-"""``tidewheel runs``: the runs that are there; delete one that has ended."""
+"""Commands that look at runs: ``runs``, ``show``, ``why``, ``tree``, ``log``."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note, plural, safe, safe_lines, say
+from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
 from tidewheel.cli.session import Session, session_command
+from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
 
-EPILOG = """\b
+RUNS_EPILOG = """\b
 Examples:
   tidewheel runs
   tidewheel runs --workflow forecast
@@ -21,7 +24,7 @@ Examples:
 """
 
 
-@session_command("runs", epilog=EPILOG)
+@session_command("runs", epilog=RUNS_EPILOG)
 @click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
 @click.option(
     "-n",
@@ -40,7 +43,7 @@ Examples:
     "name is needed.",
 )
 @click.option("--yes", is_flag=True, help="Delete without asking.")
-def command(
+def runs_command(
     session: Session, workflow: str | None, limit: int, unwanted: tuple[str, ...], *, yes: bool
 ) -> int:
     """List runs, newest first, with their status and whether a scheduler drives them.
@@ -48,53 +51,19 @@ def command(
     A completed run says how many of its tasks were lost (something they need failed) or skipped
     (expired, or removed by hand).
     """
-    from tidewheel.cli.output import note, safe, say_json
     from tidewheel.cli.pages.run import say_runs
-    from tidewheel.cli.runs.access import with_runs
 
     if unwanted:
         return _delete(session, unwanted, yes=yes)
     page = with_runs(session, lambda runs: runs.list(workflow=workflow, count=limit))
-    if session.as_json:
-        say_json(page)
-    elif page["runs"]:
-        say_runs(page)
-    else:
-        of = f" of {safe(workflow)}" if workflow else ""
-        note(f"there are no runs{of} yet; start one: tidewheel run DIR")
-    return ExitCode.DONE
-
-
-# ---- deleting ----
-
-
-class _Goes(NamedTuple):
-    """The files and rows that are deleted with a run."""
-
-    run: str
-    tasks: int
-    folder: str  # empty: on another machine
-    size_bytes: int
-
-    def __str__(self) -> str:
-        from tidewheel.cli.output import plural, safe
-        from tidewheel.quantities import show_size
-
-        what = f"{safe(self.run)}: {plural(self.tasks, 'task')}"
-        if not self.folder:
-            return f"{what}, and its files on the server"
-        return f"{what}, {safe(self.folder)} ({show_size(self.size_bytes)})"
+    return session.answer(page, lambda page: say_runs(page, workflow))
 
 
 def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
-    from tidewheel.cli.output import note, safe, say, say_json
-    from tidewheel.cli.runs.access import with_runs
-    from tidewheel.errors import Refused
-
     going = with_runs(session, lambda runs: _what_goes(session, runs, unwanted))
     if not yes:
-        for one in going:
-            note(f"{one}")
+        for text in going.values():
+            note(text)
         if not sys.stdin.isatty():
             raise Refused("nothing was deleted, as there is no terminal to ask; say --yes")
         if not click.confirm("Delete this for ever?", err=True):
@@ -102,22 +71,19 @@ def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
             return ExitCode.REFUSED
 
     async def delete(runs: Runs) -> list[str]:
-        return [(await runs.delete(one.run)).name for one in going]
+        return [(await runs.delete(name)).name for name in going]
 
-    deleted = with_runs(session, delete)
-    if session.as_json:
-        say_json({"deleted": deleted})
-    else:
-        for name in deleted:
+    def show(told: dict[str, list[str]]) -> None:
+        for name in told["deleted"]:
             say(f"{safe(name)} is deleted")
-    return ExitCode.DONE
+
+    return session.answer({"deleted": with_runs(session, delete)}, show)
 
 
-async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) -> list[_Goes]:
-    """Refused if one is named only in part, or is driven."""
-    from tidewheel.errors import Refused
-
-    going = []
+async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) -> dict[str, str]:
+    """Returns, for each run, what is deleted with it; refused if a run is driven, or is named
+    only in part."""
+    going = {}
     for name in unwanted:
         view = await runs.find(name)
         if view.name != name:
@@ -130,18 +96,162 @@ async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) ->
         assert isinstance(run, dict) and isinstance(counts, dict)
         if run["driven"]:
             raise Refused(f"{name} is driven; stop it first: tidewheel stop {name}")
-        going.append(_Goes(name, sum(counts.values()), *_files(session, name)))
+        tasks = plural(sum(counts.values()), "task")
+        going[name] = f"{safe(name)}: {tasks}, {_files_text(session, name)}"
     return going
 
 
-def _files(session: Session, run: str) -> tuple[str, int]:
-    """The folder of a run on this machine, and its size."""
+def _files_text(session: Session, run: str) -> str:
+    """Returns the folder of a run on this machine, and its size."""
     from tidewheel.config import home_directory
+    from tidewheel.quantities import show_size
     from tidewheel.services.paths import run_directory
     from tidewheel.wiring.stores import is_remote
 
     if is_remote(session.store):
-        return "", 0
+        return "and its files on the server"
     folder = run_directory(home_directory(), run)
     sizes = (one.lstat().st_size for one in folder.rglob("*") if one.is_file())
-    return str(folder), sum(sizes)
+    return f"{safe(folder)} ({show_size(sum(sizes))})"
+
+
+SHOW_EPILOG = """\b
+Examples:
+  tidewheel show forecast
+  tidewheel show forecast 3/model
+  tidewheel show forecast '*/model:failed'
+  tidewheel show forecast --history
+"""
+
+
+@session_command("show", epilog=SHOW_EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
+@click.option(
+    "--history", is_flag=True, help="List what was asked of the run, by whom and when."
+)
+def show_command(session: Session, words: tuple[str, ...], *, history: bool) -> int:
+    """Show a run: its status and why, progress per point, active tasks, what holds it up.
+
+    With ids: tasks with their prerequisites, outputs, flows and submissions. Nothing of it
+    needs a running scheduler.
+    """
+    from tidewheel.cli.pages import run, task
+
+    name = "history" if history else "show"
+    page = look(session, name, words, lambda target: {"ids": list(target.rest)})
+    of_run = run.say_history if history else run.say_run
+    return session.answer(page, task.say_tasks if "tasks" in page else of_run)
+
+
+WHY_EPILOG = """\b
+Examples:
+  tidewheel why forecast 3/post
+  tidewheel why forecast '3/*'
+"""
+
+
+@session_command("why", epilog=WHY_EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN] ID...")
+def why_command(session: Session, words: tuple[str, ...]) -> int:
+    """Say why tasks do not run: each reason, whether it passes by itself, what would help."""
+    from tidewheel.cli.pages.run import say_why
+
+    def arguments(target: Target) -> Document:
+        if not target.rest:
+            raise click.UsageError(f"name a task: tidewheel why {target.run} POINT/NAME")
+        return {"ids": list(target.rest)}
+
+    return session.answer(look(session, "why", words, arguments), say_why)
+
+
+TREE_EPILOG = """\b
+Examples:
+  tidewheel tree forecast
+  tidewheel tree forecast 3
+  tidewheel tree forecast '*/model*'
+  tidewheel tree forecast --window 2
+"""
+
+
+@session_command("tree", epilog=TREE_EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN] [POINT|ID]...")
+@click.option(
+    "--window",
+    type=click.IntRange(0, 10),
+    metavar="N",
+    help="Show the pool and everything within N edges of it, past and future.",
+)
+@click.option("--all", "everything", is_flag=True, help="Show all points, not only the newest.")
+def tree_command(
+    session: Session, words: tuple[str, ...], window: int | None, *, everything: bool
+) -> int:
+    """Draw a run: every task that was spawned, with its state, flows and submissions.
+
+    POINT shows all of its tasks, even those that are yet to come. A name or glob finds tasks at
+    any point.
+    """
+    from tidewheel.cli.pages.run import say_tree
+
+    def arguments(target: Target) -> Document:
+        if target.rest and window is not None:
+            raise click.UsageError("--window is around the whole pool; leave out the ids")
+        return {"ids": list(target.rest), "window": window, "all": everything}
+
+    return session.answer(look(session, "tree", words, arguments), say_tree)
+
+
+LOG_EPILOG = """\b
+Examples:
+  tidewheel log forecast
+  tidewheel log forecast 3/model
+  tidewheel log forecast 3/model --file err -f
+  tidewheel log forecast 3/model/01 --file job
+"""
+
+
+@session_command("log", epilog=LOG_EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN] [ID[/SUBMIT]]")
+@click.option(
+    "--file",
+    "file",
+    metavar="NAME",
+    default="out",
+    show_default=True,
+    help="out, err, job (the script), status, activity or xtrace.",
+)
+@click.option("--err", "file", flag_value="err", help="The same as --file err.")
+@click.option(
+    "-s", "--submit", type=click.IntRange(1), help="Of this submission, not the latest."
+)
+@click.option("--attempt", type=click.IntRange(1), help="Of this attempt, not the latest.")
+@click.option(
+    "-f", "--follow", is_flag=True, help="Go on until the job, or the run, has ended."
+)
+@click.option("--path", "path_only", is_flag=True, help="Print only where the file is.")
+def log_command(
+    session: Session, words: tuple[str, ...], *, follow: bool, path_only: bool, **wish: object
+) -> int:
+    """Print the log of a run, or with an ID what the job of a task wrote.
+
+    Logs are files on the host that ran the job; workers send them to their server.
+    """
+
+    def arguments(target: Target) -> Document:
+        if len(target.rest) > 1:
+            raise click.UsageError(f"one task at a time: {target.rest[0]} or {target.rest[1]}?")
+        return wish | {"id": target.rest[0] if target.rest else ""}
+
+    def show(page: Document) -> None:
+        if path_only:
+            say(safe(page["path"]))
+            return
+        click.echo(safe_lines(str(page["text"])), nl=False)
+        if not page["text"]:
+            note(f"{safe(page['path'])} is empty")
+
+    if follow and not session.as_json and this_job(session) is None:
+        from tidewheel.cli.pages.log import follow_log
+
+        follow_log(session, words, arguments)
+        return 0
+    return session.answer(look(session, "log", words, arguments), show)

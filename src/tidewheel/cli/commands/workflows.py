@@ -1,18 +1,70 @@
-"""``tidewheel workflows``: what is registered; show, check, render or remove one."""
+"""Commands of the registry: ``register`` definitions; list, show, check … ``workflows``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note
 from tidewheel.cli.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.client import AsyncClient
+    from tidewheel.cli.session import Question
     from tidewheel.ports.runs import Document
+
+REGISTER_EPILOG = """\b
+Examples:
+  tidewheel register workflows                 every definition in a folder, or none
+  tidewheel register vis-ingest-1.0.0.yaml.j2  one, with the folders of its stages
+  tidewheel register my-workflow --version 2.1.0      a folder with a flow.cylc
+  tidewheel register workflows --server https://tide.example.org
+Then: tidewheel workflows, tidewheel run NAME
+"""
+
+
+@session_command("register", epilog=REGISTER_EPILOG)
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path)
+)
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option(
+    "--name", default="", help="The name of a flow.cylc or Python workflow. [default: its own]"
+)
+@click.option(
+    "--version",
+    default="",
+    help="Its version. [default: `version` of [meta], else 0.0.0]",
+)
+def register_command(
+    session: Session, paths: tuple[Path, ...], *, strict: bool, name: str, version: str
+) -> int:
+    """Register workflows: SIP definitions with their stages, flow.cylc folders, Python files.
+
+    PATH is a file, or a folder with several definitions. All are registered or none. They are
+    kept whole, so a run no longer needs these files. Registering the same again changes
+    nothing; other content under the same name and version is refused. A definition that cannot
+    run as it is can still be registered; you are told what would have to change.
+    """
+    from tidewheel.cli.pages.workflows import say_registered, tell_refusal
+    from tidewheel.core.graph.findings import InvalidDefinition
+
+    try:
+        told = session.ask_or_make(
+            lambda client: client.workflows.register(
+                *paths, name=name, version=version, strict=strict
+            )
+        )
+    except InvalidDefinition as error:
+        status = tell_refusal(error, as_json=session.as_json)
+        if not session.as_json:
+            note("nothing was registered")
+        return status
+    return session.answer(told, say_registered)
+
 
 EPILOG = """\b
 Examples:
@@ -44,7 +96,7 @@ ACTIONS = ("list", "show", "check", "render", "remove")
     help="A JSON or YAML file of parameters.",
 )
 @click.option("--stage", metavar="ID", help="Render only this stage.")
-def command(
+def workflows_command(
     session: Session,
     action: str,
     workflow: str,
@@ -60,63 +112,31 @@ def command(
     execute. Removing a workflow does not harm its runs. Exit 2 if `check` finds that it cannot
     run.
     """
-    from tidewheel.cli.pages.workflows import tell_refusal
-    from tidewheel.core.graph.findings import InvalidDefinition
+    from tidewheel.cli.pages import workflows as page
 
     if action != "list" and not workflow:
         raise click.UsageError(f"say which: tidewheel workflows {action} NAME[/VERSION]")
-    try:
-        given = _given(texts, file)
-        told = session.ask(lambda client: _ask(client, action, workflow, given))
-        return _say(session, action, told, stage, is_request=given is not None)
-    except InvalidDefinition as error:
-        return tell_refusal(error, as_json=session.as_json)
+    given: dict[str, object] | None = None  # no request, which lacks nothing
+    if texts or file is not None:
+        from tidewheel.formats.sip.parameters import read_parameters
 
-
-def _given(texts: tuple[str, ...], file: Path | None) -> dict[str, object] | None:
-    """Returns the parameters given; None: no request, which lacks nothing."""
-    if not texts and file is None:
-        return None
-    from tidewheel.formats.sip.parameters import read_parameters
-
-    return read_parameters(texts, file)
-
-
-async def _ask(
-    client: AsyncClient, action: str, workflow: str, given: dict[str, object] | None
-) -> Document:
-    registry = client.workflows
-    match action:
-        case "list":
-            return await registry.list(workflow)
-        case "show":
-            return await registry.show(workflow)
-        case "check":
-            return await registry.check(workflow, given)
-        case "render":
-            return await registry.render(workflow, given)
-        case _:
-            return await registry.remove(workflow)
-
-
-def _say(
-    session: Session, action: str, told: Document, stage: str | None, *, is_request: bool
-) -> int:
-    from tidewheel.cli.output import safe, say, say_json
-    from tidewheel.cli.pages import workflows
-
+        given = read_parameters(texts, file)
+    actions: dict[str, tuple[Question[Document], Callable[[Document], None]]] = {
+        "list": (lambda client: client.workflows.list(workflow), page.say_list),
+        "show": (lambda client: client.workflows.show(workflow), page.say_workflow),
+        "check": (
+            lambda client: client.workflows.check(workflow, given),
+            lambda told: page.say_checked(told, is_request=given is not None),
+        ),
+        "render": (
+            lambda client: client.workflows.render(workflow, given),
+            lambda told: page.say_rendered(told, stage),
+        ),
+        "remove": (lambda client: client.workflows.remove(workflow), page.say_removed),
+    }
+    ask, show = actions[action]
+    told = session.ask(ask)
     if action == "render" and stage is not None:
-        workflows.check_stage(told, stage)
-    if session.as_json:
-        say_json(told)
-    elif action == "list":
-        workflows.say_list(told)
-    elif action == "show":
-        workflows.say_workflow(told)
-    elif action == "check":
-        workflows.say_checked(told, is_request=is_request)
-    elif action == "render":
-        workflows.say_rendered(told, stage)
-    else:
-        say(f"removed {safe(told['name'])}/{safe(told['version'])}")
-    return ExitCode.REFUSED if action == "check" and not told["runnable"] else 0
+        page.check_stage(told, stage)
+    session.answer(told, show)
+    return ExitCode.REFUSED if action == "check" and not told["runnable"] else ExitCode.DONE

@@ -45,28 +45,19 @@ class BadUsage(Exception):
     """The words on the command line make no sense; the message says what would."""
 
 
-def takes(*names: str) -> Option:
-    return Option(names)
-
-
-def flag(*names: str) -> Option:
-    return Option(names, takes=False)
+def options(text: str) -> tuple[Option, ...]:
+    """Reads options as rows have them: `-f --file=, --long`, where `=` means that it takes a
+    value."""
+    found = (one.strip() for one in text.split(",") if one.strip())
+    return tuple(
+        Option(tuple(one.removesuffix("=").split()), takes=one.endswith("=")) for one in found
+    )
 
 
 # Options of every command of Cylc, which change nothing here.
-_IDLE = (
-    flag("-v", "--verbose"),
-    flag("-q", "--quiet"),
-    flag("--debug"),
-    flag("--no-timestamp"),
-    flag("-y", "--yes"),
-    flag("--timestamp"),
-    takes("--color", "--colour"),
-    takes("--comms-timeout"),
-    takes("--user"),
-    takes("--host"),
-    takes("--owner"),
-    flag("-m", "--multi"),
+_IDLE = options(
+    "-v --verbose, -q --quiet, --debug, --no-timestamp, -y --yes, --timestamp, "
+    "--color --colour=, --comms-timeout=, --user=, --host=, --owner=, -m --multi"
 )
 
 

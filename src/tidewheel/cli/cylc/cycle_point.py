@@ -7,29 +7,14 @@ import re
 from importlib import import_module
 from typing import Any
 
-from tidewheel.cli.cylc.arguments import Arguments, BadUsage, flag, takes
+from tidewheel.cli.cylc.arguments import Arguments, BadUsage, options
 
-OPTIONS = (
-    takes("--offset"),
-    takes("--offset-hours"),
-    takes("--offset-days"),
-    takes("--offset-months"),
-    takes("--offset-years"),
-    takes("--equal"),
-    takes("--template"),
-    takes("--time-zone"),
-    takes("--num-expanded-year-digits"),
-    flag("--print-year"),
-    flag("--print-month"),
-    flag("--print-day"),
-    flag("--print-hour"),
+OPTIONS = options(
+    "--offset=, --offset-hours=, --offset-days=, --offset-months=, --offset-years=, --equal=, "
+    "--template=, --time-zone=, --num-expanded-year-digits=, --print-year, --print-month, "
+    "--print-day, --print-hour"
 )
-_PRINTED = {
-    "print-year": "CCYY",
-    "print-month": "MM",
-    "print-day": "DD",
-    "print-hour": "%H",
-}
+_PRINTED = {"print-year": "CCYY", "print-month": "MM", "print-day": "DD", "print-hour": "%H"}
 _UNITS = ("hours", "days", "months", "years")
 _INTEGER = re.compile(r"[+-]?\d+")
 _INTEGER_OFFSET = re.compile(r"([+-]?)P?(\d+)")

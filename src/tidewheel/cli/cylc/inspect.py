@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, flag, read_ids, takes
+from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, options, read_ids
 from tidewheel.cli.cylc.client import look
 from tidewheel.errors import NotFound, Refused, Unavailable
 
@@ -131,32 +131,23 @@ def display_broadcasts(said: Arguments) -> str:
 
 
 LOOKS: dict[str, Inspection] = {
-    "show": Inspection((flag("--json"), flag("--list-prereqs"), takes("--task-def")), _show),
+    "show": Inspection(options("--json, --list-prereqs, --task-def="), _show),
     "dump": Inspection(
-        (
-            flag("-g", "--global"),
-            flag("-t", "--tasks"),
-            flag("-l", "--legacy"),
-            flag("-f", "--flows"),
-            flag("-r", "--raw", "--raw-format"),
-            flag("-p", "--pretty", "--pretty-print"),
-            flag("-s", "--sort"),
+        options(
+            "-g --global, -t --tasks, -l --legacy, -f --flows, -r --raw --raw-format, "
+            "-p --pretty --pretty-print, -s --sort"
         ),
         _dump,
     ),
     "cat-log": Inspection(
-        (
-            takes("-f", "--file"),
-            takes("-m", "--mode"),
-            takes("-r", "--rotation"),
-            takes("-s", "-t", "--submit-number", "--try-number"),
-            flag("-o", "--force-remote"),
-            flag("--prepend-path"),
+        options(
+            "-f --file=, -m --mode=, -r --rotation=, -s -t --submit-number --try-number=, "
+            "-o --force-remote, --prepend-path"
         ),
         _cat_log,
     ),
     "ping": Inspection((), _ping),
-    "scan": Inspection((takes("-n", "--name"), takes("-t", "--format")), _scan),
+    "scan": Inspection(options("-n --name=, -t --format="), _scan),
 }
 
 
@@ -164,21 +155,10 @@ LOOKS: dict[str, Inspection] = {
 
 POLLS_MAX = 12
 INTERVAL_SECONDS = 5.0
-OPTIONS = (
-    takes("--max-polls"),
-    takes("--interval"),
-    takes("-s", "--offset"),
-    takes("--flow"),
-    flag("--triggers"),
-    flag("--messages"),
-    flag("--pretty"),
-    flag("--old-format"),
-    takes("-d", "--alt-cylc-run-dir", "--run-dir"),
-    takes("-t", "--task"),
-    takes("-p", "--point"),
-    flag("-T", "--task-point"),
-    takes("-S", "--status"),
-    takes("-O", "-m", "--message", "--output"),
+OPTIONS = options(
+    "--max-polls=, --interval=, -s --offset=, --flow=, --triggers, --messages, --pretty, "
+    "--old-format, -d --alt-cylc-run-dir --run-dir=, -t --task=, -p --point=, "
+    "-T --task-point, -S --status=, -O -m --message --output="
 )
 
 Task = dict[str, Any]
@@ -194,8 +174,9 @@ def workflow_state(said: Arguments) -> tuple[Iterator[str], int]:
         number += 1
         found = _found(ids, said)
         if found:
-            old = "old-format" in said
-            return (_line(task, old=old) for task in found), 0
+            is_old = "old-format" in said
+            style = "{name}, {point}, {state}" if is_old else "{id}:{state}"
+            return (style.format_map(task) for task in found), 0
         if number >= polls:
             return iter(()), 1
         time.sleep(interval)
@@ -218,12 +199,6 @@ def _found(ids: Ids, said: Arguments) -> list[Task]:
         return []
     tasks = document.get("tasks")
     return tasks if isinstance(tasks, list) else []
-
-
-def _line(task: Task, *, old: bool) -> str:
-    if old:
-        return f"{task['name']}, {task['point']}, {task['state']}"
-    return f"{task['id']}:{task['state']}"
 
 
 def _number(said: Arguments, option: str, default: float) -> float:

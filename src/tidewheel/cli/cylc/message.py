@@ -9,13 +9,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from tidewheel.cli.cylc.arguments import BadUsage, read_arguments, takes
+from tidewheel.cli.cylc.arguments import BadUsage, options, read_arguments
 
 FAILED, USAGE = 1, 2
 SEVERITIES = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG", "CUSTOM", "NORMAL")
 UNMARKED = ("INFO", "NORMAL")  # how a message is meant that says nothing else
 _CLASSIC_WORDS_MAX = 2  # up to two words are messages; with more, workflow and job come first
-_OPTIONS = (takes("-s", "-p", "--severity", "--priority"),)
+_OPTIONS = options("-s -p --severity --priority=")
 
 
 def message(arguments: Sequence[str]) -> int:

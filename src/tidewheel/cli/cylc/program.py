@@ -1,19 +1,37 @@
 """`cylc VERB …`: finds the verb, does it, and tells the outcome as Cylc's scripts expect it.
 
-Exit status 0: done, or left undone by the run for a reason of its own, which Cylc would only
-have logged; 1: refused, unavailable, or not true; 2: the words make no sense.
+Calls that ask something of a run are rows of `cli/verbs.py`, each read as the one command that
+it means here. Exit status 0: done, or left undone by the run for a reason of its own, which
+Cylc would only have logged; 1: refused, unavailable, or not true; 2: the words make no sense.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from tidewheel.cli.cylc.arguments import BadUsage, flag, read_arguments
+from tidewheel.cli.cylc import inspect
+from tidewheel.cli.cylc.arguments import (
+    Arguments,
+    BadUsage,
+    Ids,
+    Option,
+    options,
+    read_arguments,
+    read_ids,
+)
+from tidewheel.cli.cylc.client import give
+from tidewheel.cli.cylc.message import FAILED, USAGE, message
+from tidewheel.cli.verbs import ROWS, CylcCall, Verb
+from tidewheel.core.operator.verbs import VERBS as COMMANDS
+from tidewheel.core.operator.verbs import Broadcast, Command, ExtTrigger, Stop
 from tidewheel.errors import Refused, TidewheelError
 
-FAILED, USAGE = 1, 2
 VERSION = "8.5.4"  # of Cylc: what these calls mean is what they mean there
 
 ALIASES = {
@@ -29,7 +47,7 @@ OTHERS = ("cycle-point", "get-workflow-version", "message", "version", "workflow
 
 
 def main(arguments: Sequence[str]) -> int:
-    """One call, and its exit status."""
+    """Makes one call; returns its exit status."""
     if not arguments:
         return _complain(f"cylc: which command? There are {', '.join(_verbs())}", USAGE)
     if arguments[0] in ("--version", "-V"):
@@ -41,25 +59,20 @@ def main(arguments: Sequence[str]) -> int:
     except BadUsage as bad:
         return _complain(str(bad), USAGE)
     except Refused as refused:
-        declined = refused.code == "declined" and _is_queued(verb)
+        declined = refused.code == "declined" and verb in VERBS and VERBS[verb].is_queued
         return _complain(f"cylc {verb}: {refused}", 0 if declined else FAILED)
     except TidewheelError as error:
         return _complain(f"cylc {verb}: {error}", FAILED)
 
 
 def _verbs() -> list[str]:
-    from tidewheel.cli.cylc.commands import VERBS
-    from tidewheel.cli.cylc.inspect import LOOKS
-
-    return sorted({*VERBS, *LOOKS, *OTHERS})
+    return sorted({*VERBS, *inspect.LOOKS, *OTHERS})
 
 
 def _verb(word: str) -> str:
-    """Aliases, and beginnings of verbs that could be no other."""
-    from tidewheel.cli.cylc import commands
-
+    """Returns the verb that is meant by an alias, or by a beginning that could be no other."""
     verbs = _verbs()
-    word = (ALIASES | commands.ALIASES).get(word, word)
+    word = (ALIASES | CALL_ALIASES).get(word, word)
     if word in verbs:
         return word
     meant = [one for one in verbs if one.startswith(word)]
@@ -69,52 +82,34 @@ def _verb(word: str) -> str:
     raise BadUsage(f"cylc {word}: there is no such command inside a job; there is {could}")
 
 
-def _is_queued(verb: str) -> bool:
-    from tidewheel.cli.cylc.commands import VERBS
-
-    return verb in VERBS and VERBS[verb].is_queued
-
-
 def _do(verb: str, arguments: Sequence[str]) -> int:
-    from tidewheel.cli.cylc.commands import VERBS
-    from tidewheel.cli.cylc.inspect import LOOKS
-
     if verb in VERBS:
         return _command(verb, arguments)
-    if verb in LOOKS:
-        return _print(LOOKS[verb].text(read_arguments(verb, LOOKS[verb].options, arguments)))
+    if verb in inspect.LOOKS:
+        look = inspect.LOOKS[verb]
+        return _print(look.text(read_arguments(verb, look.options, arguments)))
     if verb == "workflow-state":
-        from tidewheel.cli.cylc import inspect
-
-        lines, status = inspect.workflow_state(
-            read_arguments(verb, inspect.OPTIONS, _signed(arguments))
-        )
+        said = read_arguments(verb, inspect.OPTIONS, _signed(arguments))
+        lines, status = inspect.workflow_state(said)
         _print("\n".join(lines))
         return status
     if verb == "cycle-point":
         from tidewheel.cli.cylc import cycle_point
 
-        text, status = cycle_point.cycle_point(
-            read_arguments(verb, cycle_point.OPTIONS, _signed(arguments))
-        )
+        said = read_arguments(verb, cycle_point.OPTIONS, _signed(arguments))
+        text, status = cycle_point.cycle_point(said)
         _print(text)
         return status
     if verb == "message":
-        from tidewheel.cli.cylc.message import message
-
         return message(arguments)
-    read_arguments(verb, (flag("--long"),), arguments)
+    read_arguments(verb, options("--long"), arguments)
     return _print(VERSION)
 
 
 def _command(verb: str, arguments: Sequence[str]) -> int:
-    from tidewheel.cli.cylc.client import give
-    from tidewheel.cli.cylc.commands import VERBS
-    from tidewheel.cli.cylc.inspect import display_broadcasts
-
     said = read_arguments(verb, VERBS[verb].options, arguments)
     if verb == "broadcast" and ("display" in said or "display-task" in said):
-        return _print(display_broadcasts(said))
+        return _print(inspect.display_broadcasts(said))
     workflow, command = VERBS[verb].command(said)
     answer = give(workflow, command, wait=not VERBS[verb].is_queued)
     return _tell_broadcast(answer) if verb == "broadcast" else 0
@@ -155,3 +150,164 @@ def _print(text: str) -> int:
 def _complain(text: str, status: int) -> int:
     print(text, file=sys.stderr)  # noqa: T201 - as above
     return status
+
+
+# ---- calls that ask something of a run ----
+
+
+class CylcVerb(NamedTuple):
+    """A verb of Cylc: its options, and how its words are read as a run and a command."""
+
+    options: tuple[Option, ...]
+    command: Callable[[Arguments], tuple[str, Command]]
+    is_queued: bool = False
+
+
+def _ids(verb: str, said: Arguments) -> Ids:
+    ids = read_ids(verb, said.words)
+    if not ids.within:
+        raise BadUsage(f"cylc {verb}: which tasks? Write cylc {verb} WORKFLOW//POINT/NAME")
+    return ids
+
+
+def _command_of(verb: Verb, call: CylcCall, said: Arguments) -> tuple[str, Command]:
+    """Fills the fields of the command from the options that the verb has here as well."""
+    name, kind = call.name or verb.name, COMMANDS[verb.name]
+    types = {one.name: str(one.type) for one in fields(kind)}
+    given = dict(call.always)
+    replaces_ids = False
+    for option in options(call.options):
+        meant = [one for one in verb.options if {*one.names} & {*option.names}]
+        if meant and option.key in said:
+            given[meant[0].field] = _value(said, option, meant[0].field, types, call)
+            replaces_ids = replaces_ids or meant[0].replaces_ids
+    if "ids" not in types or replaces_ids:
+        return read_ids(name, said.words).workflow, kind(**given)  # type: ignore[arg-type]
+    ids = _ids(name, said)
+    return ids.workflow, kind(ids=ids.within, **given)  # type: ignore[call-arg, arg-type]
+
+
+def _value(
+    said: Arguments, option: Option, field: str, types: Mapping[str, str], call: CylcCall
+) -> object:
+    if not option.takes:
+        return True
+    if types[field].startswith("tuple"):
+        return tuple(one for one in said.parts(option.key) if one not in call.idle_values)
+    # Flows may be given one by one.
+    return ",".join(said.parts(option.key)) if field == "flow" else said.last(option.key)
+
+
+def _stop(said: Arguments) -> tuple[str, Command]:
+    ids = read_ids("stop", said.words)
+    if len(ids.within) > 1:
+        raise BadUsage("cylc stop: name one point or one task to stop after")
+    flow = said.last("flow")
+    if flow and not flow.isdecimal():
+        raise BadUsage(f"cylc stop: --flow takes a number, not {flow!r}")
+    if ids.within:
+        where = ids.within[0]
+        if "/" in where or "." in where:
+            return ids.workflow, Stop(after_task=where)
+        return ids.workflow, Stop(at_point=where)
+    if flow:
+        return ids.workflow, Stop(flow=int(flow))
+    if "wall-clock" in said:
+        return ids.workflow, Stop(at_time=said.last("wall-clock"))
+    mode = "kill" if "kill" in said else "now" if "now" in said else "clean"
+    return ids.workflow, Stop(mode=mode)
+
+
+def _broadcast(said: Arguments) -> tuple[str, Command]:
+    workflow = read_ids("broadcast", said.words).workflow
+    points, namespaces = said.options.get("point", []), said.options.get("namespace", [])
+    if "expire" in said:
+        return workflow, Broadcast(expire=said.last("expire"))
+    settings = [*said.options.get("set", []), *_from_files(said, "set-file")]
+    cancel = [*said.options.get("cancel", []), *_from_files(said, "cancel-file")]
+    if not settings and not cancel and "clear" not in said:
+        raise BadUsage("cylc broadcast: nothing to do; write -s '[environment]NAME=VALUE'")
+    return workflow, Broadcast(
+        points=tuple(points) or ("*",),
+        namespaces=tuple(namespaces) or ("root",),
+        settings=tuple(settings),
+        cancel=tuple(one.partition("=")[0] for one in cancel),
+        clear="clear" in said,
+    )
+
+
+def _from_files(said: Arguments, option: str) -> Sequence[str]:
+    return [one for path in said.options.get(option, ()) for one in read_settings_file(path)]
+
+
+def _ext_trigger(said: Arguments) -> tuple[str, Command]:
+    if len(said.words) not in (2, 3):
+        raise BadUsage("cylc ext-trigger: write cylc ext-trigger WORKFLOW MESSAGE [ID]")
+    workflow, message, *trigger_id = said.words
+    return workflow, ExtTrigger(message=message, trigger_id="".join(trigger_id))
+
+
+# Verbs whose words mean more than their options say.
+_READERS: dict[str, Callable[[Arguments], tuple[str, Command]]] = {
+    "stop": _stop,
+    "broadcast": _broadcast,
+    "ext-trigger": _ext_trigger,
+}
+
+
+_CALLS = [(verb, verb.cylc) for verb in ROWS if verb.cylc is not None]
+VERBS = {
+    call.name or verb.name: CylcVerb(
+        options(call.options),
+        _READERS.get(verb.name) or partial(_command_of, verb, call),
+        call.is_queued,
+    )
+    for verb, call in _CALLS
+}
+CALL_ALIASES = {
+    alias: call.name or verb.name for verb, call in _CALLS for alias in call.aliases
+}
+
+
+# ---- `cylc broadcast --set-file FILE`: sections and items as in flow.cylc ----
+
+_SECTION = re.compile(r"(\[+)\s*([^\[\]]+?)\s*\]+")
+_LONG = ('"""', "'''")
+
+
+def read_settings_file(path: str) -> list[str]:
+    """Each item as `[SECTION]ITEM=VALUE`; `-` is standard input."""
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
+    except OSError as error:
+        raise BadUsage(f"cylc broadcast: {path}: {error.strerror}") from None
+    return list(_settings(text.splitlines()))
+
+
+def _settings(lines: list[str]) -> Iterator[str]:
+    sections: list[str] = []
+    rest = iter(lines)
+    for line in rest:
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        section = _SECTION.fullmatch(stripped)
+        if section is not None:
+            sections = [*sections[: len(section[1]) - 1], section[2]]
+            continue
+        item, equals, value = stripped.partition("=")
+        if not equals:
+            yield "".join(f"[{one}]" for one in sections) + item.strip()
+            continue
+        value = value.strip()
+        quotes = value[:3]
+        if quotes in _LONG and value.count(quotes) == 1:
+            value = "\n".join([value, *_until(rest, quotes)])
+        yield "".join(f"[{one}]" for one in sections) + f"{item.strip()}={value}"
+
+
+def _until(lines: Iterator[str], quotes: str) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if quotes in line:
+            return

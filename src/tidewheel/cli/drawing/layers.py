@@ -15,9 +15,10 @@ order in every column: that is what makes it possible to draw a rectangle around
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from tidewheel.cli.drawing.sketch import NO_FRAME, Frame, Sketch, frames_around
 
@@ -54,8 +55,9 @@ def turned_lines(count: int, pairs: Sequence[Pair]) -> frozenset[Pair]:
 
 def find_ranks(count: int, pairs: Sequence[Pair]) -> list[int]:
     """Returns a column for each box; the pairs have no circle."""
-    following, preceding = _both_ways(count, pairs)
-    order = _from_first_to_last(following, preceding)
+    following = _neighbours(count, pairs)
+    preceding = _neighbours(count, [(child, parent) for parent, child in pairs])
+    order = from_first_to_last(following)
     ranks = find_depths(count, pairs)
     for number in range(PASSES):
         moved = [
@@ -70,10 +72,11 @@ def find_ranks(count: int, pairs: Sequence[Pair]) -> list[int]:
 
 def find_depths(count: int, pairs: Sequence[Pair]) -> list[int]:
     """Returns the length of the longest path to each box; the pairs have no circle."""
-    following, preceding = _both_ways(count, pairs)
+    following = _neighbours(count, pairs)
     depths = [0] * count
-    for here in _from_first_to_last(following, preceding):
-        depths[here] = max((depths[parent] + 1 for parent in preceding[here]), default=0)
+    for here in from_first_to_last(following):
+        for after in following[here]:
+            depths[after] = max(depths[after], depths[here] + 1)
     return depths
 
 
@@ -107,23 +110,18 @@ def _shorten(
     return moved
 
 
-def _from_first_to_last(
-    following: Sequence[Sequence[int]], preceding: Sequence[Sequence[int]]
-) -> list[int]:
-    open_parents = [len(parents) for parents in preceding]
+def from_first_to_last(following: Sequence[Collection[int]]) -> list[int]:
+    """Returns all numbers in an order in which each comes before those that follow it."""
+    counts = Counter(chain.from_iterable(following))
+    open_parents = [counts[here] for here in range(len(following))]
     order = [here for here, left in enumerate(open_parents) if not left]
     for here in order:
         for after in following[here]:
             open_parents[after] -= 1
             if not open_parents[after]:
                 order.append(after)
-    assert len(order) == len(following), "the lines go round in a circle"
+    assert len(order) == len(following), "it goes round in a circle"
     return order
-
-
-def _both_ways(count: int, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
-    back = [(child, parent) for parent, child in pairs]
-    return _neighbours(count, pairs), _neighbours(count, back)
 
 
 def _neighbours(count: int, pairs: Iterable[Pair]) -> list[list[int]]:
@@ -193,27 +191,23 @@ def build_lattice(sketch: Sketch, ranks: Sequence[int]) -> Lattice:
         left, right = line.parent, line.child
         if ranks[left] > ranks[right]:
             left, right = right, left
-        frame = _common_frame(sketch, left, right)
-        chain = [left]
+        around = set(frames_around(sketch.boxes[left].frame, sketch.frames))
+        others = frames_around(sketch.boxes[right].frame, sketch.frames)
+        frame = next((one for one in others if one in around), NO_FRAME)
+        cells = [left]
         for rank in range(ranks[left] + 1, ranks[right]):
             bend = bends.get((left, frame, rank))
             if bend is None:
                 bend = bends[left, frame, rank] = _add(lattice, rank, frame)
-            chain.append(bend)
+            cells.append(bend)
         if right != left:
-            chain.append(right)
-        lattice.chains.append(chain)
-        links.update(dict.fromkeys(pairwise(chain)))
+            cells.append(right)
+        lattice.chains.append(cells)
+        links.update(dict.fromkeys(pairwise(cells)))
     lattice.links = list(links)
     lattice.fillers_from = len(lattice.ranks)
     _add_fillers(lattice, sketch)
     return lattice
-
-
-def _common_frame(sketch: Sketch, first: int, second: int) -> int:
-    around = set(frames_around(sketch.boxes[first].frame, sketch.frames))
-    others = frames_around(sketch.boxes[second].frame, sketch.frames)
-    return next((frame for frame in others if frame in around), NO_FRAME)
 
 
 def _add_fillers(lattice: Lattice, sketch: Sketch) -> None:
@@ -301,7 +295,7 @@ class _Orderer:
         fresh = [list(column) for column in columns]
         for rank in range(len(columns)) if to_right else reversed(range(len(columns))):
             wishes = {
-                cell: _mean([self._place[one] for one in neighbours[cell]], self._place[cell])
+                cell: _mean([self._place[one] for one in neighbours[cell] or [cell]])
                 for cell in columns[rank]
             }
             fresh[rank] = self._arranged(columns[rank], wishes)
@@ -379,5 +373,5 @@ def crossings(columns: Columns, right: Sequence[Sequence[int]]) -> int:
     return total
 
 
-def _mean(values: list[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -18,7 +18,7 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from tidewheel.cli.drawing.layers import Lattice, nearest_rising
+from tidewheel.cli.drawing.layers import Lattice, from_first_to_last, nearest_rising
 from tidewheel.cli.drawing.sketch import NO_FRAME, Frame, frames_around
 
 # Rectangles for frames: pushes cells and frames down until nothing overlaps.
@@ -104,7 +104,7 @@ class _Walls:
         room = sum(self._heights[one] / 2 for one in (above, below) if self._is_cell(one))
         if self._is_top(above):
             return room + FRAME_HEAD
-        if self._is_bottom(below):
+        if not self._is_cell(below) and not self._is_top(below):
             return room + FRAME_PAD
         if self._is_cell(above) and self._is_cell(below):
             return room + self._gap(above, below)
@@ -112,7 +112,8 @@ class _Walls:
 
     def settle(self, wished: Sequence[float]) -> list[float]:
         """Returns everything at its wish, or as little below it as possible."""
-        order = self._from_top()
+        # Frames are in the same order everywhere, so there is one.
+        order = from_first_to_last(self._below)
         places = [*wished, *([-inf] * (len(self._below) - len(wished)))]
         for one in reversed(order):
             if self._is_top(one):  # above the highest wish of its cells
@@ -128,28 +129,11 @@ class _Walls:
     def _highest(self, top: int, places: Sequence[float]) -> float:
         return min(places[one] - distance for one, distance in self._below[top].items())
 
-    def _from_top(self) -> list[int]:
-        above = [0] * len(self._below)
-        for below in self._below:
-            for one in below:
-                above[one] += 1
-        order = [one for one, count in enumerate(above) if not count]
-        for one in order:
-            for other in self._below[one]:
-                above[other] -= 1
-                if not above[other]:
-                    order.append(other)
-        assert len(order) == len(self._below), "frames are not in the same order everywhere"
-        return order
-
     def _is_cell(self, one: int) -> bool:
         return one < self._cell_count
 
     def _is_top(self, one: int) -> bool:
         return one >= self._cell_count and (one - self._cell_count) % 2 == 0
-
-    def _is_bottom(self, one: int) -> bool:
-        return one >= self._cell_count and (one - self._cell_count) % 2 == 1
 
 
 # Long lines made straight: bends that follow each other get one height where there is room.
@@ -165,10 +149,13 @@ def straighten(lattice: Lattice, middles: list[float], room: Room) -> None:
         left.setdefault(other, []).append(one)
         right.setdefault(one, []).append(other)
     for run in sorted(_runs(lattice, left, right), key=len, reverse=True):
-        low, high = _shared_room(run, room)
+        ups, downs = zip(*map(room, run), strict=True)
+        low, high = max(ups), min(downs)
         if low <= high:
-            ends = [*left.get(run[0], ()), *right.get(run[-1], ())]
-            height = _wished_height(run, ends, middles)
+            # The height of the end which is nearest to where the bends are.
+            mean = sum(middles[bend] for bend in run) / len(run)
+            ends = (middles[one] for one in (*left.get(run[0], ()), *right.get(run[-1], ())))
+            height = min(ends, key=lambda end: abs(end - mean), default=mean)
             for bend in run:
                 middles[bend] = max(low, min(height, high))
 
@@ -191,21 +178,6 @@ def _runs(
             run.append(following)
         runs.append(run)
     return runs
-
-
-def _shared_room(run: Sequence[int], room: Room) -> tuple[float, float]:
-    low, high = -inf, inf
-    for bend in run:
-        up, down = room(bend)
-        low, high = max(low, up), min(high, down)
-    return low, high
-
-
-def _wished_height(run: Sequence[int], ends: Sequence[int], middles: Sequence[float]) -> float:
-    """Returns the height of the end which is nearest to where the bends are."""
-    mean = sum(middles[bend] for bend in run) / len(run)
-    heights = (middles[one] for one in ends)
-    return min(heights, key=lambda height: abs(height - mean), default=mean)
 
 
 # The fourth step of a layout: how far down each cell stands.

@@ -1,4 +1,4 @@
-"""A page as SVG: no script, no link, nothing to load."""
+"""Writes a picture: a page as SVG (no script, no link, nothing to load), a sketch as DOT."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 from tidewheel.cli.drawing.layout import LINE_HEIGHT, PageLayout, Rectangle, text_width
 from tidewheel.cli.drawing.placement import FRAME_PAD
-from tidewheel.cli.drawing.sketch import Arc, Box, BoxKind, Frame, Sketch
+from tidewheel.cli.drawing.sketch import NO_FRAME, Arc, Box, BoxKind, Frame, Sketch
 from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED
 from tidewheel.core.queue.status import Status
@@ -74,7 +74,7 @@ def _frame(frame: Frame, place: Rectangle) -> Iterator[str]:
 
 
 def _line(line: Arc, route: tuple[tuple[float, float], ...], sketch: Sketch) -> str:
-    colour = line_colour(line)
+    colour = _line_colour(line)
     dash = f' stroke-dasharray="{SOLID_AGAIN}"' if line.dashed or line.suicide else ""
     output = f":{line.label}" if line.label else ""
     said = f"{sketch.boxes[line.parent].key}{output} → {sketch.boxes[line.child].key}"
@@ -118,12 +118,12 @@ def _label(line: Arc, route: tuple[tuple[float, float], ...]) -> str:
         f"<rect {_rectangle(Rectangle(middle - width / 2, height - 7, width, 13))} "
         'fill="#fff" fill-opacity=".85"/>'
         f'<text x="{_number(middle)}" y="{_number(height + 3)}" font-size="{LABEL_SIZE}" '
-        f'text-anchor="middle" fill="{line_colour(line)}">{_text(line.label)}</text>'
+        f'text-anchor="middle" fill="{_line_colour(line)}">{_text(line.label)}</text>'
     )
 
 
 def _box(box: Box, place: Rectangle) -> Iterator[str]:
-    colour = box_colour(box)
+    colour = _BOX_COLOUR[box.kind]
     radius = {BoxKind.TASK: 5, BoxKind.FAMILY: 2, BoxKind.XTRIGGER: place.height / 2}[box.kind]
     yield f"<g><title>{_text(box.key)}</title>"
     if box.kind is BoxKind.FAMILY:  # a pile
@@ -143,11 +143,7 @@ def _box(box: Box, place: Rectangle) -> Iterator[str]:
     yield "</g>"
 
 
-def box_colour(box: Box) -> str:
-    return _BOX_COLOUR[box.kind]
-
-
-def line_colour(line: Arc) -> str:
+def _line_colour(line: Arc) -> str:
     """Returns the colour of a line and its label: red if it is bad, violet if it removes."""
     if line.suicide:
         return _SUICIDE
@@ -172,3 +168,50 @@ def _number(value: float) -> str:
 def _text(text: str) -> str:
     """Fit for XML, which knows no control characters either."""
     return escape(printable(text))
+
+
+# ---- in the language of Graphviz, for those who have it ----
+
+_SHAPES = {BoxKind.TASK: "box", BoxKind.FAMILY: "folder", BoxKind.XTRIGGER: "ellipse"}
+
+
+def dot_lines(sketch: Sketch, title: str) -> Iterator[str]:
+    """Yields the document, line by line."""
+    yield f"digraph {_quoted(title)} {{"
+    yield "  rankdir=LR;"
+    yield '  node [fontname="monospace", fontsize=11];'
+    yield '  edge [fontname="monospace", fontsize=9];'
+    yield from _inside(sketch, NO_FRAME, "  ")
+    for line in sketch.lines:
+        parent, child = sketch.boxes[line.parent].key, sketch.boxes[line.child].key
+        style = "dashed" if line.dashed or line.suicide else "solid"
+        label = f", label={_quoted(line.label)}" if line.label else ""
+        yield (
+            f"  {_quoted(parent)} -> {_quoted(child)} "
+            f'[style={style}, color="{_line_colour(line)}"{label}];'
+        )
+    yield "}"
+
+
+def _inside(sketch: Sketch, frame: int, indent: str) -> Iterator[str]:
+    for box in sketch.boxes:
+        if box.frame == frame:
+            label = "\\n".join(_escaped(text) for text in box.lines)
+            yield (
+                f'{indent}{_quoted(box.key)} [label="{label}", shape={_SHAPES[box.kind]}, '
+                f'color="{_BOX_COLOUR[box.kind]}"];'
+            )
+    for number, inner in enumerate(sketch.frames):
+        if inner.parent == frame:
+            yield f"{indent}subgraph cluster_{number} {{"
+            yield f"{indent}  label={_quoted(inner.title)};"
+            yield from _inside(sketch, number, indent + "  ")
+            yield f"{indent}}}"
+
+
+def _quoted(text: str) -> str:
+    return f'"{_escaped(text)}"'
+
+
+def _escaped(text: str) -> str:
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"')

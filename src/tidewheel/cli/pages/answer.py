@@ -57,8 +57,10 @@ def answer_lines(given: Given) -> Iterator[str]:
     back = _list(answer, "comes_back")
     if back:
         yield f"  comes back if it succeeds: {_some(back)}"
-    for one in _broadcasts(answer)[:SHOWN_MAX]:
-        yield f"  {safe(one)}"
+    for row in cast("list[Document]", answer.get("broadcasts") or [])[:SHOWN_MAX]:
+        became = "taken back" if row["value"] is None else f"= {row['value']}"
+        where = f"{row['point']}/{row['namespace']}"
+        yield "  " + safe(f"{where}  {row['setting']} {became}")
     for notice in _news(answer, tasks)[:SHOWN_MAX]:
         yield f"  {safe(notice)}"
     for name, value in answer.items():
@@ -109,17 +111,6 @@ def _became_of_run(given: Given) -> str:
     if isinstance(command, Reload) and given.answer.get("changed") is False:
         return "goes on: the definition is the same as before"
     return did
-
-
-def _broadcasts(answer: Mapping[str, object]) -> list[str]:
-    found = answer.get("broadcasts")
-    rows = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-    return [_broadcast_text(one) for one in rows]
-
-
-def _broadcast_text(row: Mapping[str, object]) -> str:
-    value = "taken back" if row.get("value") is None else f"= {row['value']}"
-    return f"{row.get('point')}/{row.get('namespace')}  {row.get('setting')} {value}"
 
 
 def _news(answer: Mapping[str, object], tasks: Mapping[str, object]) -> list[str]:

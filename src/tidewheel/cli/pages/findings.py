@@ -67,6 +67,13 @@ def show_findings(
             tell(line)
 
 
+def note_findings(findings: Findings, source: SourceText | None) -> None:
+    """Prints errors and warnings beside the answer; what is merely remarkable is for
+    validate."""
+    worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
+    show_findings(worse, source, note)
+
+
 def counted(findings: Iterable[Finding], severities: Iterable[Severity]) -> str:
     """`2 errors, 1 warning`."""
     counts = Counter(one.severity for one in findings)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 import click
 
-from tidewheel.cli.output import StyledWord, on_terminal, safe, say
+from tidewheel.cli.output import Cell, StyledWord, on_terminal, safe, say
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 
 Document = Mapping[str, object]
+Columns = Mapping[str, Callable[[Document], Cell] | str]  # of a table of documents, by header
 
 SHOWN_MAX = 20  # of a list on a page for people
 LABEL_WIDTH = 14
@@ -57,18 +58,22 @@ def moment(page: Document, name: str) -> str:
     return "" if text is None else str(text).partition(".")[0].rstrip("Z").replace("T", " ")
 
 
+def at(name: str) -> Callable[[Document], str]:
+    """Returns the column of a table that shows the time of this name."""
+    return lambda page: moment(page, name)
+
+
 def took(page: Document) -> str:
     """Returns how long a job ran, if it has ended."""
-    from tidewheel.quantities import show_duration
-
-    began, ended = _instant(page["started_at"]), _instant(page["ended_at"])
-    return "" if began is None or ended is None else show_duration(ended - began)
-
-
-def _instant(text: object) -> float | None:
     from datetime import datetime
 
-    return None if text is None else datetime.fromisoformat(str(text)).timestamp()
+    from tidewheel.quantities import show_duration
+
+    began, ended = page["started_at"], page["ended_at"]
+    if began is None or ended is None:
+        return ""
+    length = datetime.fromisoformat(str(ended)) - datetime.fromisoformat(str(began))
+    return show_duration(length.total_seconds())
 
 
 def bar(done: int, total: int) -> str:
@@ -78,9 +83,9 @@ def bar(done: int, total: int) -> str:
     return "█" * filled + "░" * (BAR_WIDTH - filled)
 
 
-def counts_text(counts: object) -> str:
+def counts_text(page: Document) -> str:
     """`2 running, 3 succeeded`."""
-    found = cast("Mapping[str, int]", counts)
+    found = cast("Mapping[str, int]", page["counts"])
     return ", ".join(f"{number} {state}" for state, number in found.items())
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 
 import click
 
-from tidewheel.cli.output import plural, safe, say, say_table
+from tidewheel.cli.output import plural, safe, say, say_columns, say_table
 from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.status import Status
@@ -18,6 +18,7 @@ from tidewheel.core.sched.pool import RunStatus
 from tidewheel.quantities import show_duration
 from tidewheel.services.rehearsal.record import (
     Hop,
+    NameSummary,
     PlayedSubmission,
     Rehearsal,
     critical_path,
@@ -45,19 +46,14 @@ def say_summary(rehearsal: Rehearsal, real_seconds: float) -> None:
     if not names:
         return
     say()
-    say_table(
-        ("NAME", "RUNS", "FAILED", "MEAN WAIT", "MEAN LENGTH"),
-        [
-            (
-                one.name,
-                str(one.runs),
-                str(one.failures or ""),
-                span(one.mean_wait_seconds),
-                span(one.mean_length_seconds),
-            )
-            for one in names
-        ],
-    )
+    columns: dict[str, Callable[[NameSummary], str]] = {
+        "NAME": lambda one: one.name,
+        "RUNS": lambda one: str(one.runs),
+        "FAILED": lambda one: str(one.failures or ""),
+        "MEAN WAIT": lambda one: span(one.mean_wait_seconds),
+        "MEAN LENGTH": lambda one: span(one.mean_length_seconds),
+    }
+    say_columns(names, columns)
     _say_path(rehearsal)
 
 
@@ -262,13 +258,7 @@ def _axis(seconds: float, width: int) -> str:
 
 
 def _bar(rehearsal: Rehearsal, one: PlayedSubmission, scale: float, width: int) -> str:
-    assert one.start_at is not None
-    begin = rehearsal.begins_at
-    end = rehearsal.ends_at if one.end_at is None else one.end_at
-    ready, start, stop = (
-        min(width - 1, int((time - begin) * scale))
-        for time in (one.ready_at, one.start_at, end)
-    )
+    ready, start, stop = (min(width - 1, int(time * scale)) for time in _times(rehearsal, one))
     is_rich = (sys.stdout.encoding or "").lower().startswith("utf")
     waits, runs, cross = ("·", "█", "✖") if is_rich else (".", "#", "x")
     bar = runs * max(1, stop - start)
@@ -277,6 +267,14 @@ def _bar(rehearsal: Rehearsal, one: PlayedSubmission, scale: float, width: int) 
         bar = bar[:-1] + cross
     waiting = click.style(waits * (start - ready), fg=PALETTE[Status.WAITING].colour)
     return " " * ready + waiting + click.style(bar, fg=look.colour)
+
+
+def _times(rehearsal: Rehearsal, one: PlayedSubmission) -> tuple[float, float, float]:
+    """Returns when it was ready, began and ended, in seconds since the rehearsal began."""
+    assert one.start_at is not None
+    begin = rehearsal.begins_at
+    end = rehearsal.ends_at if one.end_at is None else one.end_at
+    return one.ready_at - begin, one.start_at - begin, end - begin
 
 
 def _status(one: PlayedSubmission) -> Status:
@@ -353,12 +351,8 @@ def _svg_bar(
     *,
     outlined: bool,
 ) -> Iterator[str]:
-    assert one.start_at is not None
-    begin = rehearsal.begins_at
-    end = rehearsal.ends_at if one.end_at is None else one.end_at
-    ready, start, stop = (
-        left + (time - begin) * scale for time in (one.ready_at, one.start_at, end)
-    )
+    times = _times(rehearsal, one)
+    ready, start, stop = (left + time * scale for time in times)
     y = top + (LANE_HEIGHT - BAR_HEIGHT) / 2
     if start - ready > 1:
         colour = PALETTE[Status.READY].web_colour
@@ -370,7 +364,7 @@ def _svg_bar(
     width = max(stop - start, 0.5)
     line = f'stroke="{INK}" stroke-width="1.6"' if outlined else 'stroke="none"'
     said = (
-        f"{_label(rehearsal, one)}: +{span(one.start_at - begin)}, {span(one.length_seconds)}, "
+        f"{_label(rehearsal, one)}: +{span(times[1])}, {span(one.length_seconds)}, "
         f"{one.ended or 'running'}, waited for {one.waited_for}"
     )
     yield (

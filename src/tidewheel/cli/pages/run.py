@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from tidewheel.cli.output import Row, looking_word, note, plural, safe, say, say_table
+from tidewheel.cli.output import coloured, note, plural, safe, say, say_columns
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
+    Columns,
     Document,
+    at,
     bar,
     counts_text,
     documents,
@@ -36,20 +38,21 @@ NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
 GOES_ON = ("running", "paused", "waiting for release", "stopping")
 
 
-def say_runs(page: Document) -> None:
-    """The list of runs."""
-    rows: list[Row] = [
-        (
-            str(one["name"]),
-            str(one["number"]),
-            run_cell(one),
-            "yes" if one["driven"] else "no",
-            moment(one, "updated_at"),
-            _list_reason(one),
-        )
-        for one in documents(page, "runs")
-    ]
-    say_table(("RUN", "NUMBER", "STATUS", "DRIVEN", "CHANGED", "REASON"), rows)
+def say_runs(page: Document, workflow: str | None) -> None:
+    """Prints the list of runs, all or those of one workflow."""
+    if not page["runs"]:
+        of = f" of {safe(workflow)}" if workflow else ""
+        note(f"there are no runs{of} yet; start one: tidewheel run DIR")
+        return
+    columns: Columns = {
+        "RUN": "name",
+        "NUMBER": "number",
+        "STATUS": run_cell,
+        "DRIVEN": lambda one: "yes" if one["driven"] else "no",
+        "CHANGED": at("updated_at"),
+        "REASON": _list_reason,
+    }
+    say_columns(documents(page, "runs"), columns)
 
 
 def _list_reason(run: Document) -> str:
@@ -59,17 +62,20 @@ def _list_reason(run: Document) -> str:
         return _who_takes_it(run)
     if run["status"] in GOES_ON and not run["driven"]:
         return f"its scheduler is gone; carry it on: tidewheel run {run['name']}"
+    return _reason(run)
+
+
+def _reason(run: Document) -> str:
+    """Returns why a run is as it is; empty if its status says it."""
     reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
     return "" if reason == run_cell(run).word else reason
 
 
 def stall_line(stall: Document) -> str:
     """Returns since when a run is stalled, and until when it waits for somebody."""
-    since = f"since {moment(stall, 'since')}"
-    until = str(stall["until"] or "")
-    left = seconds_until(until) if until else 0.0
-    ends = f"; it stops at {moment(stall, 'until')}, in {show_duration(left)}"
-    return since + (ends if left > 0 else "")
+    left = _in_how_long(stall)
+    ends = f"; it stops at {moment(stall, 'until')}{left}" if left else ""
+    return f"since {moment(stall, 'since')}{ends}"
 
 
 def _who_takes_it(run: Document) -> str:
@@ -85,12 +91,14 @@ def _who_takes_it(run: Document) -> str:
 def say_run(page: Document) -> None:
     """One run."""
     run = cast("Document", page["run"])
-    say(f"run {safe(run['name'])}  {looking_word(run_cell(run))}")
+    say(f"run {safe(run['name'])}  {coloured(run_cell(run))}")
     _say_facts(run, page)
     _say_points(page)
     _say_active(page)
     _say_causes(page)
-    _say_lost(page)
+    lost = documents(page, "lost")
+    say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
+    say_more(len(lost))
     _say_flows(page)
     if held := texts(page, "held"):
         section("held")
@@ -100,8 +108,7 @@ def say_run(page: Document) -> None:
 def _say_facts(run: Document, page: Document) -> None:
     scheduler = cast("Document | None", run["scheduler"])
     bounds = cast("Document", page["bounds"])
-    reason = str(run["reason"]).removeprefix(f"{run['status']}: ")
-    fact("because", reason if reason != run_cell(run).word else "")
+    fact("because", _reason(run))
     fact("number", run["number"])
     fact("folder", run["folder"])
     for wait in documents(page, "waits"):
@@ -121,7 +128,7 @@ def _say_facts(run: Document, page: Document) -> None:
     fact("runahead", _runahead_text(bounds))
     fact("stops", _stop_text(bounds))
     fact("holds after", bounds["hold_after"])
-    fact("tasks", counts_text(page["counts"]))
+    fact("tasks", counts_text(page))
 
 
 def _runahead_text(bounds: Document) -> str:
@@ -150,16 +157,13 @@ def _say_points(page: Document) -> None:
     section("progress")
     if len(points) > POINTS_SHOWN_MAX:
         say(f"  {len(points) - POINTS_SHOWN_MAX} earlier points: --json shows all")
-    rows: list[Row] = [
-        (
-            str(one["point"]),
-            f"{one['done']}/{one['tasks']}",
-            bar(cast("int", one["done"]), cast("int", one["tasks"])),
-            counts_text(one["counts"]),
-        )
-        for one in points[-POINTS_SHOWN_MAX:]
-    ]
-    say_table(("POINT", "DONE", "", "TASKS"), rows, indent=2)
+    columns: Columns = {
+        "POINT": "point",
+        "DONE": lambda one: f"{one['done']}/{one['tasks']}",
+        "": lambda one: bar(cast("int", one["done"]), cast("int", one["tasks"])),
+        "TASKS": counts_text,
+    }
+    say_columns(points[-POINTS_SHOWN_MAX:], columns, indent=2)
 
 
 def _say_active(page: Document) -> None:
@@ -167,18 +171,15 @@ def _say_active(page: Document) -> None:
     if not active:
         return
     section("active")
-    rows: list[Row] = [
-        (
-            str(one["id"]),
-            state_cell(one),
-            flows_text(one),
-            f"{one['submit']:02d}",
-            moment(one, "started_at") or moment(one, "submitted_at"),
-            str(one["worker"] or ""),
-        )
-        for one in active[:SHOWN_MAX]
-    ]
-    say_table(("TASK", "STATE", "FLOWS", "SUBMIT", "SINCE", "WORKER"), rows, indent=2)
+    columns: Columns = {
+        "TASK": "id",
+        "STATE": state_cell,
+        "FLOWS": flows_text,
+        "SUBMIT": lambda one: f"{one['submit']:02d}",
+        "SINCE": lambda one: moment(one, "started_at") or moment(one, "submitted_at"),
+        "WORKER": "worker",
+    }
+    say_columns(active[:SHOWN_MAX], columns, indent=2)
     say_more(len(active))
 
 
@@ -193,23 +194,19 @@ def _say_causes(page: Document) -> None:
     say_more(len(causes))
 
 
-def _say_lost(page: Document) -> None:
-    lost = documents(page, "lost")
-    say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
-    say_more(len(lost))
-
-
 def _say_flows(page: Document) -> None:
     """One flow is how every run begins, and no news."""
     flows = documents(page, "flows")
     if len(flows) <= 1:
         return
     section("flows")
-    rows: list[Row] = [
-        (str(one["flow"]), _flow_state(one), str(one["until"] or ""), str(one["text"]))
-        for one in flows
-    ]
-    say_table(("FLOW", "TASKS", "UNTIL", "REMARK"), rows, indent=2)
+    columns: Columns = {
+        "FLOW": "flow",
+        "TASKS": _flow_state,
+        "UNTIL": "until",
+        "REMARK": "text",
+    }
+    say_columns(flows, columns, indent=2)
 
 
 def _flow_state(flow: Document) -> str:
@@ -228,20 +225,17 @@ def say_history(page: Document) -> None:
     if not commands:
         note("nobody has asked anything of this run yet")
         return
-    rows: list[Row] = [
-        (
-            str(one["number"]),
-            moment(one, "at"),
-            str(one["who"]),
-            command_text(one),
-            _became(one),
-        )
-        for one in commands
-    ]
-    say_table(("NUMBER", "TIME", "WHO", "COMMAND", "OUTCOME"), rows)
+    columns: Columns = {
+        "NUMBER": "number",
+        "TIME": at("at"),
+        "WHO": "who",
+        "COMMAND": _command_text,
+        "OUTCOME": _became,
+    }
+    say_columns(commands, columns)
 
 
-def command_text(one: Document) -> str:
+def _command_text(one: Document) -> str:
     """`trigger 1/foo flow=new`."""
     arguments = dict(cast("Mapping[str, object]", one["arguments"]))
     words = [str(one["verb"]), *cast("list[str]", arguments.pop("ids", []))]
@@ -272,7 +266,7 @@ def say_tree(page: Document) -> None:
     if not points:
         note("there is nothing to be seen yet")
     for point in points:
-        say(f"{safe(point['point'])}  {counts_text(point['counts'])}")
+        say(f"{safe(point['point'])}  {counts_text(point)}")
         for line in _lines(documents(point, "children"), ""):
             say(line)
 
@@ -290,19 +284,15 @@ def _lines(children: object, before: str) -> Iterator[str]:
 
 
 def _task_text(task: Document) -> str:
-    words = [safe(task["name"]), looking_word(state_cell(task))]
+    words = [safe(task["name"]), coloured(state_cell(task))]
     flows = flows_text(task)
     if flows not in ("1", "none"):
         words.append(f"flow {flows}")
-    submissions = documents(task, "submissions")
-    if submissions:
-        words.append(" ".join(_submission_text(one) for one in submissions))
-    return "  ".join(words)
-
-
-def _submission_text(one: Document) -> str:
-    time = took(one)
-    return f"[{one['submit']:02d} {one['status']}{f' {time}' if time else ''}]"
+    submissions = [
+        f"[{one['submit']:02d} {one['status']} {took(one)}".rstrip() + "]"
+        for one in documents(task, "submissions")
+    ]
+    return "  ".join([*words, " ".join(submissions)] if submissions else words)
 
 
 # ---- reasons: what it is, whether it passes, and the command that helps ----
@@ -315,7 +305,7 @@ def say_why(page: Document) -> None:
             say()
         flows = flows_text(task)
         of_flows = f"  flow {flows}" if flows != "none" else ""
-        say(f"{safe(task['id'])}  {looking_word(state_cell(task))}{of_flows}")
+        say(f"{safe(task['id'])}  {coloured(state_cell(task))}{of_flows}")
         reasons = documents(task, "reasons")
         say_reasons(reasons)
         if not reasons:
@@ -338,12 +328,9 @@ def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
             yield f"    {safe('   or   '.join(commands))}"
 
 
-def _in_how_long(reason: Document) -> str:
-    until = reason.get("until")
-    left = seconds_until(str(until)) if until else 0.0
+def _in_how_long(page: Document) -> str:
+    """Returns how long it is until then, by this machine's clock; empty if that is over."""
+    if not page.get("until"):
+        return ""
+    left = datetime.fromisoformat(str(page["until"])).timestamp() - time.time_ns() / 1e9
     return f", in {show_duration(left)}" if left > 0 else ""
-
-
-def seconds_until(time_text: str) -> float:
-    """Returns the seconds from now, by this machine's clock, to a time as documents have it."""
-    return datetime.fromisoformat(time_text).timestamp() - time.time_ns() / 1e9

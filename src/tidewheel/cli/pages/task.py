@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -17,19 +17,22 @@ from tidewheel.api.tasks import (
 )
 from tidewheel.api.wire import document
 from tidewheel.cli.output import (
-    Row,
+    Cell,
+    Item,
     coloured,
-    looking_word,
     plural,
     safe,
     safe_lines,
     say,
+    say_columns,
     say_json,
     say_table,
 )
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
+    Columns,
     Document,
+    at,
     fact,
     flows_text,
     moment,
@@ -156,11 +159,14 @@ def say_page(page: TaskDetails) -> None:
         for reason in page.why:
             say(f"  {safe(reason)}")
     _say_edges(page)
-    _say_attempts(page.attempts)
-    _say_outputs(page.outputs)
+    _say_some("attempts", page.attempts[-SHOWN_MAX:], ATTEMPT_COLUMNS)
+    _say_some("messages and outputs", page.outputs[-SHOWN_MAX:], OUTPUT_COLUMNS)
     _say_values(page.values)
     _say_usage(page.usage)
-    _say_history(page.history)
+    section("history")
+    say_columns(page.history[-SHOWN_MAX:], HISTORY_COLUMNS, indent=2)
+    if (more := len(page.history) - SHOWN_MAX) > 0:
+        say(f"  {more} earlier steps: --json shows all")
     if page.logs:
         section("logs")
         for path in page.logs[-SHOWN_MAX:]:
@@ -234,68 +240,61 @@ def _delays_text(policy: RetryPolicy) -> str:
     return f"{first}, growing {policy.factor:g}-fold up to {most}"
 
 
+def _say_some(
+    title: str, found: Sequence[Item], columns: Mapping[str, Callable[[Item], Cell] | str]
+) -> None:
+    """Prints a section with a table; nothing if nothing was found."""
+    if found:
+        section(title)
+        say_columns(found, columns, indent=2)
+
+
 def _say_edges(page: TaskDetails) -> None:
-    task_id = page.task.id
+    task_id, statuses = page.task.id, page.statuses
     needs = [edge for edge in page.edges if edge.child == task_id]
-    if needs:
-        section("needs")
-        rows: list[Row] = [
-            (edge.parent, page.statuses[edge.parent], edge.output, edge.state.value)
-            for edge in needs[:SHOWN_MAX]
-        ]
-        say_table(("TASK", "STATUS", "OUTPUT", "STATE"), rows, indent=2)
     needed_by = [edge for edge in page.edges if edge.parent == task_id]
-    if needed_by:
-        section("needed by")
-        rows = [
-            (edge.child, page.statuses[edge.child], edge.output)
-            for edge in needed_by[:SHOWN_MAX]
-        ]
-        say_table(("TASK", "STATUS", "OUTPUT"), rows, indent=2)
+    columns: dict[str, Callable[[EdgeView], Cell]] = {
+        "TASK": lambda edge: edge.parent,
+        "STATUS": lambda edge: statuses[edge.parent],
+        "OUTPUT": lambda edge: edge.output,
+    }
+    state: dict[str, Callable[[EdgeView], Cell]] = {"STATE": lambda edge: edge.state.value}
+    _say_some("needs", needs[:SHOWN_MAX], columns | state)
+    columns["TASK"] = lambda edge: edge.child
+    columns["STATUS"] = lambda edge: statuses[edge.child]
+    _say_some("needed by", needed_by[:SHOWN_MAX], columns)
 
 
-def _say_attempts(attempts: Sequence[AttemptView]) -> None:
-    if not attempts:
-        return
-    section("attempts")
-    rows: list[Row] = [
-        (
-            str(attempt.attempt),
-            attempt.worker,
-            show_moment(attempt.claimed_at),
-            _took(attempt),
-            attempt.ended_by.value if attempt.ended_by else "running",
-            "" if attempt.exit_status is None else str(attempt.exit_status),
-            attempt.error.description if attempt.error else attempt.metrics or "",
-        )
-        for attempt in attempts[-SHOWN_MAX:]
-    ]
-    headers = ("NUMBER", "WORKER", "CLAIMED", "TOOK", "ENDED BY", "EXIT", "REMARK")
-    say_table(headers, rows, indent=2)
-
-
-def _took(attempt: AttemptView) -> str:
-    if attempt.ended_at is None:
-        return ""
-    return show_duration(attempt.ended_at - attempt.claimed_at)
-
-
-def _say_outputs(outputs: Sequence[OutputView]) -> None:
-    if not outputs:
-        return
-    section("messages and outputs")
-    rows: list[Row] = [
-        (show_moment(one.at), str(one.attempt), one.output or "", one.text)
-        for one in outputs[-SHOWN_MAX:]
-    ]
-    say_table(("TIME", "ATTEMPT", "OUTPUT", "TEXT"), rows, indent=2)
+ATTEMPT_COLUMNS: dict[str, Callable[[AttemptView], str]] = {
+    "NUMBER": lambda one: str(one.attempt),
+    "WORKER": lambda one: one.worker,
+    "CLAIMED": lambda one: show_moment(one.claimed_at),
+    "TOOK": lambda one: (
+        "" if one.ended_at is None else show_duration(one.ended_at - one.claimed_at)
+    ),
+    "ENDED BY": lambda one: one.ended_by.value if one.ended_by else "running",
+    "EXIT": lambda one: "" if one.exit_status is None else str(one.exit_status),
+    "REMARK": lambda one: one.error.description if one.error else one.metrics or "",
+}
+OUTPUT_COLUMNS: dict[str, Callable[[OutputView], str]] = {
+    "TIME": lambda one: show_moment(one.at),
+    "ATTEMPT": lambda one: str(one.attempt),
+    "OUTPUT": lambda one: one.output or "",
+    "TEXT": lambda one: one.text,
+}
+HISTORY_COLUMNS: dict[str, Callable[[HistoryEntry], Cell]] = {
+    "TIME": lambda one: show_moment(one.at),
+    "SIGNAL": lambda one: one.signal.value if one.signal else "create",
+    "STATUS": lambda one: one.to_status,
+    "WORKER": lambda one: one.worker or "",
+}
 
 
 def _say_values(values: Mapping[str, object] | None) -> None:
     if values is None:
         return
     section("values for those after it")
-    rows: list[Row] = [(name, encode(value)) for name, value in values.items()]
+    rows = [(name, encode(value)) for name, value in values.items()]
     say_table(("NAME", "VALUE"), rows[:SHOWN_MAX], indent=2)
 
 
@@ -314,22 +313,6 @@ def _say_usage(usage: Sequence[UsageView]) -> None:
     say(f"  {', '.join(words)} ({len(usage)} samples)")
 
 
-def _say_history(history: Sequence[HistoryEntry]) -> None:
-    section("history")
-    rows: list[Row] = [
-        (
-            show_moment(entry.at),
-            entry.signal.value if entry.signal else "create",
-            entry.to_status,
-            entry.worker or "",
-        )
-        for entry in history[-SHOWN_MAX:]
-    ]
-    say_table(("TIME", "SIGNAL", "STATUS", "WORKER"), rows, indent=2)
-    if more := len(history) - len(rows):
-        say(f"  {more} earlier steps: --json shows all")
-
-
 # ---- a task of a run: what it waits for, what it made, how often it ran ----
 
 ENDED = ("succeeded", "failed", "submit-failed", "expired", "ended", "not taken")
@@ -338,9 +321,16 @@ XTRIGGERS = "xtriggers and timers"
 SIGNS = {"true": "+", "open": "-", "lost": "x", "not taken": "x"}
 
 
-def say_task(page: Document) -> None:
-    """One task."""
-    say(f"task {safe(page['id'])}  {looking_word(state_cell(page))}")
+def say_tasks(page: Document) -> None:
+    """Prints the tasks of the view `show`, each with everything that is known."""
+    for number, task in enumerate(entries(page, "tasks")):
+        if number:
+            say()
+        _say_task(task)
+
+
+def _say_task(page: Document) -> None:
+    say(f"task {safe(page['id'])}  {coloured(state_cell(page))}")
     fact("run", page["run"])
     fact("title", page["title"])
     fact("families", ", ".join(one for one in texts(page, "families") if one != "root"))
@@ -354,9 +344,16 @@ def say_task(page: Document) -> None:
         say_reasons(entries(page, "why"))
     say_lines(PREREQUISITES, prerequisite_lines(page))
     say_lines(XTRIGGERS, xtrigger_lines(page))
-    _say_outputs_made(page)
-    say_lines("verdicts", _verdict_lines(page))
-    _say_submissions(page)
+    section("outputs (+ made, - not made)")
+    say_columns(entries(page, "outputs"), OUTPUTS_MADE, indent=2)
+    verdicts = (
+        f"  flow {one['flow']}: {safe(one['verdict'])}; {safe(one['text'])}"
+        for one in entries(page, "verdicts")
+    )
+    say_lines("verdicts", verdicts)
+    if submissions := entries(page, "submissions"):
+        _say_some("submissions", submissions[-SHOWN_MAX:], SUBMISSIONS)
+        _say_last(submissions[-1])
 
 
 def prerequisite_lines(page: Document) -> Iterator[str]:
@@ -393,22 +390,6 @@ def xtrigger_lines(page: Document) -> Iterator[str]:
         yield f"  {sign} {safe(one['label'])}  {safe(one['call'])}{by_hand}{until}"
 
 
-def _say_outputs_made(page: Document) -> None:
-    """Prints each output; those completed by hand are marked (R001-52)."""
-    section("outputs (+ made, - not made)")
-    rows: list[Row] = [
-        (
-            f"{'+' if one['made'] else '-'} {one['output']}",
-            str(one["by"]),
-            moment(one, "at"),
-            ",".join(map(str, cast("list[int]", one["flows"]))),
-            _remark(one),
-        )
-        for one in entries(page, "outputs")
-    ]
-    say_table(("OUTPUT", "MADE BY", "AT", "FLOWS", "REMARK"), rows, indent=2)
-
-
 def _remark(output: Document) -> str:
     words = ["required"] if output["required"] else []
     words += ["by hand"] if output["by_hand"] else []
@@ -416,32 +397,24 @@ def _remark(output: Document) -> str:
     return ", ".join(words)
 
 
-def _verdict_lines(page: Document) -> Iterator[str]:
-    for one in entries(page, "verdicts"):
-        yield f"  flow {one['flow']}: {safe(one['verdict'])}; {safe(one['text'])}"
-
-
-def _say_submissions(page: Document) -> None:
-    found = entries(page, "submissions")
-    if not found:
-        return
-    section("submissions")
-    rows: list[Row] = [
-        (
-            f"{one['submit']:02d}",
-            str(one["status"]),
-            moment(one, "submitted_at"),
-            took(one),
-            "" if one["exit_status"] is None else str(one["exit_status"]),
-            str(len(entries(one, "attempts")) or ""),
-            str(one["worker"] or ""),
-            str(one["error"] or ""),
-        )
-        for one in found[-SHOWN_MAX:]
-    ]
-    headers = ("NUMBER", "STATUS", "SUBMITTED", "TOOK", "EXIT", "ATTEMPTS", "WORKER", "REMARK")
-    say_table(headers, rows, indent=2)
-    _say_last(found[-1])
+# Outputs that were completed by hand are marked (R001-52).
+OUTPUTS_MADE: Columns = {
+    "OUTPUT": lambda one: f"{'+' if one['made'] else '-'} {one['output']}",
+    "MADE BY": lambda one: str(one["by"]),
+    "AT": at("at"),
+    "FLOWS": lambda one: ",".join(map(str, cast("list[int]", one["flows"]))),
+    "REMARK": _remark,
+}
+SUBMISSIONS: Columns = {
+    "NUMBER": lambda one: f"{one['submit']:02d}",
+    "STATUS": "status",
+    "SUBMITTED": at("submitted_at"),
+    "TOOK": took,
+    "EXIT": "exit_status",
+    "ATTEMPTS": lambda one: str(len(entries(one, "attempts")) or ""),
+    "WORKER": "worker",
+    "REMARK": "error",
+}
 
 
 def _say_last(submission: Document) -> None:

@@ -1,14 +1,23 @@
-"""Prints what the registry answers."""
+"""Prints what the registry answers, and scheduling block instances, blocks and objects."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.cli.output import Row, note, safe, safe_lines, say, say_table
+from tidewheel.cli.output import (
+    Cell,
+    coloured,
+    note,
+    plural,
+    safe,
+    safe_lines,
+    say,
+    say_columns,
+)
 from tidewheel.cli.pages.findings import refuse, show_findings
-from tidewheel.cli.pages.format import moment
+from tidewheel.cli.pages.format import at, fact, moment, section, state_cell, status_cell
 from tidewheel.core.graph.findings import (
     Finding,
     Findings,
@@ -22,7 +31,8 @@ from tidewheel.quantities import show_size
 if TYPE_CHECKING:
     from tidewheel.ports.runs import Document
 
-HEADERS = ("WORKFLOW", "VERSION", "KIND", "RUNS", "NEEDS", "REGISTERED", "BY")
+Columns = Mapping[str, Callable[[Any], Cell] | str]
+
 INDENT = 2
 
 
@@ -51,22 +61,25 @@ def verdict(one: Mapping[str, Any]) -> str:
 
 
 def say_list(document: Document) -> None:
-    rows: list[Row] = [
-        (
-            safe(one["name"]),
-            safe(one["version"]),
-            safe(one["kind"]),
-            "yes" if one["runnable"] else "no",
-            ", ".join(needs(one)),
-            safe(moment(one, "registered_at")),
-            safe(one["registered_by"]),
-        )
-        for one in parts(document, "workflows")
-    ]
-    if rows:
-        say_table(HEADERS, rows)
+    columns: Columns = {
+        "WORKFLOW": "name",
+        "VERSION": "version",
+        "KIND": "kind",
+        "RUNS": lambda one: "yes" if one["runnable"] else "no",
+        "NEEDS": lambda one: ", ".join(needs(one)),
+        "REGISTERED": at("registered_at"),
+        "BY": "registered_by",
+    }
+    empty = "no workflow is registered; register some: tidewheel register PATH"
+    _say_found(parts(document, "workflows"), columns, empty)
+
+
+def _say_found(found: list[dict[str, Any]], columns: Columns, empty: str) -> None:
+    """Prints a table, or the note that there is nothing yet, and how to get something."""
+    if found:
+        say_columns(found, columns)
     else:
-        note("no workflow is registered; register some: tidewheel register PATH")
+        note(empty)
 
 
 def say_workflow(one: Document) -> None:
@@ -78,8 +91,12 @@ def say_workflow(one: Document) -> None:
         say(f"other versions: {', '.join(others)}")
     if found := parts(one, "parameters"):
         say("parameters")
-        rows = [(safe(each["name"]), _value(each), _stages(each)) for each in found]
-        say_table(("NAME", "DEFAULT", "STAGES"), rows, indent=INDENT)
+        columns: Columns = {
+            "NAME": "name",
+            "DEFAULT": _value,
+            "STAGES": lambda each: ", ".join(_texts(each["stages"])),
+        }
+        say_columns(found, columns, indent=INDENT)
     say("files")
     for file in parts(one, "files"):
         say(f"  {safe(file['path'])}  {show_size(int(file['size']))}")
@@ -93,6 +110,10 @@ def say_checked(one: Document, *, is_request: bool) -> None:
     good = bool(one["runnable"])
     with_these = f"it {'can' if good else 'cannot'} run with these parameters"
     say(f"{_name(one)}: {with_these if is_request else verdict(one)}")
+
+
+def say_removed(one: Document) -> None:
+    say(f"removed {_name(one)}")
 
 
 def say_rendered(document: Document, stage: str | None) -> None:
@@ -151,10 +172,111 @@ def _value(parameter: Mapping[str, Any]) -> str:
     return f"(from {', '.join(given)})" if given else "(must be given)"
 
 
-def _stages(parameter: Mapping[str, Any]) -> str:
-    return ", ".join(_texts(parameter["stages"]))
-
-
 def _texts(found: object) -> list[str]:
     assert isinstance(found, Iterable)
     return [safe(one) for one in found]
+
+
+# ---- scheduling block instances, processing blocks and objects ----
+
+
+def say_submitted(document: Document) -> None:
+    """Prints what was accepted; findings about it go beside the answer."""
+    show_findings(remarks(document), None, note)
+    count = plural(len(parts(document, "blocks")), "block")
+    said = "accepted" if document["is_new"] else "accepted before, unchanged"
+    say(f"{safe(document['id'])}: {said}, {count}")
+    say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
+
+
+def say_sbis(document: Document) -> None:
+    columns: Columns = {"INSTANCE": "id", "REQUESTED": at("requested_at"), "BY": "requested_by"}
+    empty = "nothing was asked for yet: tidewheel sbi submit FILE"
+    _say_found(parts(document, "sbis"), columns, empty)
+
+
+def say_sbi(document: Document) -> None:
+    say(safe(document["id"]))
+    fact("requested", f"{moment(document, 'requested_at')} by {document['requested_by']}")
+    say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
+
+
+def say_blocks(document: Document) -> None:
+    empty = "there are no blocks; ask for some: tidewheel sbi submit FILE"
+    _say_found(parts(document, "blocks"), BLOCK_COLUMNS, empty)
+
+
+def _workflow(one: Mapping[str, Any]) -> str:
+    version = one["version"]
+    return safe(one["workflow"] + (f"/{version}" if version else ""))
+
+
+BLOCK_COLUMNS: Columns = {
+    "BLOCK": "id",
+    "STATUS": lambda one: status_cell(one["status"]),
+    "PRIORITY": "priority",
+    "WORKFLOW": _workflow,
+    "CHANGED": at("updated_at"),
+    "WAITS FOR": lambda one: (
+        ("never begins: " if one["never"] else "") + "; ".join(one["waits"])
+    ),
+}
+STAGE_COLUMNS: Columns = {
+    "STAGE": lambda one: one["stage"] or f"(object {one['object']})",
+    "STATE": state_cell,
+    "SUBMIT": lambda one: str(one["submit"] or ""),
+    "STARTED": at("started_at"),
+    "ENDED": at("ended_at"),
+    "BECAUSE": lambda one: one["error"] or "; ".join(one["why"]),
+}
+
+
+def say_block(one: Document) -> None:
+    """Everything about one block."""
+    say(f"block {safe(one['id'])}  {coloured(status_cell(one['status']))}")
+    fact("because", one["reason"])
+    fact("instance", one["sbi"])
+    fact("workflow", _workflow(one))
+    fact("type", one["type"])
+    fact("priority", str(one["priority"]))
+    for text in parts(one, "waits"):
+        fact("never" if one["never"] else "waits for", text)
+    fact("asked for", moment(one, "created_at"))
+    fact("ended", moment(one, "ended_at"))
+    section("stages")
+    say_columns(parts(one, "stages"), STAGE_COLUMNS, indent=INDENT)
+    handed_on = [stage for stage in parts(one, "stages") if stage["values"]]
+    if handed_on:
+        section("values")
+        for stage in handed_on:
+            for name, value in stage["values"].items():
+                say(f"  {safe(stage['stage'])}: {safe(name)} = {safe(value)}")
+
+
+def say_aborted(one: Document) -> None:
+    status, name = safe(one["status"]), safe(one["id"])
+    if not one["changed"]:
+        say(f"{name} was {status} already")
+    elif one["status"] == "stopped":
+        say(f"{name} is stopped: {safe(one['reason'])}")
+    else:
+        say(f"{name} is being aborted: its stages are ended, nothing else starts")
+
+
+def say_objects(document: Document) -> None:
+    columns: Columns = {
+        "OBJECT": "name",
+        "POSTED": at("posted_at"),
+        "BY": "posted_by",
+        "FACTS": lambda one: ", ".join(
+            f"{name}={value}" for name, value in one["facts"].items()
+        ),
+    }
+    empty = "no object is there; post one: tidewheel objects post NAME"
+    _say_found(parts(document, "objects"), columns, empty)
+
+
+def say_names(document: Document, became: str) -> None:
+    """Prints the names of objects, and what became of them."""
+    found = [safe(one["name"]) for one in parts(document, "objects")]
+    say(f"{', '.join(found)}: {became}")

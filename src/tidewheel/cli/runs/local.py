@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ from tidewheel.cli.capacity_options import OPTION_NAMES
 from tidewheel.cli.definitions import Definition
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.pages.run_progress import RunPage, page_for
-from tidewheel.cli.pages.workflows import tell_refusal
 from tidewheel.cli.runs.pending_tasks import UntakenWaits
 from tidewheel.cli.runs.request import (
     Chosen,
@@ -40,7 +38,6 @@ from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again,
 from tidewheel.cli.session import GlobalOptions, NewStore
 from tidewheel.client.local_run import RunHere, RunHereSettings
 from tidewheel.config import home_directory
-from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.core.operator.definition import (
     StoredDefinition,
 )
@@ -78,24 +75,16 @@ UNDELIVERED_MAX = 100  # runs that are looked at
 def run_definition(definition: Definition, options: dict[str, Any]) -> int:
     outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
     where = options["store"] = options["store"] or outer.store
-    try:
-        wanted = wanted_from(definition, options)
-        if isinstance(wanted, int):
-            return wanted
-        return _run_wanted(where, wanted, options, as_json=definition.as_json)
-    except InvalidDefinition as error:
-        return tell_refusal(error, as_json=definition.as_json)
-
-
-def _run_wanted(
-    where: str | None, wanted: Wanted, options: dict[str, Any], *, as_json: bool
-) -> int:
+    wanted = wanted_from(definition, options)
+    if isinstance(wanted, int):
+        return wanted
     if is_remote(where):
-        return _run_far(where, wanted, options, as_json=as_json)
+        return _run_far(where, wanted, options, as_json=definition.as_json)
     if options["detach"]:
         raise click.UsageError("--detach needs a server, where the run goes on: --server URL")
     spare_garbage_collector()
-    return asyncio.run(_run(where, wanted, settings_here(options), as_json=as_json))
+    settings = settings_here(options)
+    return asyncio.run(_run(where, wanted, settings, as_json=definition.as_json))
 
 
 def _run_far(
@@ -282,7 +271,11 @@ async def _chosen(
         if newest is not None and _is_owed(newest, definition, words, now):
             return Chosen(newest, is_over=True)
     await store.save_definition(definition)
-    name = wanted.name or _unused_name(definition.workflow, runs)
+    name = wanted.name
+    if not name and (last := last_numbered(definition.workflow, home_directory())):
+        # The store finds a name, unless folders of runs are left that it does not know.
+        is_known = any(run.name == f"{definition.workflow}/run{last}" for run in runs)
+        name = "" if is_known else f"{definition.workflow}/run{last + 1}"
     new = new_run(wanted, definition, wanted.folder, name)
     return Chosen(await store.create_run(new), is_new=True)
 
@@ -299,10 +292,3 @@ def _is_owed(run: RunView, definition: StoredDefinition, words: str, now: Instan
 
 def _look_at(run: RunView) -> str:
     return f"look at it: tidewheel show {run.name}"
-
-
-def _unused_name(workflow: str, runs: Sequence[RunView]) -> str:
-    """Empty: the store finds one, unless folders of runs are left that it does not know."""
-    last = last_numbered(workflow, home_directory())
-    is_known = not last or any(run.name == f"{workflow}/run{last}" for run in runs)
-    return "" if is_known else f"{workflow}/run{last + 1}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidewheel.cli.pages.format import documents, texts
 from tidewheel.core.graph.checks.names import some
@@ -75,7 +75,8 @@ async def _causes(door: RunDoor, run: str, *, only_queues: bool = False) -> Caus
         if only_queues:  # what acts on a run is no matter of workers
             stuck = [one for one in stuck if not one["actions"]]
         if stuck:
-            found.setdefault(_cause(stuck), []).append(str(task["id"]))
+            words = (": ".join([str(one["text"]), *texts(one, "commands")]) for one in stuck)
+            found.setdefault("; ".join(words), []).append(str(task["id"]))
     return found
 
 
@@ -88,10 +89,6 @@ def _one_of_each_first(ids: Iterable[str]) -> list[str]:
         ranked.append((seen[name], one))
         seen[name] += 1
     return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
-
-
-def _cause(stuck: Sequence[Any]) -> str:
-    return "; ".join(": ".join([str(one["text"]), *texts(one, "commands")]) for one in stuck)
 
 
 def _lines(causes: Mapping[str, Sequence[str]]) -> list[str]:

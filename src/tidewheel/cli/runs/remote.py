@@ -10,7 +10,7 @@ import codecs
 import re
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -182,7 +182,9 @@ async def _earlier(
     runs: Runs, workflow: str, origin: Origin, wanted: Wanted, how: Following
 ) -> Chosen | None:
     """The newest run, if it is to be carried on or its result is owed; None: begin one."""
-    views = await _newest(runs, workflow, origin.folder)
+    listed = documents(await runs.list(workflow=workflow), "runs")
+    names = [str(one["name"]) for one in listed if one["folder"] == origin.folder]
+    views = [await runs.find(name) for name in names[:1]]
     newest = newest_of(views, origin.folder)
     if newest is None:
         return None
@@ -206,12 +208,6 @@ async def _earlier(
     if carried_on is not None:
         return Chosen(carried_on)
     return Chosen(newest, is_over=True) if is_ours else None
-
-
-async def _newest(runs: Runs, workflow: str, folder: str) -> Sequence[RunView]:
-    listed = documents(await runs.list(workflow=workflow), "runs")
-    names = [str(one["name"]) for one in listed if one["folder"] == folder]
-    return [await runs.find(name) for name in names[:1]]
 
 
 async def _offer(
@@ -432,7 +428,8 @@ class LogTelling:
         if word is None or state == step["before"]:  # between two, or only held or released
             return ""
         because = self._because(task) if state in _FAILURES else ""
-        if state == "failed" and any(_is_killed(task, one) for one in following):
+        killed = (_KILLED.fullmatch(one) for one in following)
+        if state == "failed" and any(found and found["id"] == task for found in killed):
             word = "killed"
         return f"{task} {word}{because}"
 
@@ -452,8 +449,3 @@ class LogTelling:
         elif not _SAID_ELSEWHERE.fullmatch(text):
             return text if _OF_TASK.match(text) else f"{level.lower()}: {text}"
         return ""
-
-
-def _is_killed(task: str, line: str) -> bool:
-    found = _KILLED.fullmatch(line)
-    return found is not None and found["id"] == task

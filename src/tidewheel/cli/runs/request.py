@@ -20,13 +20,13 @@ import click
 from tidewheel.cli.capacity_options import lacking, offered
 from tidewheel.cli.definitions import Definition
 from tidewheel.cli.output import note, safe
-from tidewheel.cli.pages.findings import check_places_here, refuse, show_findings
+from tidewheel.cli.pages.findings import check_places_here, note_findings, refuse
 from tidewheel.cli.pages.run_progress import reached
 from tidewheel.cli.pages.workflows import parts
 from tidewheel.cli.runs.result import words_of
 from tidewheel.client.local_run import RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
-from tidewheel.core.graph.findings import Findings, InvalidDefinition, Severity
+from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.graph.node import RunMode
 from tidewheel.core.operator.definition import (
     SIP,
@@ -259,8 +259,7 @@ def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int
     if captured is None or findings.has_errors:
         return refuse(findings, loaded.source, as_json=definition.as_json)
     if not definition.as_json:
-        worse = [one for one in findings.sorted() if one.severity is not Severity.NOTE]
-        show_findings(worse, loaded.source, note)
+        note_findings(findings, loaded.source)
     if captured.too_large:
         some = ", ".join(captured.too_large[:3])
         note(f"too large to be kept with the run, left where they are: {some}")

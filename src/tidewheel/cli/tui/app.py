@@ -92,12 +92,6 @@ class App:
         if self.state.task is not None:
             self._background.go(ShowTask(self.state.task, again=True))
 
-    def show_trouble(self, text: str) -> None:
-        self.show(replace(self.state, trouble=text))
-
-    def wants_everything(self) -> bool:
-        return self.state.everything
-
     def _suspend(self) -> None:
         """Ctrl-Z: the shell gets its terminal as it was."""
         self._terminal.give_back()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
-from contextlib import aclosing
+from collections.abc import Coroutine
+from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from tidewheel.cli.output import safe
-from tidewheel.cli.pages.format import Document
 from tidewheel.cli.tui import queries
 from tidewheel.cli.tui.keymap import (
     AskFirst,
@@ -30,30 +29,17 @@ from tidewheel.cli.tui.state import Question, State
 from tidewheel.errors import NotFound, Refused, TidewheelError
 
 if TYPE_CHECKING:
+    from tidewheel.cli.tui.app import App
     from tidewheel.client import AsyncClient
     from tidewheel.client.runs import Runs
 
 END_OF_LOG = line("(the end)", DIM)
 
 
-class Screen(Protocol):
-    """The screen that shows what a task in the background brings."""
-
-    state: State
-
-    def show(self, state: State) -> None: ...
-    def show_page(self, page: Document) -> None: ...
-    def show_trouble(self, text: str) -> None: ...
-    def wants_everything(self) -> bool: ...
-    def repaint(self) -> None: ...
-    def leave(self) -> None: ...
-    def fail(self, error: BaseException | None) -> None: ...
-
-
 class BackgroundTasks:
     """Runs what one screen asks for; the newest look and the newest log count."""
 
-    def __init__(self, client: AsyncClient, screen: Screen) -> None:
+    def __init__(self, client: AsyncClient, screen: App) -> None:
         self._client, self._runs, self._screen = client, client.runs, screen
         self._beside: set[asyncio.Task[None]] = set()
         self._updates: LiveUpdates | None = None
@@ -188,7 +174,7 @@ class LiveUpdates:
     or shown twice. However much happens, looking takes no more than a third of the time.
     """
 
-    def __init__(self, client: AsyncClient, runs: Runs, run: str, screen: Screen) -> None:
+    def __init__(self, client: AsyncClient, runs: Runs, run: str, screen: App) -> None:
         self._client, self._runs, self._run, self._screen = client, runs, run, screen
         self._news = asyncio.Event()
 
@@ -200,28 +186,31 @@ class LiveUpdates:
         """Works until it is cancelled, or the run is gone."""
         following = asyncio.create_task(self._follow())
         try:
-            await self._look_again_and_again()
+            await self._look()
         finally:
             following.cancel()
 
-    async def _look_again_and_again(self) -> None:
+    async def _look(self) -> None:
         while True:
             self._news.clear()
             began = time.monotonic()
             try:
-                everything = self._screen.wants_everything()
+                everything = self._screen.state.everything
                 page = await self._runs.tree(self._run, everything=everything)
             except NotFound:
-                self._screen.show_trouble(GONE)
+                self._screen.show(replace(self._screen.state, trouble=GONE))
                 return
             except (TidewheelError, OSError) as error:
-                self._screen.show_trouble(f"trying again: {trouble_text(error)}")
+                text = f"trying again: {trouble_text(error)}"
+                self._screen.show(replace(self._screen.state, trouble=text))
                 await asyncio.sleep(TROUBLE_SECONDS)
                 continue
             self._screen.show_page(page)
             took = time.monotonic() - began
             await asyncio.sleep(max(REST_SECONDS_MIN, 2 * took))
-            await _wait_for(self._news.wait, LOOK_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._news.wait()
 
     async def _follow(self) -> None:
         while True:
@@ -234,11 +223,3 @@ class LiveUpdates:
                 return
             except (TidewheelError, OSError):
                 await asyncio.sleep(TROUBLE_SECONDS)
-
-
-async def _wait_for(what: Callable[[], object], seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await what()  # type: ignore[misc]
-    except TimeoutError:
-        return

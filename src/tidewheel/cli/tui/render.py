@@ -46,19 +46,14 @@ def _head(state: State) -> Line:
         "…" if state.is_busy else "",
     ]
     beside = "  ".join(f"[{one}]" for one in remarks if one)
+    stall = cast("Document | None", tree.page.get("stall"))
     return (
         StyledText(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
         _looking(status, look),
-        StyledText(_stall(tree.page), DIM),
+        StyledText(f" {safe(stall_line(stall))}" if stall else "", DIM),
         StyledText(f"  {beside}" if beside else ""),
         StyledText(f"  {told}", DIM),
     )
-
-
-def _stall(page: Document) -> str:
-    """Returns since when and until when a run is stalled."""
-    stall = cast("Document | None", page.get("stall"))
-    return f" {safe(stall_line(stall))}" if stall else ""
 
 
 def _middle(state: State, width: int, height: int) -> list[Line]:
@@ -80,14 +75,11 @@ def _tree(tree: Tree, width: int, height: int) -> list[Line]:
         one = cut(_row(row, is_marked=row.ids in tree.marked), width)
         lines.append(restyled(one, REVERSE) if row.key == tree.cursor else one)
     if not tree.rows:
-        lines.append(cut(line("  " + _nothing(tree), DIM), width))
+        text = "there is nothing to be seen yet"
+        if tree.query:
+            text = f"nothing is named {safe(tree.query)!r} here; esc shows everything"
+        lines.append(cut(line(f"  {text}", DIM), width))
     return _filled(lines, width, height)
-
-
-def _nothing(tree: Tree) -> str:
-    if tree.query:
-        return f"nothing is named {safe(tree.query)!r} here; esc shows everything"
-    return "there is nothing to be seen yet"
 
 
 def _row(row: Row, *, is_marked: bool) -> Line:

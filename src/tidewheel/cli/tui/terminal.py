@@ -89,23 +89,18 @@ class Terminal:
     def paint(self, lines: Sequence[Line]) -> None:
         parts = []
         for number, one in enumerate(lines):
-            text = self._text(one)
+            text = "".join(map(self._styled, one))
             if self._shown.get(number) != text:
                 self._shown[number] = text
                 parts.append(f"\x1b[{number + 1};1H{text}")
         if parts:
             self._write("".join(parts))
 
-    def _text(self, spans: Line) -> str:
-        return "".join(map(self._styled, spans))
-
     def _styled(self, span: StyledText) -> str:
         text = span.text if self._has_shapes else span.text.translate(ASCII)
-        codes = [STYLES[word] for word in span.style.split() if self._is_shown(word)]
+        shown = STYLES if self._has_colour else ("bold", "reverse")
+        codes = [STYLES[word] for word in span.style.split() if word in shown]
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
-
-    def _is_shown(self, style: str) -> bool:
-        return self._has_colour or style in ("bold", "reverse")
 
     def _write(self, text: str) -> None:
         self._out.write(text)

@@ -168,7 +168,7 @@ def _rows(tree: Tree) -> Iterator[Row]:
         if is_open or is_narrowed:
             below = list(_children(tree, documents(point, "children"), text, 1, text))
         if below or not is_narrowed:
-            row = Row(text, POINT, 0, text, f"{text}/*", beside=counts_text(counts))
+            row = Row(text, POINT, 0, text, f"{text}/*", beside=counts_text(point))
             yield row._replace(is_open=is_open, shown=_shown(tree, below))
         if is_open or tree.query:
             yield from below

@@ -1,0 +1,412 @@
+"""Commands of those who keep a store or a server: token, notify, verify, migrate."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from tidewheel.api.wire import document
+from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.output import note, plural, safe, say, say_columns, say_json, say_table
+from tidewheel.cli.parameters import DURATION
+from tidewheel.cli.session import Session, session_command
+from tidewheel.core.queue.access import Scope, TokenView, grant_of
+from tidewheel.core.queue.task import Instant
+from tidewheel.vocabulary import time_text
+
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+    from tidewheel.ports.runs import BringsNotifications
+    from tidewheel.ports.store import Store
+    from tidewheel.services.file_removal import Orphan
+
+TOKEN_EPILOG = """\b
+Examples:
+  tidewheel token create ci --scope submit --queue 'ci-*' --lasts 90d
+  tidewheel token create nightly --scope submit --workflow 'nightly*'
+  tidewheel token list
+  tidewheel token revoke 3
+  tidewheel token link
+"""
+
+
+@session_command("token", epilog=TOKEN_EPILOG)
+@click.argument("action", type=click.Choice(["create", "list", "revoke", "link"]))
+@click.argument("name", required=False)
+@click.option(
+    "--scope",
+    type=click.Choice([scope.value for scope in Scope]),
+    multiple=True,
+    help="What it allows; again for more. All but read include read; admin is everything.",
+)
+@click.option(
+    "--queue",
+    metavar="GLOB",
+    multiple=True,
+    help="Only for these queues; for no workflow, but those of `run:NAME…` among them.",
+)
+@click.option(
+    "--workflow",
+    metavar="GLOB",
+    multiple=True,
+    help="Only for these workflows, and the queues of their runs.",
+)
+@click.option("--lasts", type=DURATION, help="How long it is good. [default: until revoked]")
+def token_command(session: Session, action: str, name: str | None, **options: Any) -> int:  # noqa: ANN401
+    """Create a token called NAME, list tokens, or revoke one by its number.
+
+    The token is printed once; the store keeps a hash of it. `link` prints an address that logs
+    a browser in, once and within five minutes, with what your own token allows.
+    """
+    if action == "list":
+        return _list_tokens(session)
+    if action == "link":
+        return _link(session)
+    if name is None:
+        wanted = "NAME --scope SCOPE" if action == "create" else "NUMBER"
+        raise click.UsageError(f"say which: tidewheel token {action} {wanted}")
+    return _create(session, name, options) if action == "create" else _revoke(session, name)
+
+
+def _create(session: Session, name: str, options: dict[str, Any]) -> int:
+    from tidewheel.client.tokens import make_token
+
+    if not options["scope"]:
+        raise click.UsageError("say what it allows: --scope " + "|".join(Scope))
+    scopes, queues, workflows = options["scope"], options["queue"], options["workflow"]
+    grant = grant_of(map(Scope, scopes), queues or None, workflows or None)
+    text, view = session.ask_or_make(
+        lambda client: make_token(_store(client), name, grant, options["lasts"])
+    )
+
+    def show(_: object) -> None:
+        say(text)
+        revoke = f"tidewheel token revoke {view.number}"
+        note(f"token {view.number}, shown this once; revoke it: {revoke}")
+        if not view.grant.workflows:
+            note("it is for tasks of these queues, and for no workflow: --workflow names some")
+
+    return session.answer({"token": text, "stored": document(view)}, show)
+
+
+def _list_tokens(session: Session) -> int:
+    async def look(client: AsyncClient) -> tuple[list[TokenView], Instant]:
+        return await _store(client).tokens(), await client.store.now()
+
+    tokens, now = session.ask(look)
+
+    def state(view: TokenView) -> str:
+        if view.revoked_at is not None:
+            return "revoked"
+        return "good" if view.is_valid(now) else "ran out"
+
+    def show(_: object) -> None:
+        if not tokens:
+            note("no tokens; make one: tidewheel token create NAME --scope admin")
+            return
+        columns: dict[str, Callable[[TokenView], str]] = {
+            "TOKEN": lambda view: str(view.number),
+            "KIND": lambda view: view.kind.value,
+            "NAME": lambda view: view.name,
+            "SCOPES": lambda view: ",".join(sorted(view.grant.scopes)),
+            "QUEUES": lambda view: ",".join(view.grant.queues),
+            "WORKFLOWS": lambda view: ",".join(view.grant.workflows) or "(none)",
+            "USED": lambda view: time_text(view.used_at) or "never",
+            "ENDS": lambda view: time_text(view.expires_at) or "",
+            "STATE": state,
+        }
+        say_columns(tokens, columns, drop=("WORKFLOWS", "ENDS"))
+
+    return session.answer({"tokens": [document(view) for view in tokens]}, show)
+
+
+def _revoke(session: Session, number: str) -> int:
+    if not (number.isascii() and number.isdigit()):
+        raise click.UsageError(
+            f"{safe(number)!r} is no number of a token: tidewheel token list"
+        )
+    view = session.ask(lambda client: _store(client).revoke_token(int(number)))
+    told = f"token {view.number} ({safe(view.name)}) opens nothing any more"
+    return session.answer(document(view), lambda _: note(told))
+
+
+def _link(session: Session) -> int:
+    from tidewheel.client.server_file import server_url
+    from tidewheel.store.remote import RemoteStore
+
+    async def ask(client: AsyncClient) -> str:
+        return await cast("RemoteStore", client.store).login_link()
+
+    def show(told: dict[str, str]) -> None:
+        say(told["login"])
+        note("good once, for five minutes")
+
+    login = session._replace(store=server_url(session.store)).ask(ask)
+    return session.answer({"login": login}, show)
+
+
+def _store(client: AsyncClient) -> Store:
+    return cast("Store", client.store)
+
+
+# ---- `notify` ----
+
+MESSAGES_SHOWN = 20
+NOTIFY_EPILOG = """\b
+Examples:
+  tidewheel notify check
+  tidewheel notify test operators
+  tidewheel notify list
+Rules stand in notify.toml in the state directory, as
+  [[rule]]
+  name = "operators"
+  on = ["stall", "failed"]
+  to = { mail = "operators@example.org" }
+"""
+
+
+@session_command("notify", epilog=NOTIFY_EPILOG)
+@click.argument("action", type=click.Choice(["list", "check", "test"]))
+@click.argument("rule", required=False)
+def notify_command(session: Session, action: str, rule: str | None) -> int:
+    """List rules and what was sent, check the rules, or send a test for RULE or for all.
+
+    Through --server it is the rules of that server, for its admins.
+    """
+    if action != "test" and rule is not None:
+        raise click.UsageError(f"only test takes a rule: tidewheel notify test {rule}")
+    if action == "test":
+        return _test(session, rule)
+    if action == "check":
+        return _check(session, _rules(session))
+    found = session.ask(lambda client: _desk(client).notifications())
+    return session.answer(found, _show_rules)
+
+
+def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
+    """Returns the rules; no store is needed for those of this host."""
+    from tidewheel.config import RULES_FILE, home_directory
+    from tidewheel.wiring.stores import is_remote
+
+    if is_remote(session.store):
+        return session.ask(lambda client: _desk(client).notifications())
+    from tidewheel.services.notifications.admin import rules_document
+    from tidewheel.services.notifications.rules import load_rules
+
+    path = home_directory() / RULES_FILE
+    return {"file": str(path), **rules_document(load_rules(path))}
+
+
+def _desk(client: AsyncClient) -> BringsNotifications:
+    from tidewheel.config import home_directory, scheduler_settings
+    from tidewheel.wiring.services import notification_desk
+
+    store = cast("Store", client.store)
+    return notification_desk(store, home_directory(), scheduler_settings().smtp)
+
+
+def _check(session: Session, found: Any) -> int:  # noqa: ANN401 - a document
+    def show(_: object) -> None:
+        for text in found["findings"]:
+            say(safe(text))
+        note(f"{safe(found['file'])}: {plural(len(found['rules']), 'rule')} in force")
+
+    session.answer({name: found[name] for name in ("file", "rules", "findings")}, show)
+    return ExitCode.FAILED if found["findings"] else ExitCode.DONE
+
+
+Columns = dict[str, Callable[[Any], str] | str]
+
+
+def _show_rules(found: Any) -> None:  # noqa: ANN401 - a document
+    columns: Columns = {
+        "RULE": "name",
+        "ON": lambda one: " ".join(one["on"]),
+        "WORKFLOW": "workflow",
+        "TASK": "task",
+        "TO": "to",
+    }
+    if found["rules"]:
+        say_columns(found["rules"], columns)
+    else:
+        note(f"no rules in {safe(found['file'])}; tidewheel notify --help shows one")
+    messages = [one | {"state": f"due {one['due_at']}"} for one in found["waiting"]]
+    messages += [one | {"state": one["outcome"]} for one in found["ended"]]
+    if messages:
+        say("")
+        names = ("rule", "event", "run", "tries", "state")
+        columns = {"MESSAGE": lambda one: one["id"][:8]}
+        columns |= {name.upper(): name for name in names} | {"": "error"}
+        say_columns(messages[:MESSAGES_SHOWN], columns)
+    if found["findings"]:
+        note("something is wrong with the rules: tidewheel notify check")
+    sender = found["sender"]
+    note(f"sent by {safe(sender)}" if sender else f"nobody sends now; {_WHO}")
+
+
+_WHO = "tidewheel up, scheduler, server or run does while it runs"
+
+
+def _test(session: Session, rule: str | None) -> int:
+    found: Any = session.ask(lambda client: _desk(client).try_notifications(rule))
+    tests = found["tests"]
+
+    def show(_: object) -> None:
+        for one in tests:
+            say(f"{safe(one['rule'])}: {'sent' if one['sent'] else safe(one['error'])}")
+        for text in found["findings"]:
+            note(safe(text))
+        if not tests:
+            note("there is no rule to try: tidewheel notify check")
+
+    session.answer(found, show)
+    return ExitCode.DONE if tests and all(one["sent"] for one in tests) else ExitCode.FAILED
+
+
+# ---- `verify` and `migrate` ----
+
+VERIFY_EPILOG = """\b
+Examples:
+  tidewheel verify
+  tidewheel verify --files                   also list files that belong to nothing in the store
+  tidewheel verify --files --delete --yes    and remove those of this store
+"""
+
+
+@session_command("verify", epilog=VERIFY_EPILOG)
+@click.option(
+    "--files",
+    is_flag=True,
+    help="List folders of runs and tasks in this host's state directory that the store does "
+    "not know, with their sizes.",
+)
+@click.option("--delete", "deletes", is_flag=True, help="With --files: remove them.")
+@click.option(
+    "--unmarked",
+    is_flag=True,
+    help="With --delete: also those that do not say which store they belong to.",
+)
+@click.option("--yes", "is_sure", is_flag=True, help="With --delete: do not ask.")
+def verify_command(
+    session: Session, *, files: bool, deletes: bool, unmarked: bool, is_sure: bool
+) -> int:
+    """List every row of the store that breaks a promise; exit 1 if there is one."""
+    if deletes and not files:
+        raise click.UsageError("--delete removes what --files lists; give both")
+    if unmarked and not deletes:
+        raise click.UsageError("--unmarked says what else --delete removes; give both")
+    found = session.ask_existing(lambda client: client.verify())
+    document: dict[str, object] = {
+        "violations": [
+            {"invariant": one.invariant, "task": one.task_id, "seen": one.seen} for one in found
+        ]
+    }
+    if not session.as_json:
+        if found:
+            rows = [(one.invariant, one.task_id, one.seen) for one in found]
+            say_table(("INVARIANT", "TASK", "SEEN"), rows)
+        else:
+            say("the store keeps every promise")
+    if files:
+        document |= _check_files(session, deletes=deletes, unmarked=unmarked, is_sure=is_sure)
+    if session.as_json:
+        say_json(document)
+    return ExitCode.FAILED if found else ExitCode.DONE
+
+
+def _check_files(
+    session: Session, *, deletes: bool, unmarked: bool, is_sure: bool
+) -> dict[str, object]:
+    from tidewheel.config import home_directory
+    from tidewheel.services.file_removal import find_orphans, remove_orphan
+    from tidewheel.wiring.stores import is_remote, opened_store
+
+    if is_remote(session.store):
+        raise click.UsageError(
+            "--files compares the files of this host with a store; name the server's own "
+            "store: --store URL"
+        )
+    home = home_directory()
+
+    async def orphans() -> list[Orphan]:
+        async with opened_store(session.store) as store:
+            return await find_orphans(store, home)
+
+    found = asyncio.run(orphans())
+    shown = [
+        {
+            "path": str(home / one.path),
+            "bytes": one.size,
+            "unmarked": one.is_unmarked,
+            "in_use": one.in_use,
+        }
+        for one in found
+    ]
+    if not session.as_json:
+        _show_orphans(found, str(home))
+    removed = []
+    going = [one for one in found if not one.in_use and (unmarked or not one.is_unmarked)]
+    if going and deletes and _agreed(len(going), is_sure=is_sure):
+        removed = [str(home / one.path) for one in going if remove_orphan(home, one)]
+        if not session.as_json:
+            say(f"{len(removed)} of {len(going)} folders are removed")
+    return {"orphans": shown, "removed": removed}
+
+
+def _show_orphans(found: list[Orphan], home: str) -> None:
+    if not found:
+        say(f"every folder of a run or a task in {home} belongs to something in the store")
+    groups = {
+        "belong to nothing in this store; remove them: tidewheel verify --files --delete": [
+            one for one in found if not one.is_unmarked and not one.in_use
+        ],
+        "belong to no run of this store, and do not say which store they belong to; if no "
+        "other store or server uses this state directory, remove them: "
+        "tidewheel verify --files --delete --unmarked": [
+            one for one in found if one.is_unmarked and not one.in_use
+        ],
+        "are in use: a job of them still runs; they stay": [one for one in found if one.in_use],
+    }
+    for said, some in groups.items():
+        if some:
+            say_table(("FOLDER", "BYTES"), [(one.path, str(one.size)) for one in some])
+            size = sum(one.size for one in some)
+            say(f"{len(some)} folders, {size} bytes, in {home} {said}")
+
+
+def _agreed(count: int, *, is_sure: bool) -> bool:
+    if is_sure:
+        return True
+    if not sys.stdin.isatty():
+        raise click.UsageError("nobody can be asked here; to remove them, add --yes")
+    return click.confirm(f"Remove these {count} folders for ever?", err=True)
+
+
+@session_command("migrate")
+def migrate_command(session: Session) -> int:
+    """Upgrade the store to this version's schema; stop every process that uses it first.
+
+    A SQLite store is copied first; the copy stays beside it.
+    """
+    from tidewheel.wiring.stores import migrate_store
+
+    report = migrate_store(session.store)
+    told = {
+        "from_version": report.from_version,
+        "to_version": report.to_version,
+        "backup": None if report.backup is None else str(report.backup),
+    }
+
+    def show(_: object) -> None:
+        if report.from_version == report.to_version:
+            say(f"nothing to do: the store has schema version {report.to_version}")
+            return
+        say(f"migrated from schema version {report.from_version} to {report.to_version}")
+        if report.backup is not None:
+            say(f"the store as it was: {safe(report.backup)}")
+
+    return session.answer(told, show)

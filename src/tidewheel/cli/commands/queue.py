@@ -1,0 +1,248 @@
+"""Commands about the queue: ``queues``, ``workers``, and everything about one ``task``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tidewheel.cli.output import note, safe, say_columns
+from tidewheel.cli.parameters import DURATION, LIMIT, RATE
+from tidewheel.cli.session import Session, session_command
+from tidewheel.core.queue.limits import EACH_KEY, Limit
+from tidewheel.core.queue.status import Status
+from tidewheel.quantities import show_duration, show_size
+
+if TYPE_CHECKING:
+    from tidewheel.api.tasks import QueueView, Task, WorkerView
+    from tidewheel.client import AsyncClient
+
+
+@session_command("queues")
+@click.argument("name", required=False)
+@click.option(
+    "--pause/--resume",
+    "paused",
+    default=None,
+    help="Stop workers from taking tasks, or let them again.",
+)
+@click.option(
+    "--aging/--no-aging",
+    default=None,
+    help="Raise the priority of waiting tasks by 1 per second.",
+)
+@click.option(
+    "--fence-kill/--no-fence-kill",
+    default=None,
+    help="End a job before its lease does if the store cannot be reached, and with its worker.",
+)
+@click.option(
+    "--lease",
+    "lease_seconds",
+    type=DURATION,
+    help="How long a lease lasts without a heartbeat.",
+)
+@click.option(
+    "--limit",
+    type=LIMIT,
+    multiple=True,
+    help="How many may run at once: 4, or per key: KEY=4, '*=4'.",
+)
+@click.option(
+    "--rate", type=RATE, multiple=True, help="How many may start in a time: 10/1s, KEY=10/1m."
+)
+@click.option("--no-limits", is_flag=True, default=None, help="Remove all limits first.")
+def queues_command(session: Session, name: str | None, **options: Any) -> int:  # noqa: ANN401
+    """List queues with how many tasks wait in each; with NAME and options, change a queue."""
+    from tidewheel.api.wire import document
+
+    given = {key: value for key, value in options.items() if value not in (None, ())}
+    if given and name is None:
+        raise click.UsageError(
+            "name the queue that shall change: tidewheel queues NAME --pause"
+        )
+    ask = session.ask_to_write if given else session.ask
+    views = ask(lambda client: _queues(client, name, given))
+
+    def show(_: object) -> None:
+        if views:
+            say_columns(views, QUEUE_COLUMNS)
+        else:
+            note("no queue has open tasks or settings; tasks make theirs as they are submitted")
+
+    return session.answer({"queues": [document(view) for view in views]}, show)
+
+
+async def _queues(
+    client: AsyncClient, name: str | None, given: dict[str, Any]
+) -> Sequence[QueueView]:
+    """Changes a queue if something was given; returns it, or all queues if none is named."""
+    if name is None:
+        return await client.queues()
+    before = await client.queue(name)
+    paused = given.pop("paused", None)
+    counts, rates = given.pop("limit", ()), given.pop("rate", ())
+    is_empty = given.pop("no_limits", False)
+    if counts or rates or is_empty:
+        given["limits"] = _merged_limits(
+            () if is_empty else before.settings.limits, counts, rates
+        )
+    if given:
+        await client.configure_queue(name, **given)
+    if paused is not None:
+        await (client.pause_queue if paused else client.resume_queue)(name)
+    return [await client.queue(name)]
+
+
+def _merged_limits(
+    stored: Sequence[Limit], counts: Sequence[Limit], rates: Sequence[Limit]
+) -> tuple[Limit, ...]:
+    """Returns one limit per key, with both sides; what is given replaces what was stored."""
+    limits = {limit.key: limit for limit in stored}
+    for limit in counts:
+        known = limits.get(limit.key, Limit(key=limit.key))
+        limits[limit.key] = replace(known, concurrency_max=limit.concurrency_max)
+    for limit in rates:
+        known = limits.get(limit.key, Limit(key=limit.key))
+        limits[limit.key] = replace(
+            known, rate_max=limit.rate_max, rate_seconds=limit.rate_seconds
+        )
+    return tuple(limits[key] for key in sorted(limits))
+
+
+def _count(*statuses: Status) -> Callable[[QueueView], str]:
+    return lambda view: str(sum(view.counts.get(status, 0) for status in statuses))
+
+
+def _oldest(view: QueueView) -> str:
+    oldest = view.oldest_ready_seconds
+    return "" if oldest is None else show_duration(oldest)
+
+
+def _settings_text(view: QueueView) -> str:
+    words = ["aging"] if view.settings.aging else []
+    words += ["fence-kill"] if view.settings.fence_kill else []
+    for limit in view.settings.limits:
+        of = {"": "", EACH_KEY: " of each key"}.get(limit.key, f" of {limit.key}")
+        if limit.concurrency_max is not None:
+            words.append(f"at most {limit.concurrency_max}{of}")
+        if limit.rate_max is not None:
+            words.append(f"{limit.rate_max}{of} every {show_duration(limit.rate_seconds)}")
+    return ", ".join(words)
+
+
+QUEUE_COLUMNS: dict[str, Callable[[QueueView], str]] = {
+    "QUEUE": lambda view: view.queue,
+    "STATE": lambda view: "paused" if view.settings.paused else "open",
+    "WAITING": _count(Status.WAITING),
+    "READY": _count(Status.READY),
+    "RUNNING": _count(Status.RUNNING, Status.CANCELLING),
+    "OLDEST": _oldest,
+    "LEASE": lambda view: show_duration(view.settings.lease_seconds),
+    "SETTINGS": _settings_text,
+}
+
+
+# ---- `workers`: who executes tasks, and what they hold ----
+
+
+@session_command("workers")
+@click.option("--all", "show_all", is_flag=True, help="Also list workers that have stopped.")
+def workers_command(session: Session, *, show_all: bool) -> int:
+    """List workers, newest first."""
+    from tidewheel.api.wire import document
+
+    async def look(client: AsyncClient) -> tuple[list[WorkerView], float]:
+        return await client.workers(live_only=not show_all), await client.store.now()
+
+    workers, now = session.ask(look)
+
+    def show(_: object) -> None:
+        if not workers:
+            note("no workers; start one: tidewheel worker")
+            return
+        say_columns(workers, _worker_columns(now), drop=WORKER_DROP)
+        for worker in workers:
+            if worker.trouble is not None and worker.stopped_at is None:
+                note(f"{worker.id} takes no tasks: {safe(worker.trouble)}")
+
+    return session.answer({"workers": [document(worker) for worker in workers]}, show)
+
+
+WORKER_DROP = ("BUFFER", "NODES", "GPU", "LABELS", "MEMORY", "CORES", "NAME")
+
+
+def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
+    from tidewheel.services.explain import SILENT_SECONDS
+
+    def state(one: WorkerView) -> str:
+        if one.stopped_at is not None:
+            return "stopped"
+        if now - one.seen_at > SILENT_SECONDS:
+            return "silent"
+        return "live" if one.trouble is None else "in trouble"
+
+    def buffer(one: WorkerView) -> str:
+        return show_size(one.capacity.buffer_bytes) if one.capacity.buffer_bytes else ""
+
+    return {
+        "WORKER": lambda one: one.id,
+        "NAME": lambda one: one.name,
+        "STATE": state,
+        "QUEUES": lambda one: ",".join(one.queues),
+        "BUSY": lambda one: f"{one.leases}/{one.slots}",
+        "CORES": lambda one: f"{one.capacity.cpu:g}",
+        "MEMORY": lambda one: show_size(one.capacity.memory_bytes),
+        "GPU": lambda one: str(one.capacity.gpu or ""),
+        "NODES": lambda one: str(one.capacity.nodes),
+        "BUFFER": buffer,
+        "LABELS": lambda one: ",".join(sorted(one.capacity.labels)),
+        "SEEN": lambda one: show_duration(now - one.seen_at) + " ago",
+    }
+
+
+# ---- `task`: everything about one ----
+
+
+@session_command("task")
+@click.argument("task_id", metavar="ID|NAME")
+@click.option("--log", "stream", type=click.Choice(["out", "err"]), help="Print what it wrote.")
+@click.option("--follow", is_flag=True, help="With --log: go on until the task has ended.")
+@click.option(
+    "--attempt", type=click.IntRange(1), help="With --log: of this attempt, not the latest."
+)
+def task_command(
+    session: Session, task_id: str, stream: str | None, *, follow: bool, attempt: int | None
+) -> int:
+    """Show a task: what it is, how it got there, and why it does not run."""
+    if stream is None and (follow or attempt):
+        raise click.UsageError("--follow and --attempt go with --log out or --log err")
+
+    async def show(client: AsyncClient) -> None:
+        task = await _find_task(client, task_id)
+        if stream is not None:
+            from tidewheel.cli.pages.log import say_log
+
+            await say_log(client, task, stream, attempt, follow=follow)
+            return
+        from tidewheel.cli.pages.task import gather, say_page, say_page_json
+
+        (say_page_json if session.as_json else say_page)(await gather(client, task))
+
+    session.ask(show)
+    return 0
+
+
+async def _find_task(client: AsyncClient, wanted: str) -> Task:
+    """Returns a task by id, else by name."""
+    from tidewheel.errors import NotFound
+
+    try:
+        return await client.get(wanted)
+    except NotFound:
+        named = await client.list(name=wanted, limit=1)
+        if not named:
+            raise
+        return named[0]

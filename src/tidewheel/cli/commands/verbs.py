@@ -1,0 +1,499 @@
+"""Commands that act on a run: those of the table of verbs, and three that say more.
+
+The words of `broadcast`, `ext-trigger` and `reload` mean more than options can say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import click
+
+from tidewheel.cli.exit_codes import ExitCode, FinalStatus
+from tidewheel.cli.output import note, safe, say_table
+from tidewheel.cli.pages.format import documents
+from tidewheel.cli.parameters import DURATION
+from tidewheel.cli.runs.access import (
+    Given,
+    Target,
+    find_target,
+    give,
+    look,
+    this_job,
+    with_runs,
+)
+from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.verbs import TABLE, Verb, VerbOption
+from tidewheel.core.operator.verbs import (
+    REOPENING_VERBS,
+    VERBS,
+    Broadcast,
+    ExtTrigger,
+    Reload,
+    command_text,
+)
+
+if TYPE_CHECKING:
+    from tidewheel.cli.definitions import Definition
+    from tidewheel.client.runs import Runs
+    from tidewheel.core.operator.verbs import Command
+    from tidewheel.core.operator.views import RunView
+    from tidewheel.ports.runs import Answer, Document
+    from tidewheel.services.definitions.snapshot import Captured
+
+ANSWER_SECONDS_MAX = 30.0
+
+
+def verb_command(name: str) -> click.Command:
+    """Returns the click command of a verb."""
+    verb = TABLE[name]
+
+    def call(session: Session, words: tuple[str, ...], **options: object) -> int:
+        return give_verb(session, name, words, options)
+
+    call.__doc__ = verb.help
+    lines = "\n".join(f"  tidewheel {example}" for example in verb.examples)
+    epilog = f"\b\nExamples:\n{lines}\n" if lines else None
+    command = session_command(name, epilog=epilog)(call)
+    words = click.Argument(["words"], nargs=-1, metavar=verb.words)
+    options = [_option(verb, one) for one in verb.options]
+    options.append(
+        click.Option(
+            ["--timeout", "--comms-timeout", "seconds_max"],
+            type=DURATION,
+            default=ANSWER_SECONDS_MAX,
+            help="How long to wait for the answer. [default: 30s]",
+        )
+    )
+    if name in REOPENING_VERBS:
+        text = "If the run has ended and no scheduler serves it: carry it on here, at once."
+        options.append(click.Option(["--run", "carries_on"], is_flag=True, help=text))
+    if verb.dry_run:
+        text = "Only show what would change, run and wait."
+        options.append(click.Option(["--dry-run", "-n"], is_flag=True, help=text))
+    command.params[:0] = [words, *options]
+    return command
+
+
+def _option(verb: Verb, option: VerbOption) -> click.Option:
+    [kind] = [str(one.type) for one in fields(VERBS[verb.name]) if one.name == option.field]
+    names = [*option.names, _parameter(option)]
+    if option.value is not None or kind == "bool":
+        return click.Option(names, is_flag=True, help=option.help)
+    return click.Option(
+        names,
+        multiple=kind.startswith("tuple"),
+        type=click.IntRange(1) if kind.startswith("int") else None,
+        metavar=option.metavar,
+        help=option.help,
+    )
+
+
+def _parameter(option: VerbOption) -> str:
+    """Several flags may fill one field, so each has a name of its own."""
+    return option.field if option.value is None else f"{option.field}_is_{option.value}"
+
+
+def fields_given(name: str, options: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a command that were said; two options for one field are refused."""
+    found: dict[str, object] = {}
+    for option in TABLE[name].options:
+        said = options[_parameter(option)]
+        if said in (None, False, ()):
+            continue
+        if option.field in found:
+            both = " and ".join(
+                one.names[0] for one in TABLE[name].options if one.field == option.field
+            )
+            raise click.UsageError(f"{both} do not go together")
+        found[option.field] = option.value if option.value is not None else said
+    return found
+
+
+def command_from(name: str, target: Target, given: Mapping[str, object]) -> Command:
+    """The command itself; what stands behind the run are its ids, where it takes any."""
+    kind = VERBS[name]
+    known = {one.name for one in fields(kind)}
+    if "ids" in known:
+        _refuse_nothing(name, target, given)
+        return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]
+    if target.rest and name == "stop":
+        return kind(**_stop_bound(target), **given)  # type: ignore[arg-type]
+    if target.rest:
+        raise click.UsageError(f"{name} concerns the whole run; it takes no {target.rest[0]!r}")
+    return kind(**given)  # type: ignore[arg-type]
+
+
+def _refuse_nothing(name: str, target: Target, given: Mapping[str, object]) -> None:
+    instead = {option.field for option in TABLE[name].options if option.replaces_ids}
+    if not target.rest and not instead & given.keys():
+        raise click.UsageError(
+            f"{name} what in {target.run}? Name tasks: "
+            f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'"
+        )
+
+
+def _stop_bound(target: Target) -> dict[str, object]:
+    """`stop RUN//5` is at a point, `stop RUN//5/foo` after a task."""
+    if len(target.rest) > 1:
+        raise click.UsageError("stop takes one point or one task")
+    [bound] = target.rest
+    return {"after_task": bound} if "/" in bound else {"at_point": bound}
+
+
+def give_verb(
+    session: Session, name: str, words: Sequence[str], options: Mapping[str, object]
+) -> int:
+    """Gives the command and prints the answer."""
+
+    given = fields_given(name, options)
+    if options.get("dry_run"):
+        return try_verb(session, words, lambda target: command_from(name, target, given))
+    if given.get("all_at_point") and not session.as_json:
+        _list_first(session, name, words)
+    made = give(
+        session,
+        words,
+        lambda target: command_from(name, target, given),
+        seconds_max=cast("float", options["seconds_max"]),
+    )
+    if made.answer.get("kept") and options.get("carries_on"):
+        status = _carry_on(session, made.run)
+        return _after_trigger(session, made, status) if name == "trigger" else status
+    return say_given(session, made)
+
+
+def _carry_on(session: Session, run: str) -> int:
+    """Carries a run on, as `tidewheel run NAME` does."""
+    from tidewheel.cli.commands.run import command
+
+    where = ["--store", session.store] if session.store else []
+    words = [run, *where, *(["--json"] if session.as_json else [])]
+    with command.make_context("run", words, parent=click.get_current_context()) as context:
+        return cast("int", command.invoke(context))
+
+
+def _after_trigger(session: Session, made: Given, status: int) -> int:
+    """Returns the exit status of a run that was carried on for the sake of a trigger.
+
+    A run may complete although a task failed; whoever triggered that task wanted it done.
+    """
+
+    async def failed(runs: Runs) -> list[str]:
+        told = documents(await runs.look("history", run=made.run), "commands")
+        answers = [one["answer"] for one in told if one["number"] == made.number]
+        ids = [one for answer in answers if answer for one in answer["tasks"]]  # type: ignore[index]
+        chosen = await runs.look("select", run=made.run, ids=ids) if ids else {"tasks": []}
+        return [str(one["id"]) for one in documents(chosen, "tasks") if _has_failed(one)]
+
+    again = with_runs(session, failed) if status == ExitCode.DONE else []
+    for one in again:
+        how = f"tidewheel log {made.run} {one} --err"
+        note(f"{safe(one)} was triggered and has failed again: {safe(how)}")
+    if not again or not isinstance(status, FinalStatus):
+        return ExitCode.FAILED if again else status
+    return FinalStatus(ExitCode.FAILED, status.last_step)
+
+
+def _has_failed(task: Mapping[str, object]) -> bool:
+    return str(task["state"]).partition(" ")[0] in ("failed", "submit-failed")
+
+
+def try_verb(
+    session: Session, words: Sequence[str], command: Callable[[Target], Command]
+) -> int:
+    """Prints what a command would do."""
+
+    def arguments(target: Target) -> dict[str, object]:
+        return {"command": json.loads(command_text(command(target)))}
+
+    return say_tried(session, look(session, "dry-run", words, arguments))
+
+
+def say_tried(session: Session, document: dict[str, object]) -> int:
+    """Prints what a command would do, for people or programs."""
+    from tidewheel.cli.pages.answer import say_preview
+
+    return session.answer(document, say_preview)
+
+
+def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
+    """A glob over tasks that are not in the pool may mean more than one thinks (§8)."""
+
+    page = look(
+        session,
+        "select",
+        words,
+        lambda target: {"ids": list(target.rest), "all_at_point": True},
+    )
+    for task in documents(page, "tasks"):
+        note(f"{name} {safe(task['id'])}, which is {safe(task['state'])}")
+
+
+def say_given(session: Session, given: Given) -> int:
+    """Prints what became of a command, for people or programs."""
+    from tidewheel.cli.pages.answer import say_answer
+
+    document = {"run": given.run, "verb": given.verb, "number": given.number}
+    return session.answer(document | {"answer": given.answer}, lambda _: say_answer(given))
+
+
+# ---- `broadcast`: settings of tasks that are yet to be submitted ----
+
+BROADCAST_EPILOG = """\b
+Examples:
+  tidewheel broadcast forecast -n model -s '[environment]DEBUG=1'
+  tidewheel broadcast forecast -p 3 -n MODELS -s 'execution time limit=PT2H'
+  tidewheel broadcast forecast --clear -p 3
+  tidewheel broadcast forecast
+"""
+
+
+class _Wishes(NamedTuple):
+    """The options as they were given."""
+
+    points: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    settings: tuple[str, ...]
+    set_file: Path | None
+    cancel: tuple[str, ...]
+    expire: str
+    clear: bool
+    display: bool
+
+    @property
+    def changes_something(self) -> bool:
+        return bool(self.settings or self.cancel or self.clear or self.expire)
+
+    def command(self, target: Target) -> Broadcast:
+        if target.rest:
+            word = target.rest[0]
+            raise click.UsageError(f"what is {word!r}? Points go with -p, tasks with -n")
+        return Broadcast(
+            points=self.points or ("*",),
+            namespaces=self.namespaces or ("root",),
+            settings=self.settings,
+            cancel=self.cancel,
+            clear=self.clear,
+            expire=self.expire,
+        )
+
+
+@session_command("broadcast", epilog=BROADCAST_EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN]")
+@click.option(
+    "-p",
+    "--point",
+    "--cycle-point",
+    "points",
+    multiple=True,
+    metavar="POINT",
+    help="The cycle point; repeatable. [default: every point]",
+)
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    help="A task or family; repeatable. [default: root, which is every task]",
+)
+@click.option(
+    "-s",
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="ITEM=VALUE",
+    help="A setting as in the definition: '[environment]X=1', 'script=true'; repeatable.",
+)
+@click.option(
+    "-F",
+    "--set-file",
+    type=click.Path(path_type=Path),
+    help="A file of such settings, under their sections.",
+)
+@click.option(
+    "-c", "--cancel", multiple=True, metavar="ITEM", help="Cancel this setting; repeatable."
+)
+@click.option(
+    "-C",
+    "--clear",
+    is_flag=True,
+    help="Cancel all settings, of the given points and names if any.",
+)
+@click.option(
+    "-e",
+    "--expire",
+    default="",
+    metavar="POINT",
+    help="Cancel the settings for points before this one.",
+)
+@click.option("-d", "--display", is_flag=True, help="Only list what is set.")
+def broadcast_command(session: Session, words: tuple[str, ...], **options: object) -> int:
+    """Change settings of tasks that have not started yet; without options, list what is set."""
+
+    wishes = _Wishes(**options)  # type: ignore[arg-type]
+    if wishes.set_file is not None:
+        found = _settings_in(wishes.set_file.read_text(encoding="utf-8"))
+        wishes = wishes._replace(settings=(*wishes.settings, *found))
+    if wishes.display or not wishes.changes_something:
+        return _list_broadcasts(session, words)
+    return say_given(session, give(session, words, wishes.command))
+
+
+def _settings_in(text: str) -> list[str]:
+    """Returns the lines of a file, each under the sections that it stands in."""
+    found: list[str] = []
+    section = ""
+    for line in (raw.strip() for raw in text.splitlines()):
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            section = f"[{line.strip('[]')}]"
+        else:
+            item, _, value = line.partition("=")
+            found.append(f"{section}{item.strip()}={value.strip()}")
+    return found
+
+
+def _list_broadcasts(session: Session, words: tuple[str, ...]) -> int:
+
+    def show(page: Document) -> None:
+        names = ("point", "namespace", "setting", "value")
+        rows = [[str(one[name]) for name in names] for one in documents(page, "broadcasts")]
+        if rows:
+            say_table([name.upper() for name in names], rows)
+        else:
+            note("nothing is broadcast; set something: broadcast RUN -n TASK -s ITEM=VALUE")
+
+    return session.answer(look(session, "broadcasts", words, lambda _: {}), show)
+
+
+# ---- `ext-trigger` ----
+
+WORDS_MAX = 2  # behind the run
+
+EXT_TRIGGER_EPILOG = """\b
+Examples:
+  tidewheel ext-trigger forecast "new data" file-0815
+"""
+
+
+@session_command("ext-trigger", epilog=EXT_TRIGGER_EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN] MESSAGE [TRIGGER_ID]")
+@click.option("--task", "ids", multiple=True, metavar="ID", help="Only for these tasks.")
+def ext_trigger_command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> int:
+    """Tell a run that the MESSAGE for which tasks wait has come from outside.
+
+    One task takes it: the oldest that waits. TRIGGER_ID tells one message from the next and is
+    given to the job.
+    """
+
+    def asked(target: Target) -> ExtTrigger:
+        if not 0 < len(target.rest) <= WORDS_MAX:
+            raise click.UsageError(f'write: ext-trigger {target.run} "MESSAGE" TRIGGER_ID')
+        message, *number = target.rest
+        return ExtTrigger(message=message, trigger_id="".join(number), ids=ids)
+
+    return say_given(session, give(session, words, asked, any_word=True))
+
+
+# ---- `reload`: a run goes on with the definition as it is now ----
+
+RELOAD_EPILOG = """\b
+Examples:
+  tidewheel reload forecast
+  tidewheel reload forecast ~/flows/forecast -s MEMBERS=8
+"""
+
+
+@session_command("reload", epilog=RELOAD_EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN] [DIR]")
+@click.option(
+    "-s",
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A template variable; all others stay as they are.",
+)
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
+def reload_command(
+    session: Session, words: tuple[str, ...], settings: tuple[str, ...], *, dry_run: bool
+) -> int:
+    """Give a run its definition anew: from DIR, or from the folder that it came from.
+
+    The new definition replaces the old one whole. If there is an error in it, nothing changes.
+    """
+
+    if this_job(session) is not None:
+        # The scheduler reads the folder: a job cannot put a definition into the store.
+        if dry_run:
+            return try_verb(session, words, lambda _: Reload())
+        return say_given(session, give(session, words, lambda _: Reload()))
+
+    async def ask(runs: Runs) -> Answer | Document | int:
+        saved = await _save_new(runs, words, settings, as_json=session.as_json)
+        if isinstance(saved, int):
+            return saved
+        run, reload = saved
+        return await (runs.dry_run(run, reload) if dry_run else runs.give(run, reload))
+
+    made = with_runs(session, ask)
+    if isinstance(made, int):
+        return made
+    if isinstance(made, dict):
+        return say_tried(session, made)
+    return say_given(session, Given(made.run, Reload(), made.number, made.document))
+
+
+async def _save_new(
+    runs: Runs, words: Sequence[str], settings: tuple[str, ...], *, as_json: bool
+) -> tuple[str, Reload] | int:
+    """Stores the definition as it is now; returns the run and what to ask of it, or the exit
+    status if the definition has errors."""
+
+    from tidewheel.cli.definitions import Definition
+    from tidewheel.cli.runs.remote import folder_here
+    from tidewheel.errors import NotRunning, Refused
+
+    target = await find_target(runs, words)
+    if len(target.rest) > 1:
+        raise click.UsageError(f"one folder, not {len(target.rest)}")
+    view = await runs.find(target.run)
+    facts = await runs.look("facts", run=view.name)
+    if not facts["run"]["driven"]:  # type: ignore[index]  # a document
+        raise NotRunning(view.name, view.status)
+    path = Path(target.rest[0] if target.rest else folder_here(view.folder))
+    if not str(path) or not path.exists():
+        raise Refused(
+            f"there is no {str(path)!r} to read {view.name} from; "
+            f"say where it is: tidewheel reload {view.name} DIR"
+        )
+    known = json.loads((await runs.definition(view.name)).variables)
+    definition = Definition(path, as_json, settings=(*known, *settings))
+    captured = _captured(definition, view)
+    if isinstance(captured, int):
+        return captured
+    digest = await runs.save_definition(view.name, captured.definition)
+    return view.name, Reload(definition=digest)
+
+
+def _captured(definition: Definition, view: RunView) -> Captured | int:
+    from tidewheel.cli.pages.findings import note_findings, refuse
+    from tidewheel.core.graph.findings import Findings
+
+    findings = Findings()
+    # A folder may be called differently; the run keeps the name of its workflow.
+    loaded, captured, _ = definition.load_for_run(view.options, findings, view.workflow)
+    if captured is None:
+        status = refuse(findings, loaded.source, as_json=definition.as_json)
+        if not definition.as_json:
+            note(f"{view.name} goes on with the definition that it has")
+        return status
+    if not definition.as_json:
+        note_findings(findings, loaded.source)
+    return captured
