@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
 from tidewheel.core.graph.node import NodeDef, Pairs
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_text import GraphString, read_graph
@@ -289,13 +289,10 @@ class SchedulingReader:
                     place,
                 )
             else:
-                near = difflib.get_close_matches(name, WORKFLOW_EVENTS, 1)
                 self._findings.warning(
                     "unknown-event",
                     f"{name!r} in [scheduler][events]{item} is no event of a workflow",
-                    f"did you mean {near[0]!r}?"
-                    if near
-                    else f"events are {', '.join(WORKFLOW_EVENTS)}",
+                    meant(name, WORKFLOW_EVENTS, f"events are {', '.join(WORKFLOW_EVENTS)}"),
                     place,
                 )
         return tuple(names)

@@ -30,12 +30,14 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
-from tidewheel.formats.flow_cylc.families import ROOT
+from tidewheel.formats.flow_cylc.families import ROOT, Families
 from tidewheel.formats.flow_cylc.graph_sections import GraphRead, read_graph_sections
 from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     Placed,
+    SchedulerSection,
     SpecialTask,
+    WorkflowEvents,
     read_settings,
 )
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
@@ -281,6 +283,31 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
     )
     graph = compile_workflow(workflow, findings)
     check_workflow(workflow, graph, findings)
+    return LoadedWorkflow(
+        source=source, settings=settings, reader=reader, workflow=workflow, graph=graph
+    )
+
+
+def as_loaded(
+    source: SourceText,
+    workflow: WorkflowDef,
+    graph: Graph,
+    reader: CyclingReader,
+    events: WorkflowEvents | None = None,
+) -> LoadedWorkflow:
+    """Returns a workflow of another front end as one of a flow.cylc, for whoever shows it."""
+    lineages = {name: node.lineage for name, node in workflow.nodes.items()}
+    first = {name: lineage[1] for name, lineage in lineages.items() if len(lineage) > 1}
+    first |= {name: family.parent or ROOT for name, family in workflow.families.items()}
+    members = {name: family.members for name, family in workflow.families.items()}
+    parents = {name: (parent,) for name, parent in first.items()}
+    # Families are names, too, wherever all names are listed.
+    families = {name: NodeDef(name=name) for name in workflow.families}
+    settings = FlowSettings(
+        nodes={**families, **workflow.nodes, ROOT: workflow.root},
+        families=Families(parents, lineages, first, {**members, ROOT: tuple(workflow.nodes)}),
+        scheduler=SchedulerSection(events=events or WorkflowEvents()),
+    )
     return LoadedWorkflow(
         source=source, settings=settings, reader=reader, workflow=workflow, graph=graph
     )
