@@ -43,7 +43,6 @@ from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.upgrade import upgrade
 from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds
 from tidewheel.formats.flow_cylc.xtriggers import (
-    WALL_CLOCK,
     XtriggerCall,
     check_call,
     is_sequential,
@@ -177,15 +176,6 @@ class FlowSettings:
     def implicit_node(self, name: str, position: Position = NOWHERE) -> NodeDef:
         """Returns the node of a task in the graph that has no section."""
         return implicit_node(name, self.nodes[ROOT], position)
-
-    def xtrigger(self, label: str) -> XtriggerSetting | None:
-        """Returns the one with this label; `@wall_clock` needs no definition."""
-        for setting in self.xtriggers:
-            if setting.label == label:
-                return setting
-        if label == WALL_CLOCK:
-            return XtriggerSetting(label, XtriggerCall(WALL_CLOCK), sequential=True)
-        return None
 
     def is_acyclic(self, initial_point: str = "") -> bool:
         """Says whether this is a plain graph that runs once: integer points from 1 to 1.

@@ -42,6 +42,7 @@ from tidewheel.formats.flow_cylc.settings import (
 )
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.xtriggers import xtrigger_of
 
 # The cycling of a workflow: its mode, and the points at which it begins and ends.
 
@@ -345,15 +346,7 @@ def _drawn_in(parent: str | None) -> str | None:
 
 def _xtriggers(settings: FlowSettings) -> dict[str, XtriggerDef]:
     return {
-        one.label: XtriggerDef(
-            one.label,
-            one.call.function,
-            one.call.arguments,
-            tuple(pair for pair in one.call.keywords if pair[0] != "sequential"),
-            one.call.interval_seconds,
-            one.sequential,
-            one.position,
-        )
+        one.label: xtrigger_of(one.label, one.call, one.position, sequential=one.sequential)
         for one in settings.xtriggers
     }
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidewheel.core.graph.definition import XtriggerDef
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds, span_seconds
@@ -227,6 +228,24 @@ def is_sequential(call: XtriggerCall, by_default: bool) -> bool:
     if isinstance(given, bool):
         return given
     return True if call.function == WALL_CLOCK else by_default
+
+
+def xtrigger_of(
+    label: str, call: XtriggerCall, position: Position, *, sequential: bool = False
+) -> XtriggerDef:
+    """Returns the call as the graph knows it; ``sequential`` unless the call says otherwise.
+
+    `sequential` is for the scheduler: the function is called without it.
+    """
+    return XtriggerDef(
+        label,
+        call.function,
+        call.arguments,
+        tuple(pair for pair in call.keywords if pair[0] != SEQUENTIAL),
+        call.interval_seconds,
+        is_sequential(call, sequential),
+        position,
+    )
 
 
 def _check_own_function(
