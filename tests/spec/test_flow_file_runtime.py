@@ -349,7 +349,7 @@ def test_the_kind_of_values_decides_how_they_are_written(tmp_path, values, names
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("[runtime]\n[[a<n>]]\n", 2, "parameter 'n' of a<n> is not defined | define it"),
+        ("[runtime]\n[[a<n>]]\n", 2, "parameter 'n' in a<n> is not defined | define it"),
         ("[task parameters]\nmem = 1\n[runtime]\n[[a<men>]]\n", 4, "did you mean 'mem'?"),
         ("[task parameters]\nm =\n[runtime]\n[[a<m>]]\n", 4, "has no values"),
         ("[task parameters]\nm = 1..2\n[runtime]\n[[a<m-1>]]\n", 4, "are for graphs"),
@@ -358,7 +358,7 @@ def test_the_kind_of_values_decides_how_they_are_written(tmp_path, values, names
         (
             "[task parameters]\nm = 1..2\n[runtime]\n[[a<!>]]\n",
             4,
-            "<!> in a<!> is no parameter",
+            "<!> in a<!> is not understood",
         ),
         ("[task parameters]\nm = 1..2, x\n", 2, "a range of numbers is mixed with texts"),
         ("[task parameters]\nm = a b\n", 2, "cannot be a value of a parameter"),

@@ -738,6 +738,15 @@ def test_an_xtrigger_stands_on_the_left_beside_and_only():
         assert words in str(caught.value)
 
 
+def test_a_function_is_called_without_what_is_for_the_scheduler():
+    flow = Workflow("w")
+    flow.xtrigger("echo", "echo", succeed=True, sequential=True)
+    with flow.cycle("R1"):
+        flow.place(flow.task("a", script="true"))
+    echo = flow.definition().xtriggers["echo"]
+    assert (echo.keywords, echo.sequential) == ((("succeed", True),), True)
+
+
 def test_a_statement_outside_of_a_cycle_is_refused():
     flow, a, b = integer_flow("a", "b")
     with pytest.raises(BadStatement, match="a >> b stands outside of a cycle"):

@@ -10,7 +10,7 @@ import pytest
 
 from tidewheel.core.graph.findings import Findings
 from tidewheel.services.definitions.snapshot import FILE_BYTES_MAX, FOLDER_BYTES_MAX
-from tidewheel.services.registry.archives import ENTRIES_MAX, read_archive
+from tidewheel.services.registry.bundles import ENTRIES_MAX, read_archive
 
 GOOD = {"vis-1.0.0.yaml": b"text", "stages/a/1.0.0/run.sh": b"#!/bin/sh\n", "empty": b""}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.graph_sections import ParameterTable, variants
+from tidewheel.formats.flow_cylc.graph_sections import variants
 from tidewheel.formats.flow_cylc.graph_text import (
     Both,
     Chain,
@@ -16,8 +16,9 @@ from tidewheel.formats.flow_cylc.graph_text import (
     Token,
     read_chains,
 )
+from tidewheel.formats.flow_cylc.names import Parameters
 
-TABLE = ParameterTable(
+TABLE = Parameters(
     values={"m": (1, 2, 3), "animal": ("cat", "dog")},
     templates={"m": "_m%(m)d", "animal": "_%(animal)s"},
 )
@@ -165,7 +166,7 @@ def test_a_wrong_parameter_is_named(text: str, message: str) -> None:
 
 
 def test_a_line_that_stands_for_too_many_chains_is_refused() -> None:
-    table = ParameterTable(
+    table = Parameters(
         values={name: tuple(range(100)) for name in "abc"},
         templates={name: f"_%({name})d" for name in "abc"},
     )

@@ -103,7 +103,7 @@ class Workflows:
 
 def _read(paths: Sequence[Paths], name: str, version: str) -> Sequence[Bundle]:
     from tidewheel.core.graph.findings import Findings, InvalidDefinition
-    from tidewheel.services.registry.local_bundles import read_bundles
+    from tidewheel.services.registry.bundles import read_bundles
 
     findings = Findings()
     found = read_bundles([Path(one) for one in paths], findings, name=name, version=version)

@@ -31,6 +31,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def meant(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Asks whether the nearest known name was meant; ``otherwise`` if none is like it."""
+    near = nearest(word, known)
+    return otherwise if near is None else f"did you mean {near!r}?"
+
+
 def nearly_said(text: str, known: Iterable[str]) -> str | None:
     """The known text that this one must be a slip of: a letter, capitals or spaces off."""
     by_words = {" ".join(one.split()).casefold(): one for one in known}

@@ -6,7 +6,6 @@ templates (`_m%(m)02d` and so on), in order, the first one turning slowest.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from tidewheel.core.graph.outputs import FINISHED, SHORT_FORMS, STANDARD
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.errors import Refused
 
 # Names that are accepted.
@@ -101,8 +101,8 @@ class BadParameter(Refused):
 
     code = "bad_parameter"
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        self.hint = hint
+    def __init__(self, message: str, hint: str = "", finding_code: str = "") -> None:
+        self.hint, self.finding_code = hint, finding_code or "parameter-syntax"
         super().__init__(message)
 
 
@@ -113,6 +113,9 @@ class Reference:
     name: str
     offset: int = 0
     value: Value | None = None
+
+
+Pieces = list[str | list[Reference]]  # of a name: plain text and groups of parameters in turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ class Parameters:
             return heading.count(",") + 1
         count = 0
         for name in _NAMES.findall(heading):
-            free = {one.name for one in _references(self._pieces(name)) if one.value is None}
+            free = {one.name for one in references(self.pieces(name)) if one.value is None}
             count += prod(len(self.values[parameter]) for parameter in free)
         return count
 
@@ -142,14 +145,14 @@ class Parameters:
         """`foo<m,n>` with the values that made it each time."""
         if "<" not in name and ">" not in name:
             return [(name, {})]
-        pieces = self._pieces(name)
-        for reference in _references(pieces):
+        pieces = self.pieces(name)
+        for reference in references(pieces):
             if reference.offset:
                 raise BadParameter(
                     f"{name}: an offset of {reference.name!r} has no meaning here",
                     "offsets such as <m-1> are for graphs",
                 )
-        fixed = {one.name: one.value for one in _references(pieces) if one.value is not None}
+        fixed = {one.name: one.value for one in references(pieces) if one.value is not None}
         return [
             (self._write(pieces, chosen), chosen)
             for chosen in self._choices(pieces, name, fixed)
@@ -159,9 +162,9 @@ class Parameters:
         """`inherit = FAM<m>` under `[[foo<m>]]`: the parent of this very foo."""
         if "<" not in parent:
             return parent, {}
-        pieces = self._pieces(parent)
+        pieces = self.pieces(parent)
         used: Chosen = {}
-        for reference in _references(pieces):
+        for reference in references(pieces):
             if reference.offset:
                 raise BadParameter(f"inherit = {parent}: an offset has no meaning here")
             if reference.value is not None:
@@ -176,9 +179,9 @@ class Parameters:
                 )
         return self._write(pieces, used), used
 
-    def _pieces(self, text: str) -> list[str | list[Reference]]:
+    def pieces(self, text: str) -> Pieces:
         """Returns plain text and groups of parameters in turn."""
-        pieces: list[str | list[Reference]] = []
+        pieces: Pieces = []
         at = 0
         for match in _GROUP.finditer(text):
             pieces.append(text[at : match.start()])
@@ -196,45 +199,40 @@ class Parameters:
         match = _REFERENCE.fullmatch(item)
         if match is None:
             raise BadParameter(
-                f"<{_shown(item)}> in {_shown(text)} is no parameter",
+                f"<{_shown(item)}> in {_shown(text)} is not understood",
                 "write for example <m>, <m,n>, <m=1> or <m-1>",
             )
         name, sign, number, value = match.groups()
         known = self.values.get(name)
         if not known:
-            near = difflib.get_close_matches(name, self.values, 1)
+            others = [one for one in self.values if one != name]
             raise BadParameter(
-                f"parameter {name!r} of {_shown(text)} is not defined"
+                f"parameter {name!r} in {_shown(text)} is not defined"
                 if known is None
-                else f"parameter {name!r} of {_shown(text)} has no values",
-                f"did you mean {near[0]!r}?"
-                if near and near[0] != name
-                else f"define it: [task parameters] {name} = 1..3",
+                else f"parameter {name!r} in {_shown(text)} has no values",
+                meant(name, others, f"define it: [task parameters] {name} = 1..3"),
+                "unknown-parameter",
             )
         if value is None:
             return Reference(name, int(f"{sign}{number}") if sign else 0)
-        return Reference(name, 0, self._value(name, value, known))
-
-    @staticmethod
-    def _value(name: str, text: str, known: tuple[Value, ...]) -> Value:
-        for value in known:
-            if str(value) == text:
-                return value
-        if _WHOLE.fullmatch(text):
-            for value in known:
-                if _WHOLE.fullmatch(str(value)) and int(value) == int(text):
-                    return value
+        same = [one for one in known if str(one) == value]
+        if not same and _WHOLE.fullmatch(value):
+            whole = (one for one in known if _WHOLE.fullmatch(str(one)))
+            same = [one for one in whole if int(one) == int(value)]
+        if same:
+            return Reference(name, 0, same[0])
         raise BadParameter(
-            f"parameter {name!r} has no value {text!r}",
+            f"{name}={value} in {_shown(text)} is not a value of that parameter",
             "its values are " + ", ".join(str(value) for value in known[:20]),
+            "parameter-value",
         )
 
     def _choices(
-        self, pieces: list[str | list[Reference]], text: str, fixed: Mapping[str, Value]
+        self, pieces: Pieces, text: str, fixed: Mapping[str, Value]
     ) -> Iterator[Chosen]:
         """Yields every combination of the values of the parameters that are used."""
         names = list(
-            dict.fromkeys(one.name for one in _references(pieces) if one.name not in fixed)
+            dict.fromkeys(one.name for one in references(pieces) if one.name not in fixed)
         )
         count = prod(len(self.values[name]) for name in names)
         if count > COMBINATIONS_MAX:
@@ -245,7 +243,26 @@ class Parameters:
         for combination in itertools.product(*(self.values[name] for name in names)):
             yield {**fixed, **dict(zip(names, combination, strict=True))}
 
-    def _write(self, pieces: list[str | list[Reference]], chosen: Mapping[str, Value]) -> str:
+    def written_at(self, pieces: Pieces, bound: Mapping[str, Value]) -> str | None:
+        """Returns a name of the graph; None where an offset leads to no value."""
+        chosen = dict(bound)
+        name = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                name.append(piece)
+                continue
+            for one in piece:
+                chosen[one.name] = bound[one.name] if one.value is None else one.value
+                if one.offset:
+                    values = self.values[one.name]
+                    at = values.index(bound[one.name]) + one.offset
+                    if not 0 <= at < len(values):
+                        return None
+                    chosen[one.name] = values[at]
+            name.append(self._suffix(piece, chosen))
+        return "".join(name)
+
+    def _write(self, pieces: Pieces, chosen: Mapping[str, Value]) -> str:
         return "".join(
             piece if isinstance(piece, str) else self._suffix(piece, chosen) for piece in pieces
         )
@@ -284,7 +301,7 @@ def default_template(name: str, values: tuple[Value, ...]) -> str:
     return f"_{name}%({name})0{len(str(max(numbers)))}d"
 
 
-def _references(pieces: list[str | list[Reference]]) -> Iterator[Reference]:
+def references(pieces: Pieces) -> Iterator[Reference]:
     return (one for piece in pieces if not isinstance(piece, str) for one in piece)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.node import Events, NodeDef, Pairs
+from tidewheel.core.graph.node import Events, NodeDef
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.flow_cylc.checker import Values, position_of
 from tidewheel.formats.flow_cylc.handler_fields import FIELD, BadField, with_references
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS
@@ -218,16 +218,13 @@ def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings)
     known = [*TASK_EVENTS, *(name for name, _ in node.outputs)]
     for event in (*events.handled_events, *events.mail_events):
         if event not in known:
-            near = difflib.get_close_matches(event, known, 1)
             findings.warning(
                 "unknown-event",
                 f"{event!r} in [runtime][{node.name}][events] is no event and no output",
-                f"did you mean {near[0]!r}?"
-                if near
-                else f"events are {', '.join(TASK_EVENTS)}",
+                meant(event, known, f"events are {', '.join(TASK_EVENTS)}"),
                 node.position,
             )
-    names = {*HANDLER_NAMES, *(f"workflow_{name}" for name in meta), *_names(node.meta)}
+    names = {*HANDLER_NAMES, *(f"workflow_{name}" for name in meta), *dict(node.meta)}
     _check_handlers(events.handlers, names, repr(node.name), findings, node.position)
 
 
@@ -275,7 +272,3 @@ def handler_problem(command: str, names: Iterable[str]) -> str:
     except BadField as error:
         return str(error)
     return ""
-
-
-def _names(pairs: Pairs) -> list[str]:
-    return [name for name, _ in pairs]

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, node_fields
@@ -252,11 +252,10 @@ class Namespaces:
             if parent in self.by_name or (parent == NOBODY and index == 0):
                 known.append(parent)
                 continue
-            near = nearest(parent, self.by_name)
             self._error(
                 "unknown-parent",
                 f"{namespace.name!r} inherits from {parent!r}, which is not defined",
-                f"did you mean {near!r}?" if near else self._missing_advice(parent),
+                meant(parent, self.by_name, _missing_advice(parent)),
                 namespace.section,
                 "inherit",
             )
@@ -270,12 +269,6 @@ class Namespaces:
             )
         return tuple(known)
 
-    @staticmethod
-    def _missing_advice(parent: str) -> str:
-        if parent == NOBODY:
-            return "None has a meaning only as the first parent"
-        return f"add [[{parent}]] under [runtime]"
-
     def _error(
         self, code: str, message: str, hint: str, section: Section, item_name: str = ""
     ) -> None:
@@ -287,6 +280,12 @@ class Namespaces:
         if entry is None and section.line < 0:
             return Position(self.source.files[0])
         return position_of(entry or section, self.source)
+
+
+def _missing_advice(parent: str) -> str:
+    if parent == NOBODY:
+        return "None has a meaning only as the first parent"
+    return f"add [[{parent}]] under [runtime]"
 
 
 # The resolved runtime of every namespace: inherited, filtered and made into node values.

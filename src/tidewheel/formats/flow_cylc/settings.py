@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
 from tidewheel.core.graph.node import NodeDef, Pairs
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_text import GraphString, read_graph
@@ -43,7 +43,6 @@ from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.upgrade import upgrade
 from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds
 from tidewheel.formats.flow_cylc.xtriggers import (
-    WALL_CLOCK,
     XtriggerCall,
     check_call,
     is_sequential,
@@ -178,15 +177,6 @@ class FlowSettings:
         """Returns the node of a task in the graph that has no section."""
         return implicit_node(name, self.nodes[ROOT], position)
 
-    def xtrigger(self, label: str) -> XtriggerSetting | None:
-        """Returns the one with this label; `@wall_clock` needs no definition."""
-        for setting in self.xtriggers:
-            if setting.label == label:
-                return setting
-        if label == WALL_CLOCK:
-            return XtriggerSetting(label, XtriggerCall(WALL_CLOCK), sequential=True)
-        return None
-
     def is_acyclic(self, initial_point: str = "") -> bool:
         """Says whether this is a plain graph that runs once: integer points from 1 to 1.
 
@@ -289,13 +279,10 @@ class SchedulingReader:
                     place,
                 )
             else:
-                near = difflib.get_close_matches(name, WORKFLOW_EVENTS, 1)
                 self._findings.warning(
                     "unknown-event",
                     f"{name!r} in [scheduler][events]{item} is no event of a workflow",
-                    f"did you mean {near[0]!r}?"
-                    if near
-                    else f"events are {', '.join(WORKFLOW_EVENTS)}",
+                    meant(name, WORKFLOW_EVENTS, f"events are {', '.join(WORKFLOW_EVENTS)}"),
                     place,
                 )
         return tuple(names)

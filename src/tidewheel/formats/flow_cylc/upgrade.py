@@ -96,10 +96,9 @@ CHANGES: dict[Path, dict[str, Change]] = {
     (): {
         "cylc": Moved(("scheduler",)),
         "visualization": Dropped(),
-        "title": Gone("write it under [meta]"),
-        "description": Gone("write it under [meta]"),
-        "group": Gone("write it under [meta]"),
-        "URL": Gone("write it under [meta]"),
+        **dict.fromkeys(
+            ("title", "description", "group", "URL"), Gone("write it under [meta]")
+        ),
         "dependencies": Gone("write [scheduling] [[graph]]"),
         "special tasks": Gone("write [scheduling] [[special tasks]]"),
         "parameters": Gone("write [task parameters]"),
@@ -109,7 +108,7 @@ CHANGES: dict[Path, dict[str, Change]] = {
         "parameters": Moved(("task parameters",)),
         "parameter templates": Moved(("task parameters", "templates")),
         "task event mail interval": Moved(("scheduler", "mail", "task event batch interval")),
-        **{name: Dropped() for name in _DROPPED_OF_CYLC},
+        **dict.fromkeys(_DROPPED_OF_CYLC, Dropped()),
     },
     ("scheduler", "events"): {
         **{
@@ -121,7 +120,7 @@ CHANGES: dict[Path, dict[str, Change]] = {
             for name in ("to", "from", "footer")
         },
         "mail smtp": Dropped(_MAILS_ARE_GLOBAL),
-        **{name: Dropped() for name in _DROPPED_WORKFLOW_EVENTS},
+        **dict.fromkeys(_DROPPED_WORKFLOW_EVENTS, Dropped()),
     },
     ("scheduling",): {
         "max active cycle points": Moved(("scheduling", "runahead limit"), _runahead),
@@ -134,9 +133,7 @@ CHANGES: dict[Path, dict[str, Change]] = {
     _NAMESPACE: {
         "suite state polling": Moved((*_NAMESPACE, "workflow state polling")),
         "extra log files": Dropped("remove it: files in the job's log directory are shown"),
-        "title": Gone("write it under [[[meta]]]"),
-        "description": Gone("write it under [[[meta]]]"),
-        "URL": Gone("write it under [[[meta]]]"),
+        **dict.fromkeys(("title", "description", "URL"), Gone("write it under [[[meta]]]")),
         "command scripting": Gone("write: script"),
         "pre-command scripting": Gone("write: pre-script"),
         "post-command scripting": Gone("write: post-script"),
@@ -175,9 +172,7 @@ CHANGES: dict[Path, dict[str, Change]] = {
     (*_NAMESPACE, "remote"): {"suite definition directory": Dropped()},
     (*_NAMESPACE, "workflow state polling"): {
         "run-dir": Moved((*_NAMESPACE, "workflow state polling", "alt-cylc-run-dir")),
-        "template": Dropped(),
-        "host": Dropped(),
-        "user": Dropped(),
+        **dict.fromkeys(("template", "host", "user"), Dropped()),
     },
 }
 

@@ -30,16 +30,19 @@ from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
-from tidewheel.formats.flow_cylc.families import ROOT
+from tidewheel.formats.flow_cylc.families import ROOT, Families
 from tidewheel.formats.flow_cylc.graph_sections import GraphRead, read_graph_sections
 from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     Placed,
+    SchedulerSection,
     SpecialTask,
+    WorkflowEvents,
     read_settings,
 )
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.xtriggers import xtrigger_of
 
 # The cycling of a workflow: its mode, and the points at which it begins and ends.
 
@@ -286,6 +289,31 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
     )
 
 
+def as_loaded(
+    source: SourceText,
+    workflow: WorkflowDef,
+    graph: Graph,
+    reader: CyclingReader,
+    events: WorkflowEvents | None = None,
+) -> LoadedWorkflow:
+    """Returns a workflow of another front end as one of a flow.cylc, for whoever shows it."""
+    lineages = {name: node.lineage for name, node in workflow.nodes.items()}
+    first = {name: lineage[1] for name, lineage in lineages.items() if len(lineage) > 1}
+    first |= {name: family.parent or ROOT for name, family in workflow.families.items()}
+    members = {name: family.members for name, family in workflow.families.items()}
+    parents = {name: (parent,) for name, parent in first.items()}
+    # Families are names, too, wherever all names are listed.
+    families = {name: NodeDef(name=name) for name in workflow.families}
+    settings = FlowSettings(
+        nodes={**families, **workflow.nodes, ROOT: workflow.root},
+        families=Families(parents, lineages, first, {**members, ROOT: tuple(workflow.nodes)}),
+        scheduler=SchedulerSection(events=events or WorkflowEvents()),
+    )
+    return LoadedWorkflow(
+        source=source, settings=settings, reader=reader, workflow=workflow, graph=graph
+    )
+
+
 def _nodes(
     settings: FlowSettings, graph_read: GraphRead, findings: Findings
 ) -> Mapping[str, NodeDef]:
@@ -318,15 +346,7 @@ def _drawn_in(parent: str | None) -> str | None:
 
 def _xtriggers(settings: FlowSettings) -> dict[str, XtriggerDef]:
     return {
-        one.label: XtriggerDef(
-            one.label,
-            one.call.function,
-            one.call.arguments,
-            tuple(pair for pair in one.call.keywords if pair[0] != "sequential"),
-            one.call.interval_seconds,
-            one.sequential,
-            one.position,
-        )
+        one.label: xtrigger_of(one.label, one.call, one.position, sequential=one.sequential)
         for one in settings.xtriggers
     }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidewheel.core.graph.definition import XtriggerDef
 from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds, span_seconds
 
 # `name(argument, key=value):PT10S`: the call of an xtrigger's function, read into a value.
@@ -212,9 +213,8 @@ def signature_problem(call: XtriggerCall, signature: Signature) -> str:
         if name == SEQUENTIAL:
             continue
         if name not in signature.names:
-            near = difflib.get_close_matches(name, signature.names, 1)
-            nearest = f"; did you mean {near[0]!r}?" if near else ""
-            return f"{call.function} has no argument {name!r}{nearest}"
+            guess = meant(name, signature.names)
+            return f"{call.function} has no argument {name!r}" + (f"; {guess}" if guess else "")
         if name in given:
             return f"argument {name!r} is given twice"
         given.add(name)
@@ -230,20 +230,35 @@ def is_sequential(call: XtriggerCall, by_default: bool) -> bool:
     return True if call.function == WALL_CLOCK else by_default
 
 
+def xtrigger_of(
+    label: str, call: XtriggerCall, position: Position, *, sequential: bool = False
+) -> XtriggerDef:
+    """Returns the call as the graph knows it; ``sequential`` unless the call says otherwise.
+
+    `sequential` is for the scheduler: the function is called without it.
+    """
+    return XtriggerDef(
+        label,
+        call.function,
+        call.arguments,
+        tuple(pair for pair in call.keywords if pair[0] != SEQUENTIAL),
+        call.interval_seconds,
+        is_sequential(call, sequential),
+        position,
+    )
+
+
 def _check_own_function(
     label: str, call: XtriggerCall, folder: Path, findings: Findings, place: Position
 ) -> None:
     with suppress(OSError):  # a name that no file can have
         if (folder / "lib" / "python" / f"{call.function}.py").is_file():
             return
-    near = difflib.get_close_matches(call.function, SIGNATURES, 1)
     findings.warning(
         "unknown-xtrigger-function",
         f"xtrigger {label!r} calls {call.function}, which is neither built in nor in "
         f"lib/python/{call.function}.py",
-        f"did you mean {near[0]!r}?"
-        if near
-        else "it must be installed where the scheduler runs",
+        meant(call.function, SIGNATURES, "it must be installed where the scheduler runs"),
         place,
     )
 

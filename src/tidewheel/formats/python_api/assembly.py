@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from tidewheel.core.cycling.interval import Interval
-from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph.checks.names import gives_something_to_do
 from tidewheel.core.graph.definition import (
     TIDEWHEEL,
@@ -25,22 +24,21 @@ from tidewheel.core.graph.definition import (
     WorkflowDef,
     limit_groups,
 )
-from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.node import NodeDef
 from tidewheel.core.graph.outputs import FINISHED, STANDARD
 from tidewheel.core.graph.suggestions import Lookalikes
-from tidewheel.formats.cycling.reader import BadCycling, CyclingReader, split_recurrences
+from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_arrows import Lowering
+from tidewheel.formats.flow_cylc.graph_sections import RUN_ONCE, sections_of
 from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphTokenKind, Token
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
 from tidewheel.formats.flow_cylc.runtime import NOTHING_INHERITED, Inherited
 from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     Placed,
-    SchedulerSection,
-    SchedulingSettings,
 )
 from tidewheel.formats.flow_cylc.workflow import PointTexts, read_cycling
 from tidewheel.formats.python_api.declarations import Declarations
@@ -54,7 +52,6 @@ from tidewheel.formats.python_api.terms import (
 
 # The cycling of a workflow in Python, read as that of a flow.cylc is.
 
-RUN_ONCE = "R1"
 INTEGER = "integer"
 
 
@@ -67,58 +64,28 @@ class ReadOptions:
     policy: Policy = TIDEWHEEL
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CyclingTexts:
-    """Points and how they are written; an empty text was not given."""
-
-    position: Position
-    mode: str = INTEGER
-    initial: str = ""
-    final: str = ""
-    stop: str = ""
-    hold_after: str = ""
-    runahead: str = ""
-    time_zone: str = ""
-    point_format: str = ""
-    expanded_year_digits: int = 0
-
-
 def read_points(
-    texts: CyclingTexts, recurrences: Collection[str], options: ReadOptions, findings: Findings
+    settings: FlowSettings,
+    recurrences: Collection[str],
+    options: ReadOptions,
+    findings: Findings,
 ) -> tuple[CyclingReader, CyclingDef] | None:
     """Returns a reader of the workflow's cycling texts, and its points; None after an error."""
-    if texts.mode != INTEGER and not (texts.initial or options.points.initial):
+    texts = settings.scheduling
+    if texts.cycling_mode.text != INTEGER and not (
+        texts.initial_point or options.points.initial
+    ):
         findings.error(
             "no-initial-point",
             "the workflow has dates for points and no first one",
             'write Workflow(…, initial="20300101T00Z"), or leave out cycling= for numbers',
-            texts.position,
+            texts.cycling_mode.position,
         )
         return None
-    return read_cycling(_settings(texts, recurrences), options.points, options.now, findings)
-
-
-def _settings(texts: CyclingTexts, recurrences: Collection[str]) -> FlowSettings:
-    def placed(text: str) -> Placed:
-        return Placed(text, texts.position) if text else Placed()
-
     # A workflow that says nothing of points and runs once ends at its only point.
-    runs_once = not (texts.initial or texts.final) and set(recurrences) <= {RUN_ONCE}
-    return FlowSettings(
-        scheduler=SchedulerSection(
-            point_format=placed(texts.point_format),
-            expanded_year_digits=texts.expanded_year_digits,
-            time_zone=placed(texts.time_zone),
-        ),
-        scheduling=SchedulingSettings(
-            initial_point=placed(texts.initial),
-            final_point=placed(texts.final),
-            hold_after=placed(texts.hold_after),
-            stop_after=placed(texts.stop),
-            cycling_mode=Placed() if runs_once else placed(texts.mode),
-            runahead_limit=placed(texts.runahead),
-        ),
-    )
+    if not (texts.initial_point or texts.final_point) and set(recurrences) <= {RUN_ONCE}:
+        settings = replace(settings, scheduling=replace(texts, cycling_mode=Placed()))
+    return read_cycling(settings, options.points, options.now, findings)
 
 
 # The statements of a workflow become the sections of a definition, as graph text does.
@@ -141,42 +108,25 @@ class StatementReader:
         marks: dict[OutputMark, None] = {}
         lowering = Lowering(self.members, self.reader.offset, self.findings)
         for section in sections.values():
-            lowered = lowering.lower(self._mended(chain) for chain in section.chains)
+            lowered = lowering.lower(
+                Chain(tuple(self._mended(side) for side in chain.sides), chain.position)
+                for chain in section.chains
+            )
             marks.update(dict.fromkeys(lowered.marks.values()))
-            found += (
-                GraphSection(
-                    recurrence=text,
-                    sequence=sequence,
-                    arrows=tuple(lowered.arrows.values()),
-                    placements=tuple(lowered.placements.values()),
-                    position=section.position,
-                )
-                for text, sequence in self._sequences(section)
+            found += sections_of(
+                section.recurrence,
+                lowered,
+                section.position,
+                self.reader,
+                self.cycling,
+                self.findings,
             )
         return tuple(found), tuple(marks)
 
-    def _sequences(self, section: StatementSection) -> Iterator[tuple[str, Sequence]]:
-        try:
-            for text in split_recurrences(section.recurrence):
-                yield (
-                    text,
-                    self.reader.recurrence(text, self.cycling.initial, self.cycling.final),
-                )
-        except BadCycling as bad:
-            self.findings.error(
-                "recurrence",
-                f"the recurrence {section.recurrence!r} is not understood: {bad.message}",
-                bad.hint,
-                section.position,
-            )
-
-    def _mended(self, chain: Chain) -> Chain:
+    def _mended(self, side: Expression) -> Expression:
         """Reports an output that no task has, in Python's words, and takes it for success."""
-        return Chain(tuple(self._mended_side(side) for side in chain.sides), chain.position)
-
-    def _mended_side(self, side: Expression) -> Expression:
         if not isinstance(side, Token):
-            return type(side)(tuple(self._mended_side(term) for term in side.terms))
+            return type(side)(tuple(self._mended(term) for term in side.terms))
         if side.kind is not GraphTokenKind.NODE:
             return side
         if side.text in self.members:
@@ -326,14 +276,14 @@ def _interval(reader: CyclingReader) -> Callable[[object], Interval]:
 def assemble(
     ledger: StatementLog,
     declared: Declarations,
-    texts: CyclingTexts,
+    settings: FlowSettings,
     options: ReadOptions,
     findings: Findings,
 ) -> WorkflowDef | None:
     """Returns the definition as far as it is understood; None if it has no usable points."""
     resolver = Resolver(declared, ledger.functions, findings)
     nodes = resolver.tasks()
-    read = read_points(texts, ledger.sections, options, findings)
+    read = read_points(settings, ledger.sections, options, findings)
     if read is None:
         return None
     reader, cycling = read

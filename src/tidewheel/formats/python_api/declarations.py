@@ -21,7 +21,7 @@ from tidewheel.core.graph.outputs import (
 from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.flow_cylc.names import task_name_problem, xtrigger_name_problem
-from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, is_sequential
+from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, xtrigger_of
 from tidewheel.formats.python_api.settings import Values, merged, read_settings
 from tidewheel.formats.python_api.terms import (
     BadStatement,
@@ -286,15 +286,7 @@ class Declarations:
                 position,
             )
         check_call(label, call, Path(position.file).parent, self.findings, position)
-        made = XtriggerDef(
-            label,
-            call.function,
-            call.arguments,
-            call.keywords,
-            call.interval_seconds,
-            is_sequential(call, by_default=False),
-            position,
-        )
+        made = xtrigger_of(label, call, position)
         known = self.xtriggers.setdefault(label, made)
         if known is not made:
             self.findings.error(

@@ -15,6 +15,7 @@ from textwrap import dedent
 from typing import TypedDict
 
 from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.flow_cylc.items import NAMESPACE, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.names import (
     message_problem,
@@ -151,9 +152,8 @@ def _read_section(spec: SectionSpec, value: object) -> Values:
         if entry is None:
             name, entry = str(key), spec.other
         if not isinstance(entry, ItemSpec):
-            near = get_close_matches(name, spec.entries, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else ""
-            raise BadValue(f"there is no {name!r}", hint or f"known: {', '.join(spec.entries)}")
+            hint = meant(name, spec.entries, f"known: {', '.join(spec.entries)}")
+            raise BadValue(f"there is no {name!r}", hint)
         values[name] = _read_item(entry, inner)
     return values
 

@@ -20,11 +20,16 @@ from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Finding, Findings, InvalidDefinition, Position
 from tidewheel.core.graph.graph import Graph
+from tidewheel.formats.flow_cylc.settings import (
+    FlowSettings,
+    Placed,
+    SchedulerSection,
+    SchedulingSettings,
+)
 from tidewheel.formats.flow_cylc.values import BadValue
 from tidewheel.formats.flow_cylc.xtriggers import Argument, XtriggerCall
 from tidewheel.formats.python_api.assembly import (
     INTEGER,
-    CyclingTexts,
     ReadOptions,
     assemble,
     check_idle,
@@ -70,17 +75,25 @@ class Workflow:
         expanded_year_digits: int = 0,
     ) -> None:
         self.name = name
-        self._texts = CyclingTexts(
-            position=written_at(),
-            mode=cycling,
-            initial=_text(initial),
-            final=_text(final),
-            stop=_text(stop),
-            hold_after=_text(hold_after),
-            runahead=_text(runahead),
-            time_zone=_text(time_zone),
-            point_format=_text(point_format),
-            expanded_year_digits=expanded_year_digits,
+        position = written_at()
+
+        def placed(given: int | str | None) -> Placed:
+            return Placed() if given is None else Placed(str(given), position)
+
+        self._settings = FlowSettings(
+            scheduler=SchedulerSection(
+                point_format=placed(point_format),
+                expanded_year_digits=expanded_year_digits,
+                time_zone=placed(time_zone),
+            ),
+            scheduling=SchedulingSettings(
+                initial_point=placed(initial),
+                final_point=placed(final),
+                hold_after=placed(hold_after),
+                stop_after=placed(stop),
+                cycling_mode=placed(cycling),
+                runahead_limit=placed(runahead),
+            ),
         )
         self._ledger = StatementLog(name, is_integer=cycling == INTEGER)
         self._declared = Declarations(self._ledger.findings)
@@ -211,11 +224,7 @@ class Workflow:
         if options is None:
             # Whoever defines a workflow in a script has no other clock at hand.
             options = ReadOptions(now=time.time())  # noqa: TID251
-        return assemble(self._ledger, self._declared, self._texts, options, findings)
-
-
-def _text(given: int | str | None) -> str:
-    return "" if given is None else str(given)
+        return assemble(self._ledger, self._declared, self._settings, options, findings)
 
 
 def _listed(families: object) -> tuple[object, ...]:

@@ -13,9 +13,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.sip.document import (
     KINDS,
     Fields,
@@ -42,7 +43,7 @@ _Change = Callable[[Node], Node]
 def typed_compose(root: Node) -> Node:
     """Returns a compose file with texts wherever engines want texts."""
     root = _changed(root, "version", _text)
-    return _changed(root, "services", lambda services: _each(services, _service))
+    return _changed(root, "services", partial(_each, change=_service))
 
 
 def _service(node: Node) -> Node:
@@ -50,13 +51,10 @@ def _service(node: Node) -> Node:
         node = _changed(node, key, _words)
     for key in _TEXT_KEYS:
         node = _changed(node, key, _text)
+    told = partial(_each, change=_told)
     for key in _TEXTS_KEYS:
-        node = _changed(node, key, lambda found: _each(found, _told))
-    return _changed(node, "deploy", _deploy)
-
-
-def _deploy(node: Node) -> Node:
-    return _changed(node, "labels", lambda found: _each(found, _told))
+        node = _changed(node, key, told)
+    return _changed(node, "deploy", lambda deploy: _changed(deploy, "labels", told))
 
 
 def _words(node: Node) -> Node:
@@ -221,12 +219,10 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
     _check_keys(deploy, "deploy", DEPLOY_KEYS, warnings)
     mode = deploy.get("mode")
     if isinstance(mode, Scalar) and not mode.unknown and mode.text not in DEPLOY_MODES:
-        near = nearest(mode.text, DEPLOY_MODES)
-        guess = f"did you mean {near!r}? " if near else ""
         warnings.warning(
             "compose-mode",
             f"mode of deploy is {mode.text!r}",
-            f"{guess}Accepted are {', '.join(DEPLOY_MODES)}",
+            f"{meant(mode.text, DEPLOY_MODES)} Accepted are {', '.join(DEPLOY_MODES)}".lstrip(),
             mode.position,
         )
 
@@ -254,7 +250,9 @@ def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
 def _check_words(node: Node | None, what: str, errors: Findings) -> None:
     """No engine takes a structure for words."""
     words = node.items if isinstance(node, Items) else () if node is None else (node,)
-    wrong = next((one for one in words if not _is_word(one)), None)
+    wrong = next(
+        (one for one in words if not isinstance(one, Scalar) and not one.printed), None
+    )
     if wrong is not None:
         errors.error(
             "compose-command",
@@ -282,10 +280,6 @@ def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
         )
 
 
-def _is_word(node: Node) -> bool:
-    return isinstance(node, Scalar) or node.printed
-
-
 def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findings) -> None:
     names = tuple(known)
     for key, _ in fields.entries:
@@ -294,8 +288,7 @@ def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findi
         if what == "deploy" and key.text in SERVICE_KEYS:
             hint = "it belongs to the service itself: move it out of deploy"
         else:
-            near = nearest(key.text, names)
-            hint = f"did you mean {near!r}?" if near else "remove it"
+            hint = meant(key.text, names, "remove it")
         warnings.warning(
             "compose-key",
             f"{what} has the key {key.text!r}, which is unknown there",

@@ -7,13 +7,14 @@ of them unknown. Whatever a request says, the stages must be the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.sip.document import KINDS, Fields, Node, Scalar, is_null
-from tidewheel.formats.sip.field_reader import FieldReader, entry, pair, written
+from tidewheel.formats.sip.field_reader import FieldReader, entry, pair, refuse_entry, written
 from tidewheel.formats.sip.keys import (
     DEFINITION,
     DEPENDENCY,
@@ -26,15 +27,12 @@ from tidewheel.formats.sip.keys import (
 from tidewheel.formats.sip.model import (
     CONDITION_WORDS,
     DEPENDENCIES_MAX,
+    NEEDS,
     PRESENT,
     RESOURCES_MAX,
     STAGES_MAX,
-    BufferNeeded,
-    CpuNeeded,
     Dependency,
-    MemoryNeeded,
     NameAndVersion,
-    NodesNeeded,
     ObjectDependency,
     Resource,
     SipDefinition,
@@ -66,6 +64,8 @@ from tidewheel.formats.sip.text_files import (
 
 # From nodes to a typed definition.
 
+_Entry = TypeVar("_Entry")
+_ONE_OF = {"resources": "resource", "dependencies": "dependency"}
 _STAGE_EXAMPLE: Json = {"id": "…", "version": "1.0.0", "type": "processing"}
 _PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
 
@@ -211,9 +211,13 @@ class _Stages:
             id=name or "",
             version=version or "",
             type=StageType(type_) if type_ else StageType.PROCESSING,
-            timeout_seconds=reader.duration("timeout"),
-            resources=tuple(self._resources(reader, what)),
-            dependencies=tuple(self._dependencies(reader, what)),
+            timeout_seconds=reader.value("timeout"),
+            resources=tuple(
+                self._entries(reader, "resources_required", RESOURCES_MAX, self._resource)
+            ),
+            dependencies=tuple(
+                self._entries(reader, "dependencies", DEPENDENCIES_MAX, self._dependency)
+            ),
             position=item.position,
         )
         return stage if name and version else None
@@ -246,39 +250,36 @@ class _Stages:
         self._positions[name] = position
         return name
 
-    def _resources(self, reader: FieldReader, what: str) -> Iterator[Resource]:
-        items = reader.items("resources_required")
-        if len(items) > RESOURCES_MAX:
-            self._too_many("resources", len(items), RESOURCES_MAX, reader)
+    def _entries(
+        self,
+        reader: FieldReader,
+        key: str,
+        most: int,
+        read: Callable[[Node, str], _Entry | None],
+    ) -> Iterator[_Entry]:
+        """Yields the entries of a list that can be read."""
+        items, kind = reader.items(key), key.partition("_")[0]
+        if len(items) > most:
+            self.findings.error(
+                f"too-many-{kind}",
+                f"{len(items)} {kind} in one stage; at most {most} are accepted",
+                "",
+                reader.position,
+            )
             return
         for number, item in enumerate(items, 1):
-            found = self._resource(item, f"resource {number} of {what}")
+            found = read(item, f"{_ONE_OF[kind]} {number} of {reader.what}")
             if found is not None:
                 yield found
 
     def _resource(self, item: Node, what: str) -> Resource | None:
         if not isinstance(item, Fields):
-            self._not_a_mapping(item, what, {"type": "cpu", "value": 0.5})
+            refuse_entry(item, what, {"type": "cpu", "value": 0.5}, self.findings)
             return None
         kind = self._resource_type(item, what)
         if kind is None:
             return None
-        reader = FieldReader(item, RESOURCES[kind], what, self.findings)
-        match kind:
-            case "nodes":
-                number, exclusive = reader.number("number"), reader.flag("exclusive")
-                return NodesNeeded(
-                    number=int(number or 1),
-                    flavour=reader.text("flavour") or "",
-                    exclusive=bool(exclusive),
-                    label=reader.text("label") or "",
-                )
-            case "cpu":
-                return CpuNeeded(reader.number("value") or 0.0)
-            case "memory":
-                return MemoryNeeded(reader.size("value") or 0)
-            case _:
-                return BufferNeeded(reader.size("value") or 0, reader.text("label") or "")
+        return FieldReader(item, RESOURCES[kind], what, self.findings).filled(NEEDS[kind])
 
     def _resource_type(self, item: Fields, what: str) -> str | None:
         """Its type comes first: which other keys are known depends on it."""
@@ -298,21 +299,11 @@ class _Stages:
         reader = FieldReader(only_type, {"type": RESOURCE_TYPE}, what, self.findings)
         return reader.text("type")
 
-    def _dependencies(self, reader: FieldReader, what: str) -> Iterator[Dependency]:
-        items = reader.items("dependencies")
-        if len(items) > DEPENDENCIES_MAX:
-            self._too_many("dependencies", len(items), DEPENDENCIES_MAX, reader)
-            return
-        for number, item in enumerate(items, 1):
-            found = self._dependency(item, f"dependency {number} of {what}")
-            if found is not None:
-                yield found
-
     def _dependency(self, item: Node, what: str) -> Dependency | None:
         if not isinstance(item, Fields):
             meant = item.text if isinstance(item, Scalar) and item.text else "…"
             example = {"type": "stage", "value": meant, "condition": "complete"}
-            self._not_a_mapping(item, what, example)
+            refuse_entry(item, what, example, self.findings)
             return None
         reader = FieldReader(item, DEPENDENCY, what, self.findings)
         kind, value = reader.text("type"), reader.text("value")
@@ -327,19 +318,6 @@ class _Stages:
             _bad_name("buffer object", value, problem, here, self.findings)
             return None
         return ObjectDependency(value, here)
-
-    def _not_a_mapping(self, item: Node, what: str, example: Mapping[str, Json]) -> None:
-        here = item.position
-        hint = f"write {entry(dict(example), here)}"
-        self.findings.error("entry-kind", f"{what} is {KINDS[type(item)]}", hint, here)
-
-    def _too_many(self, kind: str, count: int, most: int, reader: FieldReader) -> None:
-        self.findings.error(
-            f"too-many-{kind}",
-            f"{count} {kind} in one stage; at most {most} are accepted",
-            "",
-            reader.position,
-        )
 
 
 def nearest_stage(name: str, stages: Iterable[Stage]) -> str | None:

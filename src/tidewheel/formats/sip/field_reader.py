@@ -7,8 +7,10 @@ An unknown value (a parameter that the request will bring) is right for every ki
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.suggestions import nearest
@@ -69,6 +71,15 @@ def _flow(value: Json) -> str:
 
 
 _SHOWN_MAX = 60
+_Made = TypeVar("_Made")
+
+
+def refuse_entry(
+    item: Node, what: str, example: Mapping[str, Json], findings: Findings
+) -> None:
+    """Reports an entry of a list that is no mapping."""
+    hint = f"write {entry(dict(example), item.position)}"
+    findings.error("entry-kind", f"{what} is {KINDS[type(item)]}", hint, item.position)
 
 
 class FieldReader:
@@ -78,7 +89,7 @@ class FieldReader:
         self, fields: Fields, keys: Mapping[str, Key], what: str, findings: Findings
     ) -> None:
         self._keys = keys
-        self._what = what
+        self.what = what
         self._findings = findings
         self.position = fields.position
         self._entries = self._known(fields)
@@ -100,12 +111,12 @@ class FieldReader:
             advice = f"write {name} with one of {', '.join(key.choices)}"
         if key.absent is Absent.REFUSED:
             self._findings.error(
-                "missing-key", f"{self._what} has no {name}", advice, self.position
+                "missing-key", f"{self.what} has no {name}", advice, self.position
             )
         elif key.absent is Absent.WARNED:
             self._findings.warning(
                 f"no-{name.partition('_')[0]}",
-                f"{self._what} has no {name}",
+                f"{self.what} has no {name}",
                 advice,
                 self.position,
             )
@@ -123,40 +134,52 @@ class FieldReader:
             return None
         return node
 
+    def known(self, name: str) -> Scalar | None:
+        """Returns a scalar with a value; None if it is absent, refused or to come."""
+        found = self.scalar(name)
+        return None if found is None or found.unknown else found
+
+    def value(self, name: str) -> Any:  # noqa: ANN401 - as its kind has it
+        """Returns the value of a key as its kind has it; None as of `known`."""
+        return _READ.get(self._keys[name].kind, FieldReader.text)(self, name)
+
+    def filled(self, made: type[_Made]) -> _Made:
+        """Returns a value of the model: each key in its field, the rest by default."""
+        said = {key.to: self.value(name) for name, key in self._keys.items() if key.to}
+        return made(**{name: value for name, value in said.items() if value is not None})
+
     def text(self, name: str) -> str | None:
         """Returns a text, one of the choices if the key has any; None if absent or refused."""
-        found = self.scalar(name)
-        if found is None or found.unknown:
+        found = self.known(name)
+        if found is None:
             return None
         if len(found.text) > NAME_LENGTH_MAX:
             self._mismatch(name, f"has {len(found.text)} characters", found.position)
             return None
         key = self._keys[name]
         choices = () if key.read_apart else key.choices
-        if not choices or found.text in choices:
-            return found.text
-        return self._chosen(name, found, choices)
+        return self._chosen(name, found, choices) if choices else found.text
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
         """Returns a text that must be one of these."""
-        found = self.scalar(name)
-        if found is None or found.unknown:
-            return None
-        return found.text if found.text in choices else self._chosen(name, found, choices)
+        found = self.known(name)
+        return None if found is None else self._chosen(name, found, choices)
 
     def _chosen(self, name: str, found: Scalar, choices: tuple[str, ...]) -> str | None:
         lower = found.text.lower()
+        if found.text in choices:
+            return found.text
         if lower in choices:
             self._findings.warning(
                 "capital-letters",
-                f"{name} of {self._what} is {found.text!r}",
+                f"{name} of {self.what} is {found.text!r}",
                 f"write {lower}",
                 found.position,
             )
             return lower
         self._findings.error(
             f"unknown-{name}",
-            f"{name} of {self._what} is {_shown(found.text)}",
+            f"{name} of {self.what} is {_shown(found.text)}",
             guess(SYNONYMS.get(lower, lower), choices, "accepted"),
             found.position,
         )
@@ -167,68 +190,56 @@ class FieldReader:
         if isinstance(node, Items):
             return node.items
         if node is not None and not (isinstance(node, Scalar) and node.unknown):
-            seen = "is empty" if is_null(node) else f"is {KINDS[type(node)]}"
-            self._mismatch(name, seen, node.position)
+            self._not_a_collection(name, node)
         return ()
 
     def fields(self, name: str) -> Fields | None:
         """Returns a mapping; None if absent or refused."""
         node = self.node(name)
-        if isinstance(node, Fields):
-            return node
-        if node is not None:
-            seen = "is empty" if is_null(node) else f"is {KINDS[type(node)]}"
-            self._mismatch(name, seen, node.position)
-        return None
+        if node is not None and not isinstance(node, Fields):
+            self._not_a_collection(name, node)
+        return node if isinstance(node, Fields) else None
 
-    def duration(self, name: str) -> float | None:
-        found = self.scalar(name)
-        if found is None or found.unknown:
+    def _not_a_collection(self, name: str, node: Node) -> None:
+        seen = "is empty" if is_null(node) else f"is {KINDS[type(node)]}"
+        self._mismatch(name, seen, node.position)
+
+    def _measured(self, name: str) -> float | None:
+        kind = self._keys[name].kind
+        parse, most, units = _MEASURES[kind]
+        found = self.known(name)
+        if found is None:
             return None
         try:
-            seconds = parse_duration(found.text)
+            value = parse(found.text)
         except BadSetting:
-            seconds = 0.0
-        if not 0 < seconds <= TIMEOUT_SECONDS_MAX:
-            meant = _other_unit(found.text, _TIME_UNITS)
+            value = math.inf
+        if value > most or (kind is KeyKind.DURATION and value <= 0):
+            meant = _other_unit(found.text, units)
             self._mismatch(name, f"is {_shown(found.text)}", found.position, meant)
             return None
-        return seconds
+        return value
 
-    def size(self, name: str) -> int | None:
-        found = self.scalar(name)
-        if found is None or found.unknown:
-            return None
-        try:
-            size = parse_size(found.text)
-        except BadSetting:
-            size = SIZE_BYTES_MAX + 1
-        if size > SIZE_BYTES_MAX:
-            meant = _other_unit(found.text, _SIZE_UNITS)
-            self._mismatch(name, f"is {_shown(found.text)}", found.position, meant)
-            return None
-        return size
-
-    def number(self, name: str) -> float | None:
-        found = self.scalar(name)
-        if found is None or found.unknown:
+    def _number(self, name: str) -> float | None:
+        found = self.known(name)
+        if found is None:
             return None
         value = number(found.text)
         is_count = self._keys[name].kind is KeyKind.COUNT
         if value is None or not 0 < value <= NUMBER_MAX or (is_count and value != int(value)):
             self._mismatch(name, f"is {_shown(found.text)}", found.position)
             return None
-        return value
+        return int(value) if is_count else value
 
-    def flag(self, name: str) -> bool | None:
-        found = self.scalar(name)
-        if found is None or found.unknown:
+    def _flag(self, name: str) -> bool | None:
+        found = self.known(name)
+        if found is None:
             return None
         value = boolean(found)
         if value is None and (old := _OLD_FLAGS.get(found.text.lower())) is not None:
             self._findings.warning(
                 "other-spelling",
-                f"{name} of {self._what} is {found.text!r}",
+                f"{name} of {self.what} is {found.text!r}",
                 f"write {str(old).lower()}",
                 found.position,
             )
@@ -254,7 +265,7 @@ class FieldReader:
             accepted += f"; write {_EMPTY[key.kind]} if there is nothing"
         if meant:
             accepted = f"did you mean {meant}? A{accepted[1:]}"
-        self._findings.error("value-kind", f"{name} of {self._what} {seen}", accepted, position)
+        self._findings.error("value-kind", f"{name} of {self.what} {seen}", accepted, position)
 
     def _known(self, fields: Fields) -> dict[str, Entry]:
         spellings = {
@@ -268,7 +279,7 @@ class FieldReader:
             elif name in found:
                 self._findings.error(
                     "two-spellings",
-                    f"{self._what} has both {found[name].key.text} and {written}",
+                    f"{self.what} has both {found[name].key.text} and {written}",
                     f"they mean the same: keep {name}",
                     entry.key.position,
                 )
@@ -276,7 +287,7 @@ class FieldReader:
                 if written != name:
                     self._findings.warning(
                         "other-spelling",
-                        f"{self._what} has {written}",
+                        f"{self.what} has {written}",
                         f"write {name}",
                         entry.key.position,
                     )
@@ -294,7 +305,7 @@ class FieldReader:
             seen, hint = "which belongs to an earlier version of the format", instead
         self._findings.error(
             "unknown-key",
-            f"{self._what} has the key {_shown(key.text)}, {seen}",
+            f"{self.what} has the key {_shown(key.text)}, {seen}",
             hint,
             key.position,
         )
@@ -345,6 +356,16 @@ SYNONYMS = {
     **dict.fromkeys(("depends_on", "needs", "requires"), "dependencies"),
     **{"name": "id", "count": "number", "task": "stage", "object": "buffer_object"},
     **{"value": "number", "number": "value", "amount": "value", "size": "value"},
+}
+_MEASURES: Mapping[KeyKind, tuple[Callable[[str], float], float, Mapping[str, str]]] = {
+    KeyKind.DURATION: (parse_duration, TIMEOUT_SECONDS_MAX, _TIME_UNITS),
+    KeyKind.SIZE: (parse_size, SIZE_BYTES_MAX, _SIZE_UNITS),
+}
+_READ: Mapping[KeyKind, Callable[[FieldReader, str], object]] = {
+    **{KeyKind.LIST: FieldReader.items, KeyKind.MAPPING: FieldReader.fields},
+    **dict.fromkeys(_MEASURES, FieldReader._measured),
+    **dict.fromkeys((KeyKind.NUMBER, KeyKind.COUNT), FieldReader._number),
+    KeyKind.BOOLEAN: FieldReader._flag,
 }
 _OLD_FLAGS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
 _ACCEPTED = {

@@ -38,7 +38,7 @@ class Absent(Enum):
     REFUSED = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Key:
     """One key of a mapping."""
 
@@ -49,23 +49,19 @@ class Key:
     other_spelling: str = ""  # tolerated with a warning
     example: Json = None  # of a list or mapping; where it is required, it must not be empty
     read_apart: bool = False  # its choices depend on another key
+    to: str = ""  # the field of the model that it fills; else it is read by its name
 
 
 DEFINITION: Mapping[str, Key] = {
     "schema_version": Key(
-        kind=KeyKind.VERSION,
-        about="the version of this format",
-        absent=Absent.REFUSED,
-        choices=(SCHEMA_VERSION,),
+        KeyKind.VERSION, "the version of this format", Absent.REFUSED, choices=(SCHEMA_VERSION,)
     ),
-    "id": Key(kind=KeyKind.TEXT, about="the workflow's name; by default from the file's name"),
-    "version": Key(
-        kind=KeyKind.VERSION, about="the workflow's version; by default from the file's name"
-    ),
+    "id": Key(KeyKind.TEXT, "the workflow's name; by default from the file's name"),
+    "version": Key(KeyKind.VERSION, "the workflow's version; by default from the file's name"),
     "stages": Key(
-        kind=KeyKind.LIST,
-        about="the stages of the workflow, in any order",
-        absent=Absent.REFUSED,
+        KeyKind.LIST,
+        "the stages of the workflow, in any order",
+        Absent.REFUSED,
         example=[{"id": "ingest", "version": "1.0.0", "type": "processing"}],
     ),
 }
@@ -87,84 +83,77 @@ FORMER_KEYS: Mapping[str, tuple[str, str]] = {
     ),
 }
 STAGE: Mapping[str, Key] = {
-    "id": Key(kind=KeyKind.TEXT, about="the stage's name", absent=Absent.REFUSED),
+    "id": Key(KeyKind.TEXT, "the stage's name", Absent.REFUSED),
     "version": Key(
-        kind=KeyKind.VERSION,
-        about="the stage's version: stages/<id>/<version> is its folder",
-        absent=Absent.REFUSED,
+        KeyKind.VERSION,
+        "the stage's version: stages/<id>/<version> is its folder",
+        Absent.REFUSED,
     ),
     "type": Key(
-        kind=KeyKind.TEXT,
-        about="what the stage is for",
-        absent=Absent.REFUSED,
+        KeyKind.TEXT,
+        "what the stage is for",
+        Absent.REFUSED,
         choices=tuple(one.value for one in StageType),
     ),
     "timeout": Key(
-        kind=KeyKind.DURATION,
-        about=f"the longest time that the stage may run: {DURATIONS_ACCEPTED}",
-        absent=Absent.WARNED,
+        KeyKind.DURATION,
+        f"the longest time that the stage may run: {DURATIONS_ACCEPTED}",
+        Absent.WARNED,
         other_spelling="timout",
     ),
     "resources_required": Key(
-        kind=KeyKind.LIST,
-        about="what must be available before the stage begins",
-        absent=Absent.WARNED,
+        KeyKind.LIST,
+        "what must be available before the stage begins",
+        Absent.WARNED,
         other_spelling="resources",
     ),
     "dependencies": Key(
-        kind=KeyKind.LIST,
-        about="what must have happened before: all of it",
+        KeyKind.LIST,
+        "what must have happened before: all of it",
         example=[{"type": "stage", "value": "ingest", "condition": "complete"}],
     ),
 }
 DEPENDENCY: Mapping[str, Key] = {
     "type": Key(
-        kind=KeyKind.TEXT,
-        about="what it depends on",
-        absent=Absent.REFUSED,
-        choices=("stage", "buffer_object"),
+        KeyKind.TEXT, "what it depends on", Absent.REFUSED, choices=("stage", "buffer_object")
     ),
-    "value": Key(
-        kind=KeyKind.TEXT, about="the id of a stage or of an object", absent=Absent.REFUSED
-    ),
+    "value": Key(KeyKind.TEXT, "the id of a stage or of an object", Absent.REFUSED),
     "condition": Key(
-        kind=KeyKind.TEXT,
-        about="what must have become of it",
-        absent=Absent.REFUSED,
+        KeyKind.TEXT,
+        "what must have become of it",
+        Absent.REFUSED,
         choices=(*CONDITION_WORDS, PRESENT),
         read_apart=True,
     ),
 }
 RESOURCE_TYPE = Key(
-    kind=KeyKind.TEXT,
-    about="what is needed",
-    absent=Absent.REFUSED,
-    choices=("nodes", "cpu", "memory", "buffer"),
+    KeyKind.TEXT, "what is needed", Absent.REFUSED, choices=("nodes", "cpu", "memory", "buffer")
 )
 RESOURCES: Mapping[str, Mapping[str, Key]] = {
     "nodes": {
         "type": RESOURCE_TYPE,
-        "number": Key(kind=KeyKind.COUNT, about="how many machines", absent=Absent.REFUSED),
-        "flavour": Key(kind=KeyKind.TEXT, about="their kind", absent=Absent.WARNED),
+        "number": Key(KeyKind.COUNT, "how many machines", Absent.REFUSED, to="number"),
+        "flavour": Key(KeyKind.TEXT, "their kind", Absent.WARNED, to="flavour"),
         "exclusive": Key(
-            kind=KeyKind.BOOLEAN,
-            about="whether nothing else may run on them",
-            absent=Absent.REFUSED,
+            KeyKind.BOOLEAN,
+            "whether nothing else may run on them",
+            Absent.REFUSED,
+            to="exclusive",
         ),
-        "label": Key(kind=KeyKind.TEXT, about="the label of the machines in a Swarm"),
+        "label": Key(KeyKind.TEXT, "the label of the machines in a Swarm", to="label"),
     },
     "cpu": {
         "type": RESOURCE_TYPE,
-        "value": Key(kind=KeyKind.NUMBER, about="cores", absent=Absent.REFUSED),
+        "value": Key(KeyKind.NUMBER, "cores", Absent.REFUSED, to="cores"),
     },
     "memory": {
         "type": RESOURCE_TYPE,
-        "value": Key(kind=KeyKind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
+        "value": Key(KeyKind.SIZE, SIZES_ACCEPTED, Absent.REFUSED, to="size"),
     },
     "buffer": {
         "type": RESOURCE_TYPE,
-        "value": Key(kind=KeyKind.SIZE, about=SIZES_ACCEPTED, absent=Absent.REFUSED),
-        "label": Key(kind=KeyKind.TEXT, about="which buffer"),
+        "value": Key(KeyKind.SIZE, SIZES_ACCEPTED, Absent.REFUSED, to="size"),
+        "label": Key(KeyKind.TEXT, "which buffer", to="label"),
     },
 }
 RESOURCE_TYPE_SPELLINGS: Mapping[str, str] = {"node": "nodes"}

@@ -168,9 +168,9 @@ Dependency = StageDependency | ObjectDependency
 class NodesNeeded:
     """Whole machines of one flavour."""
 
-    number: int
+    number: int = 1
     flavour: str = ""
-    exclusive: bool
+    exclusive: bool = False
     label: str = ""
 
 
@@ -178,25 +178,31 @@ class NodesNeeded:
 class CpuNeeded:
     """Processor cores."""
 
-    cores: float
+    cores: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeeded:
     """Bytes of memory."""
 
-    size: int
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class BufferNeeded:
     """Bytes of a buffer."""
 
-    size: int
+    size: int = 0
     label: str = ""
 
 
 Resource = NodesNeeded | CpuNeeded | MemoryNeeded | BufferNeeded
+NEEDS: Mapping[str, type[Resource]] = {
+    "nodes": NodesNeeded,
+    "cpu": CpuNeeded,
+    "memory": MemoryNeeded,
+    "buffer": BufferNeeded,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from tidewheel.core.graph.findings import (
     Position,
     Severity,
 )
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.errors import BadSetting
 from tidewheel.formats.sip.document import Fields, plain_value
 from tidewheel.formats.sip.model import (
@@ -282,8 +282,7 @@ def refused_unused(findings: Iterable[Finding]) -> list[Finding]:
 def _report_unused(
     name: str, whose: str, names: Iterable[str], findings: Findings, hint: str = ""
 ) -> None:
-    near = nearest(name, sorted(names))
-    hint = hint or (f"did you mean {near!r}?" if near else "no stage declares or uses it")
+    hint = hint or meant(name, sorted(names), "no stage declares or uses it")
     message = f"the parameter {name!r}{whose} changes nothing"
     findings.warning(UNUSED_PARAMETER, message, hint, REQUEST)
 

@@ -31,7 +31,7 @@ from tidewheel.formats.sip.document import (
     number,
     plain_value,
 )
-from tidewheel.formats.sip.field_reader import FieldReader, entry
+from tidewheel.formats.sip.field_reader import FieldReader, refuse_entry
 from tidewheel.formats.sip.keys import Absent, Key, KeyKind
 from tidewheel.formats.sip.model import CONDITION_WORDS, StageCondition
 from tidewheel.formats.sip.placeholders import Json
@@ -45,77 +45,58 @@ BLOCK_SPELLINGS = ("pb", "processing-block", "block")  # tolerated with a warnin
 _WORKFLOW: Json = {"id": "vis-ingest", "version": "1.0.0"}
 
 SBI: Mapping[str, Key] = {
-    "id": Key(
-        kind=KeyKind.TEXT, about="SBI-<date>-<project>-<anything>", absent=Absent.REFUSED
-    ),
+    "id": Key(KeyKind.TEXT, "SBI-<date>-<project>-<anything>", Absent.REFUSED),
     "version": Key(
-        kind=KeyKind.VERSION,
-        about="the version of this format",
-        absent=Absent.REFUSED,
-        choices=(SBI_VERSION,),
+        KeyKind.VERSION, "the version of this format", Absent.REFUSED, choices=(SBI_VERSION,)
     ),
     "scheduling_block": Key(
-        kind=KeyKind.MAPPING,
-        about="what it is an instance of",
-        absent=Absent.WARNED,
-        example={"id": "SB-1"},
+        KeyKind.MAPPING, "what it is an instance of", Absent.WARNED, example={"id": "SB-1"}
     ),
-    "subarray_id": Key(kind=KeyKind.TEXT, about="kept as it is"),
+    "subarray_id": Key(KeyKind.TEXT, "kept as it is"),
     "processing_blocks": Key(
-        kind=KeyKind.LIST,
-        about="what is to be done",
-        absent=Absent.REFUSED,
+        KeyKind.LIST,
+        "what is to be done",
+        Absent.REFUSED,
         example=[{"id": "PB-20261115-sip-0001", "type": "offline", "workflow": _WORKFLOW}],
     ),
-    "scans": Key(kind=KeyKind.LIST, about="kept as they are"),
+    "scans": Key(KeyKind.LIST, "kept as they are"),
 }
 SCHEDULING_BLOCK: Mapping[str, Key] = {
-    "id": Key(kind=KeyKind.TEXT, about="its id", absent=Absent.WARNED),
-    "project": Key(kind=KeyKind.TEXT, about="kept as it is"),
-    "telescope": Key(kind=KeyKind.TEXT, about="kept as it is"),
-    "programme_block": Key(kind=KeyKind.TEXT, about="kept as it is"),
+    "id": Key(KeyKind.TEXT, "its id", Absent.WARNED),
+    "project": Key(KeyKind.TEXT, "kept as it is"),
+    "telescope": Key(KeyKind.TEXT, "kept as it is"),
+    "programme_block": Key(KeyKind.TEXT, "kept as it is"),
 }
 PROCESSING_BLOCK: Mapping[str, Key] = {
-    "id": Key(kind=KeyKind.TEXT, about="PB-<date>-<project>-<anything>", absent=Absent.REFUSED),
-    "version": Key(kind=KeyKind.VERSION, about="the version of the block"),
+    "id": Key(KeyKind.TEXT, "PB-<date>-<project>-<anything>", Absent.REFUSED),
+    "version": Key(KeyKind.VERSION, "the version of the block"),
     "type": Key(
-        kind=KeyKind.TEXT,
-        about="when it is done",
-        absent=Absent.REFUSED,
-        choices=("realtime", "offline"),
+        KeyKind.TEXT, "when it is done", Absent.REFUSED, choices=("realtime", "offline")
     ),
-    "workflow": Key(
-        kind=KeyKind.MAPPING, about="which workflow", absent=Absent.REFUSED, example=_WORKFLOW
-    ),
+    "workflow": Key(KeyKind.MAPPING, "which workflow", Absent.REFUSED, example=_WORKFLOW),
     "priority": Key(
-        kind=KeyKind.COUNT,
-        about=f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier",
+        KeyKind.COUNT,
+        f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier",
     ),
-    "dependencies": Key(kind=KeyKind.LIST, about="other blocks that come before: all of them"),
+    "dependencies": Key(KeyKind.LIST, "other blocks that come before: all of them"),
 }
 WORKFLOW: Mapping[str, Key] = {
-    "id": Key(
-        kind=KeyKind.TEXT, about="the name of a registered workflow", absent=Absent.REFUSED
-    ),
-    "version": Key(
-        kind=KeyKind.VERSION, about="its version; else the highest", absent=Absent.WARNED
-    ),
+    "id": Key(KeyKind.TEXT, "the name of a registered workflow", Absent.REFUSED),
+    "version": Key(KeyKind.VERSION, "its version; else the highest", Absent.WARNED),
     "parameters": Key(
-        kind=KeyKind.MAPPING, about="values of its parameters", other_spelling="configuration"
+        KeyKind.MAPPING, "values of its parameters", other_spelling="configuration"
     ),
 }
 DEPENDENCY: Mapping[str, Key] = {
-    "type": Key(
-        kind=KeyKind.TEXT, about="what it depends on", absent=Absent.REFUSED, choices=(BLOCK,)
-    ),
-    "value": Key(kind=KeyKind.TEXT, about="the id of a block", absent=Absent.REFUSED),
+    "type": Key(KeyKind.TEXT, "what it depends on", Absent.REFUSED, choices=(BLOCK,)),
+    "value": Key(KeyKind.TEXT, "the id of a block", Absent.REFUSED),
     "condition": Key(
-        kind=KeyKind.TEXT,
-        about="what must have become of it",
-        absent=Absent.REFUSED,
+        KeyKind.TEXT,
+        "what must have become of it",
+        Absent.REFUSED,
         choices=tuple(CONDITION_WORDS),
     ),
-    "parameters": Key(kind=KeyKind.MAPPING, about="kept as they are"),
+    "parameters": Key(KeyKind.MAPPING, "kept as they are"),
 }
 
 _BLOCK_EXAMPLE: dict[str, Json] = {"id": "PB-…", "type": "offline", "workflow": {"id": "…"}}
@@ -252,7 +233,7 @@ class _Reading:
 
     def _block(self, item: Node, number: int) -> BlockRequest | None:
         if not isinstance(item, Fields):
-            self._not_a_mapping(item, f"processing block {number}", _BLOCK_EXAMPLE)
+            refuse_entry(item, f"processing block {number}", _BLOCK_EXAMPLE, self.findings)
             return None
         named = item.get("id")
         what = f"processing block {number}"
@@ -355,7 +336,7 @@ class _Reading:
     def _need(self, item: Node, what: str) -> BlockNeed | None:
         if not isinstance(item, Fields):
             example = {"type": BLOCK, "value": "PB-…", "condition": "complete"}
-            self._not_a_mapping(item, what, example)
+            refuse_entry(item, what, example, self.findings)
             return None
         kind = item.get("type")
         if isinstance(kind, Scalar) and kind.text == "buffer_object":
@@ -390,11 +371,6 @@ class _Reading:
             entry._replace(value=right) if entry.value is kind else entry for entry in item
         )
         return Fields(tuple(entries), item.position)
-
-    def _not_a_mapping(self, item: Node, what: str, example: Mapping[str, Json]) -> None:
-        seen = f"{what} is {KINDS[type(item)]}"
-        hint = f"write {entry(dict(example), item.position)}"
-        self.findings.error("entry-kind", seen, hint, item.position)
 
     def _too_many(self, what: str, count: int, most: int, position: Position) -> None:
         message = f"{count} {what}; at most {most} are accepted"

@@ -287,16 +287,13 @@ class StageRenderer:
         own, unknown = own_names(stage, self._values[stage.id], self._shared, value, declared)
         if found is not None:
             unknown |= {("args", *way): text for way, text in _unknown_ways(found.node)}
-        elif self._has_args(stage) and file.path != self._args_path(stage):
+        elif (args_path := self._args_path(stage)) and file.path != args_path:
             unknown[("args",)] = parameter_to_come("args")  # a finding says why
         return Template(file=file.path, text=file.text, own=own, unknown=unknown)
 
     def _compose_path(self, stage_id: str) -> str:
         compose = self._wish.source.folders[stage_id].compose
         return compose.path if compose is not None else ""
-
-    def _has_args(self, stage: Stage) -> bool:
-        return self._args_path(stage) != ""
 
     def _args_path(self, stage: Stage) -> str:
         args = self._wish.source.folders[stage.id].args

@@ -28,7 +28,7 @@ from jinja2.exceptions import TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.sip.placeholders import (
     OPEN,
     Json,
@@ -342,16 +342,14 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
     ) -> tuple[int, str, str]:
         message = f"this is no Jinja2: {error.message}"
         if (tag := _UNKNOWN_TAG.match(error.message or "")) is not None:
-            near = nearest(tag[1], _TAGS)
             seen = f"Jinja2 has no {{% {tag[1]} %}}"
-            return line, seen, f"did you mean {near!r}?" if near else _RAW_ADVICE
+            return line, seen, meant(tag[1], _TAGS, _RAW_ADVICE)
         begin, seen, hint = super().syntax_failure(error, text, line)
         if hint:
             return begin, seen, hint
         if (unknown := _UNKNOWN_FILTER.match(error.message or "")) is not None:
-            near = nearest(unknown[1], self.filters)
-            hint = f"did you mean {near!r}? " if near else ""
-            return line, message, f"{hint}Those of Jinja2 are known, and no others"
+            hint = f"{meant(unknown[1], self.filters)} Those of Jinja2 are known, and no others"
+            return line, message, hint.lstrip()
         if (advice := _raw_advice(text, line) or _hyphen_advice(text, line)) != "":
             return line, message, advice
         if (begin := _unclosed_sign(text, line)) != 0:
@@ -389,8 +387,8 @@ def _no_file(name: str) -> None:
 
 def _raw_advice(text: str, line: int) -> str:
     lines = text.split("\n")
-    meant = 1 <= line <= len(lines) and "{{." in lines[line - 1].replace(" ", "")
-    return _RAW_ADVICE if meant else ""
+    is_one = 1 <= line <= len(lines) and "{{." in lines[line - 1].replace(" ", "")
+    return _RAW_ADVICE if is_one else ""
 
 
 def _unclosed_sign(text: str, line: int) -> int:
@@ -420,18 +418,15 @@ def _hyphen_advice(text: str, line: int) -> str:
 def _advice(message: str, variables: dict[str, object]) -> str:
     found = _UNDEFINED.search(message)
     if found is not None:
-        name = found[1]
-        near = nearest(name, variables)
-        return (
-            f"did you mean {near!r}?"
-            if near
-            else f"give the parameter {name!r} in the request, or a default in parameters.yaml"
+        asked = (
+            f"give the parameter {found[1]!r} in the request, or a default in parameters.yaml"
         )
+        return meant(found[1], variables, asked)
     inside = _NOT_THERE.match(message)
     if inside is not None and inside[1] in variables:
         return f"write {{{{ {inside[1]} }}}}: it is known by its name alone"
-    if inside is not None and (near := nearest(inside[1], inside[2].split(", "))):
-        return f"did you mean {near!r}?"
+    if inside is not None and (guess := meant(inside[1], inside[2].split(", "))):
+        return guess
     if (of_value := _HAS_NO.match(message)) is not None:
         return _hidden_stage_advice(of_value[1], variables)
     empty = [name for name, value in variables.items() if value == [] and name != "args"]

@@ -192,7 +192,7 @@ _OPENED = {
 def _yaml_advice(text: str, line: int) -> str:
     lines = text.split("\n")
     written = lines[line] if line < len(lines) else ""
-    if "\t" in written[: _indent(written)]:
+    if "\t" in written[: len(written) - len(written.lstrip())]:
         return "indent with blanks: YAML accepts no tabs there"
     before = next((one for one in reversed(lines[:line]) if one.strip()), "")
     if written.strip() and _key_column(written) != _key_column(before):
@@ -202,10 +202,6 @@ def _yaml_advice(text: str, line: int) -> str:
             "other"
         )
     return "check indentation, colons and quotes of this line and of the one before it"
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _key_column(line: str) -> int:

@@ -64,7 +64,15 @@ def workflow_of(
         )
         for one in definition.stages
     }
-    nodes |= {node: _object_node(node, name) for name, node in objects.items()}
+    nodes |= {
+        node: NodeDef(
+            name=node,
+            lineage=(node, ROOT),
+            run_mode=RunMode.SKIP,
+            meta=(("title", f"buffer object {name}"),),
+        )
+        for name, node in objects.items()
+    }
     known = {one.id for one in definition.stages}
     section = GraphSection(
         recurrence=ONCE,
@@ -108,7 +116,7 @@ def stage_node(stage: Stage, rendered: RenderedStage | None) -> NodeDef:
         scripts=stage_scripts(stage.id, rendered),
         time_limit_seconds=stage.timeout_seconds,
         resources=stage.asked(),
-        meta=_meta(stage),
+        meta=(("title", f"{stage.type.value} {stage.version}"),),
         position=stage.position,
     )
 
@@ -152,29 +160,16 @@ def stage_environment(rendered: RenderedStage) -> Pairs:
     )
 
 
-def _meta(stage: Stage) -> Pairs:
-    return (("title", f"{stage.type.value} {stage.version}"),)
-
-
-def _object_node(node: str, name: str) -> NodeDef:
-    return NodeDef(
-        name=node,
-        lineage=(node, ROOT),
-        run_mode=RunMode.SKIP,
-        meta=(("title", f"buffer object {name}"),),
-    )
-
-
 def _arrows(definition: SipDefinition, known: set[str]) -> Iterator[Arrow]:
     for stage in definition.stages:
-        there = [one for one in stage.dependencies if _is_there(one, known)]
+        there = [
+            one
+            for one in stage.dependencies
+            if isinstance(one, ObjectDependency) or one.stage in known
+        ]
         if there:
             condition = all_of(tuple(_condition(one) for one in there))
             yield Arrow(condition, (stage.id,), position=there[0].position)
-
-
-def _is_there(dependency: Dependency, known: set[str]) -> bool:
-    return isinstance(dependency, ObjectDependency) or dependency.stage in known
 
 
 def _condition(dependency: Dependency) -> Condition:

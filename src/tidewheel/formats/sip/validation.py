@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.suggestions import meant
 from tidewheel.formats.sip.definition import DefinitionText, nearest_stage, read_text
 from tidewheel.formats.sip.field_reader import pair
 from tidewheel.formats.sip.model import (
@@ -425,7 +425,7 @@ class _Validator:
                 )
         declared = [spec.name for spec in parameters.specs()]
         for name in undeclared:
-            hint = _meant(name, declared)
+            hint = _guess(name, declared)
             report = self._findings.warning if hint else self._findings.note
             report(
                 "undeclared-parameter",
@@ -488,7 +488,7 @@ def render_stages(
     return rendered if findings.error_count == before else None
 
 
-def _meant(name: str, declared: list[str]) -> str:
+def _guess(name: str, declared: list[str]) -> str:
     """Guesses what was meant by a name that no stage declares; "" if nothing is near."""
     for one in declared:
         if "-" in one and name in one.split("-"):
@@ -497,8 +497,7 @@ def _meant(name: str, declared: list[str]) -> str:
                 f"instead of {{{{ {one} }}}}"
             )
     fixed = (one for one in FIXED_NAMES if abs(len(one) - len(name)) <= 1)
-    near = nearest(name, [*declared, *fixed])
-    return f"did you mean {near!r}?" if near else ""
+    return meant(name, [*declared, *fixed])
 
 
 def _names(text: DefinitionText) -> Mapping[str, int]:

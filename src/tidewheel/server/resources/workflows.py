@@ -121,7 +121,7 @@ def _bundles(raw: bytes, query: RegisterQuery) -> Sequence[Bundle]:
     if raw.lstrip()[:1] in (b"{", b""):
         return bundles_of(read(raw or b"{}", RegisterIn))
     from tidewheel.core.graph.findings import Findings, InvalidDefinition
-    from tidewheel.services.registry.archives import read_archive
+    from tidewheel.services.registry.bundles import read_archive
 
     findings = Findings()
     bundle = read_archive(raw, findings)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.graph.definition import WorkflowDef
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.node import NodeDef
 from tidewheel.formats.cycling.reader import CyclingReader
-from tidewheel.formats.flow_cylc.families import ROOT, Families
 from tidewheel.formats.flow_cylc.settings import FlowSettings
 from tidewheel.formats.flow_cylc.source_text import SourceText
-from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, as_loaded
 from tidewheel.formats.python_api.assembly import ReadOptions
 from tidewheel.formats.python_api.workflow import load_python
 
@@ -31,16 +28,7 @@ def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> Loaded
     if loaded is None:
         return LoadedWorkflow(source=source, settings=FlowSettings())
     workflow, graph = loaded
-    return LoadedWorkflow(
-        source=source,
-        settings=FlowSettings(
-            nodes={**_family_nodes(workflow), **workflow.nodes, ROOT: workflow.root},
-            families=_families(workflow),
-        ),
-        reader=_reader(workflow.cycling.style),
-        workflow=workflow,
-        graph=graph,
-    )
+    return as_loaded(source, workflow, graph, _reader(workflow.cycling.style))
 
 
 def _reader(style: PointStyle) -> CyclingReader:
@@ -61,18 +49,3 @@ def _source(path: Path) -> SourceText:
     except OSError:
         lines = []
     return SourceText.as_written(Path(), (str(path),), lines)
-
-
-def _family_nodes(workflow: WorkflowDef) -> dict[str, NodeDef]:
-    """Families are names, too, wherever all names are listed."""
-    return {name: NodeDef(name=name) for name in workflow.families}
-
-
-def _families(workflow: WorkflowDef) -> Families:
-    """Returns who inherits from whom, as it stands in the definition."""
-    lineages = {name: node.lineage for name, node in workflow.nodes.items()}
-    first = {name: lineage[1] for name, lineage in lineages.items() if len(lineage) > 1}
-    first |= {name: family.parent or ROOT for name, family in workflow.families.items()}
-    members = {name: family.members for name, family in workflow.families.items()}
-    parents = {name: (parent,) for name, parent in first.items()}
-    return Families(parents, lineages, first, {**members, ROOT: tuple(workflow.nodes)})

@@ -15,11 +15,10 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import SIP, StoredDefinition, StoredFile, stored_files
 from tidewheel.errors import BadSetting
 from tidewheel.formats.cycling.reader import CyclingReader
-from tidewheel.formats.flow_cylc.families import ROOT, Families
-from tidewheel.formats.flow_cylc.settings import FlowSettings, SchedulerSection, WorkflowEvents
+from tidewheel.formats.flow_cylc.settings import FlowSettings, WorkflowEvents
 from tidewheel.formats.flow_cylc.source_text import SourceText, origin
 from tidewheel.formats.flow_cylc.template_variables import read_variables
-from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, LoadOptions, as_loaded
 from tidewheel.formats.sip.bundle import read_folder
 from tidewheel.formats.sip.definition import DefinitionText
 from tidewheel.formats.sip.document import filled_text
@@ -161,7 +160,8 @@ def load_sip_request(
     """
     source = _read(path, findings)
     if source is None:
-        return ValidatedSip(LoadedWorkflow(source=_no_text(path), settings=FlowSettings()))
+        nothing = SourceText(path.parent, (path.name,), [], [])
+        return ValidatedSip(LoadedWorkflow(source=nothing, settings=FlowSettings()))
     validation = validate(source, request)
     if is_typed:
         validation.refuse_unused()
@@ -253,15 +253,13 @@ def sip_text_as_written(path: Path, findings: Findings) -> SourceText | None:
 
 
 def _read(path: Path, findings: Findings) -> SipSource | None:
-    if not path.is_file():
-        if path.is_dir():
-            findings.error(
-                "no-such-file", f"{path} is a folder", "name the definition file in it"
-            )
-        else:
-            findings.error("no-such-file", f"there is no file {path}")
-        return None
-    return read_folder(path, findings)
+    if path.is_file():
+        return read_folder(path, findings)
+    if path.is_dir():
+        findings.error("no-such-file", f"{path} is a folder", "name the definition file in it")
+    else:
+        findings.error("no-such-file", f"there is no file {path}")
+    return None
 
 
 def _request(how: LoadOptions, findings: Findings) -> Values | None:
@@ -273,22 +271,7 @@ def _loaded(text: SourceText, validation: Validation, findings: Findings) -> Loa
     found = compiled(validation, findings)
     if found is None:
         return LoadedWorkflow(source=text, settings=FlowSettings())
-    workflow, graph = found
-    names = tuple(workflow.nodes)
-    lineages = {name: node.lineage for name, node in workflow.nodes.items()}
-    first = {name: ROOT for name in names}
-    families = Families({name: (ROOT,) for name in names}, lineages, first, {ROOT: names})
-    return LoadedWorkflow(
-        source=text,
-        settings=FlowSettings(
-            nodes={**workflow.nodes, ROOT: workflow.root},
-            families=families,
-            scheduler=SchedulerSection(events=ENDS_BY_ITSELF),
-        ),
-        reader=CyclingReader(),
-        workflow=workflow,
-        graph=graph,
-    )
+    return as_loaded(text, *found, CyclingReader(), ENDS_BY_ITSELF)
 
 
 def _source_text(folder: Path, source: SipSource, text: DefinitionText) -> SourceText:
@@ -306,7 +289,3 @@ def _source_text(folder: Path, source: SipSource, text: DefinitionText) -> Sourc
         [origin(0, rendered.origins[number]) for number in kept],
         templated=True,
     )
-
-
-def _no_text(path: Path) -> SourceText:
-    return SourceText(path.parent, (path.name,), [], [])

@@ -222,7 +222,9 @@ def _load_stored(
     if definition.kind == PYTHON:
         unpack(definition, directory)
         return _load_python(directory / definition.text, how, findings), None
-    return load_source(_source(definition.text, directory), how, findings), None
+    lines = definition.text.splitlines()
+    source = SourceText.as_written(directory, (FLOW_CYLC,), lines)
+    return load_source(source, how, findings), None
 
 
 def _load_stored_sip(
@@ -283,7 +285,3 @@ def _load_python(path: Path, how: LoadOptions, findings: Findings) -> LoadedWork
     from tidewheel.services.definitions.python import load_python_file
 
     return load_python_file(path, how, findings)
-
-
-def _source(text: str, directory: Path) -> SourceText:
-    return SourceText.as_written(directory, (FLOW_CYLC,), text.splitlines())

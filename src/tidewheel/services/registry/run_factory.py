@@ -6,11 +6,10 @@ Every request is validated anew, with its parameters, before anything is stored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import cast
 
 from tidewheel.core.graph.findings import (
@@ -156,21 +155,11 @@ def _values(asked: RunRequest) -> Values:
     return cast("Values", dict(asked.parameters))
 
 
-@contextmanager
 def _flow_of(
     kept: StoredDefinition, asked: RunRequest, findings: Findings
-) -> Iterator[tuple[LoadedWorkflow, Path]]:
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        loaded = load_flow(
-            kept,
-            asked.options,
-            findings,
-            asked.parameters,
-            folder,
-            code_trusted=asked.code_trusted,
-        )
-        yield loaded, folder
+) -> AbstractContextManager[tuple[LoadedWorkflow, Path]]:
+    trusted = asked.code_trusted
+    return load_flow(kept, asked.options, findings, asked.parameters, code_trusted=trusted)
 
 
 def _check_python(kept: StoredDefinition, asked: RunRequest, findings: Findings) -> None:

@@ -1,7 +1,7 @@
 """The registry on a store: it registers workflows, shows, checks, removes and runs them.
 
 Everybody comes through here: applications, the command line, and the server for those who come
-over HTTP. What reads definitions is loaded by the first request that needs it.
+over HTTP.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from tidewheel.core.operator.registry import Bundle, RunRequest, WorkflowView, i
 from tidewheel.core.operator.views import RunView
 from tidewheel.ports.runs import Document, Parameters, RunDoor
 from tidewheel.ports.store import Store
+from tidewheel.services.registry import run_factory
 from tidewheel.services.registry.run_factory import WORKFLOWS_MAX, found_workflow, only_workflow
+from tidewheel.services.registry.validation import ValidationOptions, validate_bundles
 from tidewheel.vocabulary import time_text
 
 
@@ -39,8 +41,6 @@ class RegistryService:
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
     ) -> Document:
-        from tidewheel.services.registry.validation import ValidationOptions, validate_bundles
-
         manner = ValidationOptions(
             now=float(await self._store.now()), strict=strict, code_trusted=self._code_trusted
         )
@@ -78,8 +78,6 @@ class RegistryService:
     async def check(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        from tidewheel.services.registry import run_factory
-
         view, kept, asked = await self._asked(name, version, parameters)
         is_request = parameters is not None
         told = await asyncio.to_thread(run_factory.checked, kept, asked, is_request=is_request)
@@ -88,8 +86,6 @@ class RegistryService:
     async def render(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
-        from tidewheel.services.registry import run_factory
-
         view, kept, asked = await self._asked(name, version, parameters)
         rendered = await asyncio.to_thread(run_factory.rendered, kept, asked)
         return {"name": view.name, "version": view.version, "kind": view.kind} | rendered
@@ -98,8 +94,6 @@ class RegistryService:
         self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
     ) -> Document:
         """Returns who would wait for whom between two points; "" is the first, or a few on."""
-        from tidewheel.services.registry import run_factory
-
         view, kept, asked = await self._asked(name, version, parameters)
         drawn = await asyncio.to_thread(run_factory.graphed, kept, asked, *points)
         return {"name": view.name, "version": view.version, "kind": view.kind} | drawn
@@ -124,10 +118,8 @@ class RegistryService:
         return _listed(await self._store.remove_workflow(view.name, view.version))
 
     async def begin(self, asked: RunRequest) -> RunView:
-        from tidewheel.services.registry.run_factory import request_run
-
         trusted = replace(asked, code_trusted=self._code_trusted)
-        new, definition = await request_run(self._store, trusted)
+        new, definition = await run_factory.request_run(self._store, trusted)
         return await self._runs.begin(new, definition)
 
 

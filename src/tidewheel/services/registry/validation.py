@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -117,10 +118,18 @@ class ValidationOptions:
     code_trusted: bool = False  # whether code of the definition may run, to read it
 
 
-def verdict(
-    validated: Validated, findings: Findings, refusing: Findings, manner: ValidationOptions
+def _judged(
+    definition: StoredDefinition,
+    version: str,
+    file: str,
+    loaded: LoadedWorkflow,
+    findings: Findings,
+    manner: ValidationOptions,
 ) -> Validated:
-    """Adds all findings to a definition; those of ``refusing`` refuse the registration."""
+    """Returns a definition that was loaded, with both verdicts and all findings."""
+    refusing = Findings()
+    check_name(definition.workflow, version, file, refusing)
+    is_right = loaded.graph is not None and not findings.has_errors
     for one in refusing:
         findings.add(one)
     told = findings.sorted()
@@ -129,9 +138,16 @@ def verdict(
             replace(one, severity=Severity.ERROR) if one.severity is Severity.WARNING else one
             for one in told
         ]
-    good = validated.registrable and not refusing.has_errors and told == findings.sorted()
-    return replace(
-        validated, registrable=good, runnable=good and validated.runnable, findings=tuple(told)
+    is_named = not refusing.has_errors and told == findings.sorted()
+    return Validated(
+        name=definition.workflow,
+        version=version or NO_VERSION,
+        file=file,
+        definition=definition,
+        # What a template lacks a request may give; any other mistake is there for ever.
+        registrable=is_named and (is_right or loaded.source.templated),
+        runnable=is_named and is_right,
+        findings=tuple(told),
     )
 
 
@@ -160,27 +176,28 @@ _META_VERSION = re.compile(
 )
 
 
+@contextmanager
 def load_flow(
     definition: StoredDefinition,
     options: RunOptions,
     findings: Findings,
     parameters: Mapping[str, object],
-    folder: Path,
     *,
     code_trusted: bool,
-) -> LoadedWorkflow:
+) -> Iterator[tuple[LoadedWorkflow, Path]]:
     """Loads a flow.cylc as it was written, in a folder that holds nothing else.
 
     Its code runs only if the caller may have it run, and the one who brought it could, too.
     """
-    unpack(definition, folder)
     source = SourceOptions(
         variables=VariableTexts(values=parameters),
         workflow_name=definition.workflow,
         code_trusted=code_trusted and definition.is_trusted,
     )
     how = replace(load_options(options, definition.workflow), source=source)
-    return load_workflow(folder, how, findings)
+    with TemporaryDirectory() as folder:
+        unpack(definition, Path(folder))
+        yield load_workflow(Path(folder), how, findings), Path(folder)
 
 
 def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
@@ -196,34 +213,14 @@ def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
         ),
         trusted=manner.code_trusted,
     )
-    findings, refusing = Findings(), Findings()
-    with TemporaryDirectory() as folder:
-        loaded = load_flow(
-            definition,
-            RunOptions(now=manner.now),
-            findings,
-            {},
-            Path(folder),
-            code_trusted=manner.code_trusted,
-        )
+    findings, options = Findings(), RunOptions(now=manner.now)
+    with load_flow(
+        definition, options, findings, {}, code_trusted=manner.code_trusted
+    ) as found:
+        loaded, _ = found
     said = dict(loaded.settings.meta).get("version", "")
     version = bundle.version or said or _written_version(text)
-    check_name(bundle.name, version, FLOW_FILE, refusing)
-    is_right = loaded.graph is not None and not findings.has_errors
-    # What a template lacks a request may give; any other mistake is there for ever.
-    return verdict(
-        Validated(
-            name=bundle.name,
-            version=version or NO_VERSION,
-            file=FLOW_FILE,
-            definition=definition,
-            registrable=is_right or loaded.source.templated,
-            runnable=is_right,
-        ),
-        findings,
-        refusing,
-        manner,
-    )
+    return _judged(definition, version, FLOW_FILE, loaded, findings, manner)
 
 
 def _written_version(text: str) -> str:
@@ -250,24 +247,10 @@ def validate_python(bundle: Bundle, manner: ValidationOptions) -> Validated:
         unpack(definition, Path(folder))
         how = load_options(RunOptions(now=manner.now))
         loaded = load_python_file(Path(folder, bundle.file), how, findings)
-    refusing = Findings()
     stem = PurePosixPath(bundle.file).stem
     name = bundle.name or (loaded.workflow.name if loaded.workflow is not None else stem)
-    check_name(name, bundle.version, bundle.file, refusing)
-    is_right = loaded.graph is not None and not findings.has_errors
-    return verdict(
-        Validated(
-            name=name,
-            version=bundle.version or NO_VERSION,
-            file=bundle.file,
-            definition=sealed(replace(definition, workflow=name), trusted=True),
-            registrable=is_right,
-            runnable=is_right,
-        ),
-        findings,
-        refusing,
-        manner,
-    )
+    kept = sealed(replace(definition, workflow=name), trusted=True)
+    return _judged(kept, bundle.version, bundle.file, loaded, findings, manner)
 
 
 def python_files(files: Iterable[str]) -> list[str]:
