@@ -38,8 +38,7 @@ from tests.sim.sched_oracle_graphs import draw
 from tests.sim.sched_oracle_runs import ENDS, Broken
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.events import Event, FlowChoice
+from tidewheel.core.sched.events import Event, FlowChoice, Submit
 
 STEPS_MAX = 4_000
 IMPLIED = {SUCCEEDED: (SUBMITTED, STARTED), FAILED: (SUBMITTED, STARTED), STARTED: (SUBMITTED,)}

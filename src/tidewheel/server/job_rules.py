@@ -7,7 +7,7 @@ asks through its worker.
 from __future__ import annotations
 
 from tidewheel.client.log_places import is_submission
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.server.call import Call
 from tidewheel.server.errors import NotAllowed
 from tidewheel.services.job_api import JobApi

@@ -110,7 +110,7 @@ def command(
 
 def _lines(shown: ShownWindow, wishes: Wishes, form: str | None) -> Iterable[str]:
     from tidewheel.cli.pages import graph
-    from tidewheel.core.graph.edges import reference_lines
+    from tidewheel.core.graph.graph import reference_lines
 
     match form:
         case "reference":

@@ -11,7 +11,7 @@ from tidewheel.cli.definitions import Definition, definition_command
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tidewheel.core.graph.node import NodeDef
+    from tidewheel.core.graph.definition import NodeDef
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 

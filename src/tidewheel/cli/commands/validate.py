@@ -12,7 +12,7 @@ from tidewheel.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidewheel.core.graph.condition import Leaf
+    from tidewheel.core.graph.definition import Leaf
     from tidewheel.core.graph.findings import Finding
     from tidewheel.core.graph.graph import Graph
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
@@ -100,7 +100,7 @@ def counts(loaded: LoadedWorkflow) -> dict[str, int]:
 
 def _edge_count(graph: Graph) -> int:
     """A family is as many parents as it has members."""
-    from tidewheel.core.graph.condition import Group, leaves
+    from tidewheel.core.graph.definition import Group, leaves
 
     edges: set[tuple[Leaf, str]] = set()
     total = 0

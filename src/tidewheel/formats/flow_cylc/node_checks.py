@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
+from tidewheel.core.graph.definition import Events, NodeDef, Pairs
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.node import Events, NodeDef, Pairs
 from tidewheel.formats.flow_cylc.checker import Values, position_of
 from tidewheel.formats.flow_cylc.handler_fields import FIELD, BadField, with_references
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS

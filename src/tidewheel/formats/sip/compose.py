@@ -14,8 +14,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import Findings, nearest
 from tidewheel.formats.sip.document import (
     KINDS,
     Fields,

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.formats.sip.document import KINDS, Fields, Node, Scalar, is_null
 from tidewheel.formats.sip.field_reader import FieldReader, entry, pair, written
 from tidewheel.formats.sip.keys import (

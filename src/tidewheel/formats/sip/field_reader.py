@@ -10,8 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.errors import BadSetting
 from tidewheel.formats.sip.document import (
     KINDS,

@@ -25,8 +25,8 @@ from tidewheel.core.graph.findings import (
     InvalidDefinition,
     Position,
     Severity,
+    nearest,
 )
-from tidewheel.core.graph.suggestions import nearest
 from tidewheel.errors import BadSetting
 from tidewheel.formats.sip.document import Fields, plain_value
 from tidewheel.formats.sip.model import (

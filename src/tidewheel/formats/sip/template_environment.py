@@ -28,7 +28,7 @@ from jinja2.exceptions import TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import nearest
 from tidewheel.formats.sip.placeholders import (
     OPEN,
     Json,

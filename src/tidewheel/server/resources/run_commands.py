@@ -11,7 +11,7 @@ import msgspec
 
 from tidewheel.api.run_details import DryRun
 from tidewheel.api.views import VIEWS
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.verbs import (
     REOPENING,
     VERBS,

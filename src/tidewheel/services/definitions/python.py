@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.graph.definition import WorkflowDef
+from tidewheel.core.graph.definition import NodeDef, WorkflowDef
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.node import NodeDef
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families
 from tidewheel.formats.flow_cylc.settings import FlowSettings
