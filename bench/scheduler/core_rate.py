@@ -17,8 +17,7 @@ from bench.scheduler.one_process import read_flow
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
+from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted, Submit
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.step import new_pool, step
 

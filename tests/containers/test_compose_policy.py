@@ -11,7 +11,7 @@ import pytest
 from tests.kit.runner_conformance import RecordedReports, assigned, claimed
 from tests.support.container_engine import DOCKER
 from tests.support.stages import compose_text, opened_runner, service, stage_spec
-from tidewheel.core.operator.names import RUN_DIRECTORY
+from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting, RunnerUnable
 from tidewheel.runners.containers.compose import ComposeEngine

@@ -5,7 +5,7 @@ import os
 
 from tests.support.mail_server import mail_server
 from tests.support.patience import eventually
-from tidewheel.core.graph.node import Events, NodeDef
+from tidewheel.core.graph.definition import Events, NodeDef
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail
 from tidewheel.runners.event_handlers import HandlerCommand, run_handler
 from tidewheel.runners.processes import read_row

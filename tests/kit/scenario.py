@@ -22,17 +22,20 @@ from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import (
+from tidewheel.core.sched.events import (
     CheckXtrigger,
     Effect,
+    Event,
+    FlowChoice,
+    JobEnd,
     KillJob,
     Notice,
     SetTimer,
     Submit,
 )
-from tidewheel.core.sched.events import Event, FlowChoice, JobEnd
 from tidewheel.core.sched.explain import Reason, why
 from tidewheel.core.sched.index_builder import Order, build_index
+from tidewheel.core.sched.lifecycle import root_causes
 from tidewheel.core.sched.persistence import (
     Change,
     ForgetMemory,
@@ -42,7 +45,6 @@ from tidewheel.core.sched.persistence import (
     rebuild,
 )
 from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.task_state import (
     Flows,

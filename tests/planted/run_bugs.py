@@ -7,7 +7,7 @@ from tests.planted.bug import Bug, Edit
 DRIVER = "scheduler/run_driver.py"
 ENGINE = "scheduler/run_engine.py"
 JOB_EVENTS = "scheduler/job_events.py"
-INBOX = "scheduler/inbox.py"
+INBOX = "scheduler/run_driver.py"
 BATCH = "store/operations/run_batch.py"
 EVENTS = "store/operations/transitions.py"
 MEMORY_BATCHES = "tests/kit/memory/run_batches.py"

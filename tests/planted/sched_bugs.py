@@ -6,12 +6,11 @@ SCHED = "core/sched"
 EVALUATION = f"{SCHED}/evaluation.py"
 COMPLETION = f"{SCHED}/completion.py"
 REACHABILITY = f"{SCHED}/reachability.py"
-LIMIT_GROUPS = f"{SCHED}/limit_groups.py"
+LIMITS = f"{SCHED}/limits.py"
 PROPAGATION = f"{SCHED}/propagation.py"
 PERSISTENCE = f"{SCHED}/persistence.py"
-RUNAHEAD = f"{SCHED}/runahead.py"
 SPAWN = f"{SCHED}/spawn.py"
-STALL = f"{SCHED}/stall.py"
+LIFECYCLE = f"{SCHED}/lifecycle.py"
 
 SCHED_BUGS = (
     Bug(
@@ -38,7 +37,7 @@ SCHED_BUGS = (
         "the runahead base ignores incomplete tasks",
         (
             Edit(
-                RUNAHEAD,
+                LIMITS,
                 "    base = pool.counted.earliest()\n",
                 "    base = min(\n"
                 "        (one.point for one in pool.tasks.values()\n"
@@ -50,7 +49,7 @@ SCHED_BUGS = (
     ),
     Bug(
         "the runahead limit is one point too far",
-        (Edit(RUNAHEAD, "cycling.runahead + 1", "cycling.runahead + 2"),),
+        (Edit(LIMITS, "cycling.runahead + 1", "cycling.runahead + 2"),),
     ),
     Bug(
         "implied outputs are missing",
@@ -70,7 +69,7 @@ SCHED_BUGS = (
         "a blocked task is no stall",
         (
             Edit(
-                STALL,
+                LIFECYCLE,
                 "    if task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED):\n",
                 "    if task.standing is PoolState.INCOMPLETE:\n",
             ),
@@ -178,11 +177,11 @@ SCHED_BUGS = (
         "a limit group lets one too many in",
         (
             Edit(
-                LIMIT_GROUPS,
+                LIMITS,
                 "queue.heap or 0 < queue.limit <= queue",
                 "0 < queue.limit < queue",
             ),
-            Edit(LIMIT_GROUPS, "not 0 < queue.limit <= queue", "not 0 < queue.limit < queue"),
+            Edit(LIMITS, "not 0 < queue.limit <= queue", "not 0 < queue.limit < queue"),
         ),
     ),
     Bug(

@@ -5,7 +5,7 @@ import pytest
 from tests.support.command_line import CommandLine
 from tests.support.http_server import Caller, in_path, running_server
 from tests.support.prepared_run import FLOW, PreparedRun
-from tidewheel.core.operator.names import JOB_OUTPUTS
+from tidewheel.core.operator.definition import JOB_OUTPUTS
 
 
 @pytest.fixture(scope="module")

@@ -29,9 +29,9 @@ from tests.sim.sched_oracle import (
 from tests.sim.sched_oracle_comparing import disagreements
 from tests.sim.sched_oracle_graphs import Case
 from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.lifecycle import root_causes
 from tidewheel.core.sched.persistence import PutMemory, rebuild
 from tidewheel.core.sched.pool import TaskPool
-from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.task_state import VerdictKind
 
 # After these the attempt is made again.

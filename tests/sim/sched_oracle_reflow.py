@@ -38,8 +38,7 @@ from tests.sim.sched_oracle_graphs import draw
 from tests.sim.sched_oracle_runs import ENDS, Broken
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.events import Event, FlowChoice
+from tidewheel.core.sched.events import Event, FlowChoice, Submit
 
 STEPS_MAX = 4_000
 IMPLIED = {SUCCEEDED: (SUBMITTED, STARTED), FAILED: (SUBMITTED, STARTED), STARTED: (SUBMITTED,)}
@@ -102,10 +101,10 @@ class ReflowRun:
 
     def plays(self, flows: int) -> None:
         """Starts so many flows, each whenever and wherever, and goes on to the end."""
-        keys = [key for key in self._rules.fates if key[0] >= self.graph.start]
+        keys = list(self._rules.fates)
         rate = self.rng.choice((0.02, 0.1, 0.3))
         for _ in range(STEPS_MAX):
-            if flows and (not self._jobs or self.rng.random() < rate):
+            if keys and flows and (not self._jobs or self.rng.random() < rate):
                 flows -= 1
                 self._reflows(self.rng.choice(keys))
             elif not self._jobs:
@@ -152,10 +151,11 @@ class ReflowRun:
     def _finishes(self, key: Key, end: str, flows: frozenset[int]) -> bool:
         """SEMANTICS §3: who is complete leaves, everybody else stays."""
         own = frozenset(self._own[key])
-        if not self._rules.is_complete(key[1], own, end):
+        succeeded = SUCCEEDED in own  # perhaps in an earlier submission
+        if not self._rules.is_complete(key[1], own, SUCCEEDED if succeeded else end):
             return False
         del self._own[key]
-        death = Worth.NOT_TAKEN if SUCCEEDED in own else Worth.LOST
+        death = Worth.NOT_TAKEN if succeeded else Worth.LOST
         for flow in flows:
             made = frozenset(one for one, where in self.made[key].items() if flow in where)
             self.finished[key, flow] = Fate("ran", death, made, end)
@@ -170,11 +170,11 @@ class ReflowRun:
             new = set(task.flows - old)
             if new and ended:
                 self._awaited[key] = new
+            elif new and key in self._awaited:
+                self._awaited[key] |= new
             elif new and task.is_active and key not in self._now:
                 for one in self._own[key]:
                     self.made[key][one] |= new
-            elif new and key in self._awaited:
-                self._awaited[key] |= new
         self._take_effects()
 
     def _take_effects(self) -> None:
@@ -247,42 +247,38 @@ class ReflowRun:
 
     def _is_told(self, oracle: FlowOracle, key: Key, flow: int) -> bool:
         """Whether an output that the flow made spawns a task."""
-        for leaf in self._leaves(key):
-            parent = leaf.parent_point(key[0])
-            if leaf.absolute is None and self._is_inside(parent):
-                alone = FlowOracle.worth_of_leaf(oracle, leaf, key[0])
-                made = [
-                    self.made[parent, name][one] for name in leaf.names for one in leaf.outputs
-                ]
-                told = [
-                    self.told[parent, name][one] for name in leaf.names for one in leaf.outputs
-                ]
-                if alone is Worth.TRUE and all(
-                    flow in after or flow not in before
-                    for before, after in zip(made, told, strict=True)
-                ):
-                    return True
-        return False
+        return any(
+            leaf.absolute is None and self._tells(oracle, leaf, key[0], flow)
+            for leaf in self._leaves(key)
+        )
+
+    def _tells(self, oracle: FlowOracle, leaf: Leaf, point: int, flow: int) -> bool:
+        """Whether what a task waits for was made in a flow, and not before that came there."""
+        parent = leaf.parent_point(point)
+        atoms = [((parent, name), one) for name in leaf.names for one in leaf.outputs]
+        return (
+            self._is_inside(parent)
+            and oracle.worth_of_leaf(leaf, point) is Worth.TRUE
+            and all(
+                flow in self.told[task][one] or flow not in self.made[task][one]
+                for task, one in atoms
+            )
+        )
 
     def _is_in_chain(self, oracle: FlowOracle, key: Key, flow: int) -> bool:
         """Whether nobody need spawn it, and its chain was begun in the flow."""
         if not self._is_parentless(oracle, key):
             return False
         by_fixed = any(
-            leaf.absolute is not None
-            and self._is_inside(leaf.absolute)
-            and oracle.worth_of_leaf(leaf, key[0]) is Worth.TRUE
+            leaf.absolute is not None and self._tells(oracle, leaf, key[0], flow)
             for leaf in self._leaves(key)
         )
-        return (
-            flow == 1
-            or by_fixed
-            or any(
-                one == flow and name == key[1] and point < key[0]
-                for (point, name), one in self.triggered
-                if self._is_parentless(oracle, (point, name))
-            )
+        by_trigger = any(
+            one == flow and name == key[1] and point < key[0]
+            for (point, name), one in self.triggered
+            if self._is_parentless(oracle, (point, name))
         )
+        return flow == 1 or by_fixed or by_trigger
 
     def _is_parentless(self, oracle: FlowOracle, key: Key) -> bool:
         def holds(condition: object) -> bool:

@@ -28,8 +28,7 @@ from tests.sim.sched_oracle_flow import flow_text
 from tests.sim.sched_oracle_graphs import Case
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import CancelTimer, SetTimer, Submit
-from tidewheel.core.sched.events import Event, JobEnd
+from tidewheel.core.sched.events import CancelTimer, Event, JobEnd, SetTimer, Submit
 
 STEPS_MAX = 2_000
 ENDS = {SUCCEEDED: JobEnd.SUCCEEDED, FAILED: JobEnd.FAILED, SUBMIT_FAILED: JobEnd.NOT_STARTED}

@@ -26,9 +26,8 @@ from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.run_log import RunLog
 from tidewheel.core.operator.verbs import Command
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import SetTimer
-from tidewheel.core.sched.explain import why
-from tidewheel.core.sched.preview import preview
+from tidewheel.core.sched.events import SetTimer
+from tidewheel.core.sched.explain import preview, why
 from tidewheel.errors import Refused
 
 COMMANDS = CAMPAIGNS["commands"]

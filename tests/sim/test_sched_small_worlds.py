@@ -30,11 +30,10 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.dependency_index import DependencyIndex
-from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.events import Event, JobEnd
+from tidewheel.core.sched.events import Event, JobEnd, Submit
+from tidewheel.core.sched.lifecycle import root_causes
 from tidewheel.core.sched.persistence import ForgetMemory, PoolLedger, PutMemory, rebuild
 from tidewheel.core.sched.pool import TaskPool
-from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.task_state import Flows, JobPhase, PoolState, VerdictKind
 

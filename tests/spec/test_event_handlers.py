@@ -9,8 +9,15 @@ from subprocess import run
 import pytest
 
 from tests.kit.virtual_time import VirtualClock, in_virtual_time
+from tidewheel.core.graph.definition import (
+    NO_EVENTS,
+    Events,
+    Mail,
+    NodeDef,
+    RunMode,
+    Simulation,
+)
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.node import NO_EVENTS, Events, Mail, NodeDef, RunMode, Simulation
 from tidewheel.core.queue.task import Instant
 from tidewheel.formats.flow_cylc.node_checks import handler_problem
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents, WorkflowMail, read_flow

@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import pytest
 
+from tidewheel.core.graph.definition import NodeDef, RunMode
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.node import NodeDef, RunMode
 from tidewheel.formats.flow_cylc.settings import FlowSettings, read_flow
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
 

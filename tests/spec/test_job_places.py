@@ -8,8 +8,8 @@ import pytest
 from tests.kit.scenario import compile_graph
 from tests.support.run_jobs import job_facts, node, run_facts
 from tidewheel.config import WorkerSettings
+from tidewheel.core.graph.definition import NodePlace
 from tidewheel.core.graph.findings import Findings, Severity
-from tidewheel.core.graph.node import NodePlace
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import BadSetting
 from tidewheel.platforms import Platform, read_platforms

@@ -13,7 +13,7 @@ from tidewheel.core.sched.events import (
     RunStarted,
     TasksTriggered,
 )
-from tidewheel.core.sched.preview import preview
+from tidewheel.core.sched.explain import preview
 from tidewheel.core.sched.step import new_pool, step
 
 GRAPH = "foo[-P1] => foo => woo => bar & baz => qux"

@@ -18,7 +18,7 @@ import pytest
 from tests.kit.driven_run import DrivenRun
 from tests.kit.scenario import Scenario
 from tests.support.other_numberings import backwards
-from tidewheel.core.graph.condition import AllOf, Atom, Group
+from tidewheel.core.graph.definition import AllOf, Atom, Group
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.core.sched.index_builder import build_index

@@ -6,9 +6,8 @@ from tests.kit.scenario import Scenario, compile_graph
 from tests.kit.sched_invariants import fingerprint
 from tidewheel.core.sched.events import JobEnd, JobEnded, RunStarted
 from tidewheel.core.sched.persistence import PoolLedger, changes, everything, rebuild
-from tidewheel.core.sched.pool import NoPast
+from tidewheel.core.sched.pool import NoPast, Touched
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.core.sched.step_context import Touched
 from tidewheel.core.sched.task_state import VerdictKind
 
 GRAPH = """

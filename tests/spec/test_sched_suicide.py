@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kit.scenario import Scenario, compile_flow
-from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, SetTimer
+from tidewheel.core.sched.events import CancelTimer, CheckXtrigger, SetTimer
 
 RETRIES = "[[A]]\nexecution retry delays = PT5S, PT10S\nsubmission retry delays = PT1S"
 

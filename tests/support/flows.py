@@ -7,9 +7,8 @@ from textwrap import dedent, indent
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import TIDEWHEEL, Policy
-from tidewheel.core.graph.edges import reference_lines, window
 from tidewheel.core.graph.findings import Finding, Findings, Severity
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.graph import Graph, reference_lines, window
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.workflow import (
     LoadedWorkflow,

@@ -27,8 +27,7 @@ from tidewheel.core.operator.requests import (
 from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import Effect, Submit
-from tidewheel.core.sched.events import Event, JobEnd
+from tidewheel.core.sched.events import Effect, Event, JobEnd, Submit
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.workflow import load_workflow

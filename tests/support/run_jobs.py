@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import fields
 
 from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports, claimed
-from tidewheel.core.graph.node import NodeDef, Scripts
+from tidewheel.core.graph.definition import NodeDef, Scripts
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_environment import RunAids, write_programs

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from tests.tidy.repository import PACKAGE, parsed, python_files, read_text
-from tidewheel.core.graph import checks, node
+from tidewheel.core.graph import checks, definition
 from tidewheel.formats.flow_cylc import settings
 from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
 from tidewheel.formats.sip import keys, scheduling_block
@@ -31,7 +31,7 @@ READ_BY_HAND = {
 # Keys of scheduling block instances that are stored and shown, and change nothing, as they say.
 KEPT_AS_IT_IS = re.compile(r"kept as (it is|they are)|its id|what it is an instance of")
 # Fields that are read as a whole: a job runs all scripts in the order of the fields.
-READ_TOGETHER = frozenset(node.Scripts.__dataclass_fields__)
+READ_TOGETHER = frozenset(definition.Scripts.__dataclass_fields__)
 
 
 def items(
@@ -50,7 +50,7 @@ def items(
 
 def read_attributes() -> frozenset[str]:
     """The attributes that somebody reads, but for those who define and fill them."""
-    fillers = {READERS / "runtime.py", PACKAGE / "core" / "graph" / "node.py"}
+    fillers = {READERS / "runtime.py", PACKAGE / "core" / "graph" / "definition.py"}
     return frozenset(
         one.attr
         for path in python_files("src")
@@ -77,7 +77,7 @@ def test_items_that_are_read_by_hand_are_named_where_they_are_read():
 
 def test_every_field_that_an_item_fills_is_read():
     attributes = read_attributes()
-    known = {one for section in (node, settings) for one in dir(section)}
+    known = {one for section in (definition, settings) for one in dir(section)}
     assert "NodeDef" in known
     dead = {
         f"{item}: {field}"

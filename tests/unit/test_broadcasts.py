@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from tidewheel.core.graph.node import Events, NodeDef, Retries, RunMode, Scripts
+from tidewheel.core.graph.definition import Events, NodeDef, Retries, RunMode, Scripts
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.items import NAMESPACE, SectionSpec

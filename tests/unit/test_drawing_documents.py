@@ -8,8 +8,8 @@ from tidewheel.cli.drawing.layout import lay_out
 from tidewheel.cli.drawing.sketch import Arc, Box, BoxKind, Frame, Sketch, Wishes, make_sketch
 from tidewheel.cli.drawing.svg import dot_lines, svg_lines
 from tidewheel.cli.drawing.terminal import text_points
-from tidewheel.core.graph.edges import window
 from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.graph import window
 from tidewheel.formats.flow_cylc.workflow import LoadOptions, load_workflow
 from tidewheel.services.definitions.graph import edge_facts
 

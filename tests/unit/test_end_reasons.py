@@ -3,7 +3,7 @@
 import pytest
 
 from tidewheel.client.local_run import RunEnd
-from tidewheel.core.operator.end_reasons import (
+from tidewheel.core.operator.views import (
     ABORTED_BY,
     Undone,
     aborted_for,
@@ -12,7 +12,7 @@ from tidewheel.core.operator.end_reasons import (
     was_aborted,
     with_undone,
 )
-from tidewheel.core.sched.stall import NOTHING_RAN
+from tidewheel.core.sched.pool import NOTHING_RAN
 
 
 @pytest.mark.parametrize("undone", [Undone(), Undone(skipped=1), Undone(lost=2, skipped=1)])

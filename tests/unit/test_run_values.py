@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tidewheel.core.operator import verbs
-from tidewheel.core.operator.definition import RunOptions
-from tidewheel.core.operator.names import JobName, read_job_name
+from tidewheel.core.operator.definition import JobName, RunOptions, read_job_name
 from tidewheel.core.operator.verbs import VERBS, command_text, read_command
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused

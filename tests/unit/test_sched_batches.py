@@ -3,11 +3,10 @@
 from tests.kit.scenario import compile_graph
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.events import JobEnd
+from tidewheel.core.sched.events import JobEnd, Submit
 from tidewheel.core.sched.persistence import ForgetMemory, PoolLedger, PutMemory, changes
+from tidewheel.core.sched.pool import Touched
 from tidewheel.core.sched.step import new_pool, step
-from tidewheel.core.sched.step_context import Touched
 from tidewheel.core.sched.task_state import VerdictKind
 
 NOW = Instant(1_900_000_000.0)

@@ -14,8 +14,8 @@ from tidewheel.core.sched.events import (
     RunStopped,
     StopMode,
 )
+from tidewheel.core.sched.explain import preview
 from tidewheel.core.sched.pool import GroupCount, PointCounter
-from tidewheel.core.sched.preview import preview
 from tidewheel.core.sched.task_state import AtomValue
 
 FAMILY = "[[F]]\n[[m1, m2]]\ninherit = F"

@@ -31,7 +31,7 @@ class UnknownName(Refused):
     code = "unknown_name"
 
     def __init__(self, kind: str, name: str, known: Iterable[str], advice: str) -> None:
-        from tidewheel.core.graph.suggestions import nearest
+        from tidewheel.core.graph.findings import nearest
 
         near = nearest(name, known)
         do = f"did you mean {near!r}?" if near else advice

@@ -19,10 +19,9 @@ from tidewheel.config import (
     scheduler_settings,
 )
 from tidewheel.core.operator.definition import RunOptions
-from tidewheel.core.operator.end_reasons import Undone, ran_nothing, undone_in, was_aborted
 from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.operator.verbs import Stop, command_text
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import RunView, Undone, ran_nothing, undone_in, was_aborted
 from tidewheel.core.queue.resources import Resources
 from tidewheel.errors import NotRunning, Unavailable
 from tidewheel.ports.store import Store

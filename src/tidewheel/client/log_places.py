@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidewheel.core.operator.names import read_job_name, run_named_by
+from tidewheel.core.operator.definition import read_job_name, run_named_by
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store

@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidewheel.core.operator.names import LATEST, RUN_DIRECTORY, JobName, read_job_name
+from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, JobName, read_job_name
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError
 from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text

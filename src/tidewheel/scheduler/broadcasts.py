@@ -18,9 +18,9 @@ from functools import cache
 from textwrap import dedent
 from typing import Any, NamedTuple
 
+from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode, Scripts
+from tidewheel.core.graph.findings import nearest
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NodeDef, Pairs, RunMode, Scripts
-from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.operator import verbs
 from tidewheel.core.operator.requests import StoredBroadcast
 from tidewheel.core.operator.selection import read_point

@@ -21,7 +21,7 @@ from tidewheel.core.operator.run_log import command_line, command_name
 from tidewheel.core.operator.selection import job_of
 from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.effects import Effect
+from tidewheel.core.sched.events import Effect
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.quantities import parse_duration

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidewheel.config import CONTAINERS, runner_labels
-from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.queue.resources import Resources, runner_label
 from tidewheel.formats.sip.model import NodesNeeded, Stage
 from tidewheel.runners.containers.stage_spec import stage_fields

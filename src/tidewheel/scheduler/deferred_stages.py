@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 from tidewheel.core.graph.findings import NOWHERE, Findings, Severity
 from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.core.sched.effects import Submit
-from tidewheel.core.sched.events import JobEnd, JobEnded
+from tidewheel.core.sched.events import JobEnd, JobEnded, Submit
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidewheel.core.graph.node import NO_EVENTS, Events, NodeDef, RunMode
+from tidewheel.core.graph.definition import NO_EVENTS, Events, NodeDef, RunMode
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
 from tidewheel.ports.clock import Clock
 from tidewheel.runners.event_handlers import HandlerCommand, HandlerEnd, run_handler

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import NO_EVENTS, RunMode
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NO_EVENTS, RunMode
 from tidewheel.core.graph.outputs import STARTED, SUCCEEDED
 from tidewheel.core.operator.requests import Undelivered
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.effects import Notice
+from tidewheel.core.sched.events import Notice
 from tidewheel.core.sched.pool import RunStatus
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Unavailable

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tidewheel.core.graph.node import Events, NodeDef, Pairs
+from tidewheel.core.graph.definition import Events, NodeDef, Pairs
 from tidewheel.core.queue.task import Instant
 from tidewheel.formats.flow_cylc.handler_fields import (
     BadField,

@@ -5,15 +5,14 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.node import NodeDef, Retries
+from tidewheel.core.graph.definition import NodeDef, Retries
+from tidewheel.core.graph.findings import nearly_said
 from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED, unknown_output_text
-from tidewheel.core.graph.suggestions import nearly_said
 from tidewheel.core.operator.requests import JobOver, JobSaid, JobStarted
 from tidewheel.core.operator.run_log import ERROR, WARNING, RunLogLine
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.effects import Notice
-from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, OutputMade
+from tidewheel.core.sched.events import JobEnd, JobEnded, JobSubmitted, Notice, OutputMade
 from tidewheel.core.sched.task_state import Key
 from tidewheel.worker.jobs import START_FAILED
 

@@ -13,19 +13,19 @@ from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.requests import CommandAnswer, StoredBroadcast, XtriggerResult
 from tidewheel.core.operator.run_log import INFO, WARNING, RunLog, RunLogLine, glance, shown
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.core.sched.effects import Notice, SetTimer
 from tidewheel.core.sched.events import (
     Event,
     JobEnd,
     JobEnded,
     JobSubmitted,
+    Notice,
     OutputMade,
+    SetTimer,
     TimerFired,
 )
-from tidewheel.core.sched.pool import PastNeeded, TaskPool
+from tidewheel.core.sched.pool import PastNeeded, TaskPool, Touched
 from tidewheel.core.sched.spawn import RETRY as RETRY_TIMER
 from tidewheel.core.sched.step import Outcome
-from tidewheel.core.sched.step_context import Touched
 from tidewheel.core.sched.task_state import JobPhase, Key, TaskHistory
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_iso_duration

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.definition import NodeDef, RunMode
+from tidewheel.core.graph.findings import Findings, nearest
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NodeDef, RunMode
-from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.queue.resources import (
     LABEL_LENGTH_MAX,
     NO_RESOURCES,

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 
 from tidewheel.core.graph.outputs import EXPIRED
 from tidewheel.core.operator.definition import RunOptions, StoredDefinition
-from tidewheel.core.operator.end_reasons import Undone, with_undone
 from tidewheel.core.operator.requests import (
     CommandGiven,
     Happening,
@@ -41,7 +40,7 @@ from tidewheel.core.operator.requests import (
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.selection import named_tasks
 from tidewheel.core.operator.verbs import read_command
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import RunView, Undone, with_undone
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependents import (

@@ -17,11 +17,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import RunMode
 from tidewheel.core.operator.definition import SIP, StoredDefinition
-from tidewheel.core.operator.end_reasons import aborted_for, stopped_at
 from tidewheel.core.operator.requests import (
     RunBatch,
     RunLease,
@@ -31,30 +30,28 @@ from tidewheel.core.operator.requests import (
 )
 from tidewheel.core.operator.run_log import RunLogLine
 from tidewheel.core.operator.selection import read_point, select
-from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView
+from tidewheel.core.operator.views import CARRY_ON_STATUSES, RunView, aborted_for, stopped_at
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
-from tidewheel.core.sched.effects import (
+from tidewheel.core.sched.events import (
+    AllHeldAfter,
     CancelTimer,
     CheckXtrigger,
     DropXtrigger,
     Effect,
-    KillJob,
-    Notice,
-    PollJob,
-    SetTimer,
-    Submit,
-)
-from tidewheel.core.sched.events import (
-    AllHeldAfter,
     Event,
     JobEnd,
     JobEnded,
+    KillJob,
+    Notice,
     OutputMade,
+    PollJob,
     RunContinued,
     RunPaused,
     RunReloaded,
     RunStarted,
+    SetTimer,
     StopPointSet,
+    Submit,
 )
 from tidewheel.core.sched.explain import trigger_line
 from tidewheel.core.sched.persistence import changes, outdated, reads_otherwise

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import RunMode
 from tidewheel.core.graph.outputs import FAILED, STARTED
 from tidewheel.core.operator.requests import TimerKey
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.effects import KillJob, Submit
-from tidewheel.core.sched.events import JobEnd, JobEnded, OutputMade
+from tidewheel.core.sched.events import JobEnd, JobEnded, KillJob, OutputMade, Submit
 from tidewheel.core.sched.task_state import Key
 from tidewheel.scheduler.broadcasts import DefinitionInForce
 from tidewheel.scheduler.timers import timer_key

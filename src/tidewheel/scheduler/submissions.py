@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
-from tidewheel.core.graph.node import NodeDef, Pairs, RunMode, Scripts
-from tidewheel.core.operator.names import DEFINITION, JOB_OUTPUTS, JobName
+from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode, Scripts
+from tidewheel.core.operator.definition import DEFINITION, JOB_OUTPUTS, JobName
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import PRIORITY_DEFAULT, NewTask
-from tidewheel.core.sched.effects import Submit
+from tidewheel.core.sched.events import Submit
 from tidewheel.platforms import Platform
 from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.placement import ANY_WORKER, JobPlace, job_place

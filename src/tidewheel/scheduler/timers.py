@@ -12,24 +12,25 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tidewheel.core.cycling.calendar import Calendar
+from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NodeDef
 from tidewheel.core.graph.outputs import STARTED
-from tidewheel.core.operator.end_reasons import aborted_for
 from tidewheel.core.operator.requests import RunTimer, TimerKey
 from tidewheel.core.operator.run_log import WARNING, RunLogLine, glance, shown
+from tidewheel.core.operator.views import aborted_for
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.effects import Notice, Submit
 from tidewheel.core.sched.events import (
     Event,
     JobEnded,
+    Notice,
     OutputMade,
     RunStopped,
     StopMode,
+    Submit,
     TimerFired,
 )
+from tidewheel.core.sched.lifecycle import STALL
 from tidewheel.core.sched.pool import RunStatus, TaskPool
-from tidewheel.core.sched.stall import STALL
 from tidewheel.core.sched.step import Outcome
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents

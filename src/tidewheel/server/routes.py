@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tidewheel.client.log_places import is_submission
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Call
 from tidewheel.server.errors import NotAllowed

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidewheel.core.cycling.calendar import BadCycling, Point
-from tidewheel.core.cycling.interval import Interval, add
+from tidewheel.core.cycling.calendar import BadCycling, Interval, Point, add
 from tidewheel.core.graph.definition import CyclingDef, XtriggerDef
 from tidewheel.core.queue.task import Instant
 from tidewheel.formats.cycling.iso8601 import read_interval

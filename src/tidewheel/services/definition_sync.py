@@ -19,8 +19,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tidewheel.core.operator.definition import FLOW_CYLC, TRUSTED_MARK
-from tidewheel.core.operator.names import DEFINITION, read_job_name
+from tidewheel.core.operator.definition import (
+    DEFINITION,
+    FLOW_CYLC,
+    TRUSTED_MARK,
+    read_job_name,
+)
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import Refused, RunnerUnable, Unavailable
 from tidewheel.runners.job_directory import make_private_directory, write_whole

@@ -13,7 +13,7 @@ from shlex import quote
 
 from tidewheel.api.tasks import EdgeView, Task, WorkerView
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
-from tidewheel.core.operator.names import run_named_by
+from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.access import Served
 from tidewheel.core.queue.dependency import EdgeState

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import TaskId

@@ -14,7 +14,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from tidewheel.core.operator.names import JobName
+from tidewheel.core.operator.definition import JobName
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import Refused
 from tidewheel.runners.job_directory import make_private_directory, write_whole

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.core.graph.node import RunMode
+from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
 from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.operator.verbs import REOPENING, REOPENING_VERBS, Command, command_text

@@ -11,9 +11,9 @@ from tidewheel.core.operator.command_events import AppliedCommand, events_of
 from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.verbs import Command, Reload, Stop
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import KillJob, PollJob, Submit
+from tidewheel.core.sched.events import KillJob, PollJob, Submit
+from tidewheel.core.sched.explain import Tried, look_ahead, tried
 from tidewheel.core.sched.pool import TaskPool
-from tidewheel.core.sched.preview import Tried, look_ahead, tried
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store

@@ -22,7 +22,7 @@ from tidewheel.api.runs import (
 )
 from tidewheel.api.tasks import Task
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.stream import (
     Event,
     EventCursor,

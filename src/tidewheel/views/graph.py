@@ -29,7 +29,7 @@ from tidewheel.api.run_details import (
 )
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import Any as AnyOf

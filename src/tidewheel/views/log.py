@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tidewheel.api.run_details import LogContent, LogDocument
-from tidewheel.core.operator.names import JobName, read_job_name
+from tidewheel.core.operator.definition import JobName, read_job_name
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused

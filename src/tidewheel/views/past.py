@@ -25,7 +25,7 @@ from tidewheel.api.run_details import (
 )
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import ChangesView, CommandView, RunView, SubmissionView
 from tidewheel.core.queue.task import Instant

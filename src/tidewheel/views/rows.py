@@ -14,7 +14,7 @@ from tidewheel.api.run_details import (
 )
 from tidewheel.api.runs import AttemptOfRun, NodeFacts, RunAttempts, RunTasks, TaskOfRun
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.task_state import Key

@@ -22,10 +22,10 @@ from tidewheel.api.runs import (
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.sched.explain import why
+from tidewheel.core.sched.lifecycle import root_causes
+from tidewheel.core.sched.limits import next_point
 from tidewheel.core.sched.pool import FlowState, RunStatus
 from tidewheel.core.sched.reachability import chain_text
-from tidewheel.core.sched.runahead import next_point
-from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.task_state import (
     AtomValue,
     JobPhase,

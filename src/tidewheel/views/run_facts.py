@@ -15,8 +15,7 @@ from tidewheel.api.runs import (
     UndoneCounts,
 )
 from tidewheel.core.operator.blocks import NeedState
-from tidewheel.core.operator.end_reasons import undone_in
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import RunView, undone_in
 from tidewheel.core.queue.task import Instant
 from tidewheel.ports.store import Store
 from tidewheel.vocabulary import time_text

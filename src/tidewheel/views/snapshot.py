@@ -14,16 +14,16 @@ from typing import NamedTuple
 from tidewheel.api.runs import RunReason
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.blocks import NeedState, NeedView
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.views import RunView, SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.core.sched.explain import DueAt
 from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.limits import limit_from
 from tidewheel.core.sched.persistence import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.pool import Past, RunStatus, TaskPool
-from tidewheel.core.sched.runahead import limit_from
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import NotFound

@@ -27,14 +27,14 @@ from tidewheel.core.graph.outputs import (
     standard_name,
 )
 from tidewheel.core.operator.command_events import XTRIGGER
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.selection import find_point, read_id
 from tidewheel.core.operator.verbs import Command, Remove, Set, Trigger, read_command
 from tidewheel.core.operator.views import CommandView, SubmissionView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import IndexedNode
+from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.reachability import chain_text
-from tidewheel.core.sched.set_outputs import completing
 from tidewheel.core.sched.spawn import CLOCK, EXPIRY, RETRY
 from tidewheel.core.sched.task_state import Flows, Key, PooledTask, VerdictKind
 from tidewheel.errors import Refused

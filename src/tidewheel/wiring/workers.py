@@ -183,7 +183,7 @@ def _python(
 
 def _supply(store: TaskStore, home: Path) -> Supply:
     """Files of runs, for jobs of runs whose folder is not here."""
-    from tidewheel.core.operator.names import read_job_name
+    from tidewheel.core.operator.definition import read_job_name
     from tidewheel.services.definition_sync import Supplies
 
     async def fetch(task: Claimed) -> StoredDefinition:

@@ -13,8 +13,13 @@ from functools import cache
 from metomi.isodatetime.data import Calendar as MetomiCalendar
 from metomi.isodatetime.data import Duration, TimePoint
 
-from tidewheel.core.cycling.calendar import Calendar, Point, days_from_date, days_in_month
-from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.calendar import (
+    Calendar,
+    Interval,
+    Point,
+    days_from_date,
+    days_in_month,
+)
 
 CALENDARS = [calendar for calendar in Calendar if calendar is not Calendar.INTEGER]
 OFFSETS_MINUTES = [0, 0, 60, 330, -210, 765]

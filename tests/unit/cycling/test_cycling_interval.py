@@ -15,8 +15,16 @@ from tests.unit.cycling.oracle import (
     seconds,
     walk,
 )
-from tidewheel.core.cycling.calendar import Calendar, Point, days_from_date
-from tidewheel.core.cycling.interval import Interval, add, add_all, origins, origins_of_all
+from tidewheel.core.cycling.calendar import (
+    Calendar,
+    Interval,
+    Point,
+    add,
+    add_all,
+    days_from_date,
+    origins,
+    origins_of_all,
+)
 
 
 def any_interval() -> Interval:

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from tests.unit.cycling.oracle import CALENDARS, OFFSETS_MINUTES, any_date
-from tidewheel.core.cycling.calendar import Calendar, Point, days_from_date
-from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.calendar import Calendar, Interval, Point, days_from_date
 from tidewheel.core.cycling.offset import Absolute, FromInitial, Relative, Truncated
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.formats.cycling.reader import CyclingReader

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tidewheel.core.cycling.calendar import BadCycling, Calendar, Point
-from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.calendar import BadCycling, Calendar, Interval, Point
 from tidewheel.formats.cycling.reader import MODES, CyclingReader, split_recurrences
 
 GREGORIAN = CyclingReader("gregorian")

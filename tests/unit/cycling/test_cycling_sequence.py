@@ -20,15 +20,15 @@ from tests.unit.cycling.oracle import (
     seconds,
     walk,
 )
-from tidewheel.core.cycling.calendar import Calendar, Point, days_from_date
-from tidewheel.core.cycling.interval import Interval
-from tidewheel.core.cycling.progression import (
+from tidewheel.core.cycling.calendar import Calendar, Interval, Point, days_from_date
+from tidewheel.core.cycling.sequence import (
+    EXCLUDED_IN_A_ROW_MAX,
     WALKED_STEPS_MAX,
     Reckoning,
+    Sequence,
     progression,
     steps_back,
 )
-from tidewheel.core.cycling.sequence import EXCLUDED_IN_A_ROW_MAX, Sequence
 
 DAY = 86_400
 GREGORIAN = Calendar.GREGORIAN

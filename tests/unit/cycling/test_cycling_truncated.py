@@ -14,9 +14,14 @@ from tests.unit.cycling.oracle import (
     moment,
     seconds,
 )
-from tidewheel.core.cycling.calendar import BadCycling, Calendar, Point, days_from_date
-from tidewheel.core.cycling.interval import Interval
-from tidewheel.core.cycling.truncated import TruncatedPoint
+from tidewheel.core.cycling.calendar import (
+    BadCycling,
+    Calendar,
+    Interval,
+    Point,
+    days_from_date,
+)
+from tidewheel.core.cycling.offset import TruncatedPoint
 from tidewheel.formats.cycling.iso8601 import DateTimeText
 
 TEXTS = [

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tidewheel.cli.pages.settings import Tree
-    from tidewheel.core.graph.condition import Leaf
+    from tidewheel.core.graph.definition import Leaf, NodeDef
     from tidewheel.core.graph.findings import Finding
-    from tidewheel.core.graph.node import NodeDef
     from tidewheel.formats.flow_cylc.source_text import SourceText
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
@@ -92,7 +91,7 @@ def _count(number: int, many: str) -> str:
 
 def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
     """Returns how large the workflow is; as an edge, a family counts once for each member."""
-    from tidewheel.core.graph.condition import Group, leaves
+    from tidewheel.core.graph.definition import Group, leaves
 
     graph, workflow = loaded.graph, loaded.workflow
     if graph is None or workflow is None:

@@ -113,7 +113,7 @@ def command(
 def _lines(shown: ShownWindow, wishes: Wishes, form: str | None) -> Iterable[str]:
     """Returns the lines of the form that was asked for, a picture by default."""
     if form == "reference":
-        from tidewheel.core.graph.edges import reference_lines
+        from tidewheel.core.graph.graph import reference_lines
 
         return reference_lines(shown.graph, shown.window)
     if form == "dot":

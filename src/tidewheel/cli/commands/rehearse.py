@@ -133,7 +133,7 @@ def command(
     rehearsal, real_seconds = _play(loaded, assumptions, until, at)
     _show(rehearsal, wished, real_seconds, as_json=definition.as_json)
     if rehearsal.ran_nothing and not definition.as_json:
-        from tidewheel.core.sched.stall import NOTHING_RAN
+        from tidewheel.core.sched.pool import NOTHING_RAN
 
         note(NOTHING_RAN)
     fails = rehearsal.is_stalled or rehearsal.is_cut or rehearsal.ran_nothing

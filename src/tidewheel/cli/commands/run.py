@@ -10,7 +10,7 @@ import click
 from tidewheel.cli.capacity_options import offering_options
 from tidewheel.cli.definitions import Definition, definition_command
 from tidewheel.cli.parameters import DURATION
-from tidewheel.core.operator.end_reasons import UNDONE_KINDS
+from tidewheel.core.operator.views import UNDONE_KINDS
 
 EPILOG = """\b
 Examples:

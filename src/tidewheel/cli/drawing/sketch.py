@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.edges import Edge, TaskAt, Window
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.graph import Edge, Graph, TaskAt, Window
 from tidewheel.services.definitions.graph import EdgeFact
 
 # The parts of a sketch, which have no places yet: boxes, lines and frames around boxes.

@@ -8,9 +8,8 @@ from typing import NamedTuple
 from tidewheel.cli.drawing.layers import find_depths, without_circles
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
-from tidewheel.core.graph.condition import AllOf, AnyOf, Atom, Condition, Group
-from tidewheel.core.graph.edges import TaskAt, Window
-from tidewheel.core.graph.graph import Graph
+from tidewheel.core.graph.definition import AllOf, AnyOf, Atom, Condition, Group
+from tidewheel.core.graph.graph import Graph, TaskAt, Window
 from tidewheel.core.graph.outputs import FAILED, FINISHED, SUCCEEDED
 
 INDENT_MAX = 12  # steps; deeper tasks are not moved further to the right

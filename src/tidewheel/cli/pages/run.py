@@ -28,8 +28,7 @@ from tidewheel.cli.pages.format import (
     texts,
     took,
 )
-from tidewheel.core.operator.end_reasons import ABORTED_BY
-from tidewheel.core.operator.views import REOPENED_STATUSES
+from tidewheel.core.operator.views import ABORTED_BY, REOPENED_STATUSES
 from tidewheel.quantities import show_duration
 from tidewheel.views.run_facts import kept_text
 

@@ -26,8 +26,8 @@ from tidewheel.cli.pages.workflows import parts
 from tidewheel.cli.runs.result import words_of
 from tidewheel.client.local_run import RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
+from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
-from tidewheel.core.graph.node import RunMode
 from tidewheel.core.operator.definition import (
     SIP,
     NewRun,
@@ -35,7 +35,6 @@ from tidewheel.core.operator.definition import (
     StoredDefinition,
     is_same_content,
 )
-from tidewheel.core.operator.end_reasons import UndoneKind
 from tidewheel.core.operator.registry import (
     RunRequest,
     name_problem,
@@ -43,7 +42,7 @@ from tidewheel.core.operator.registry import (
     split_reference,
     version_problem,
 )
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import RunView, UndoneKind
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.formats.sip.parameters import refused_unused, report_unused
 from tidewheel.ports.store import Store

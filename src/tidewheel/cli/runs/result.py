@@ -38,8 +38,7 @@ from tidewheel.core.operator.definition import (
     RunOptions,
     is_same_content,
 )
-from tidewheel.core.operator.end_reasons import UndoneKind, is_at_own_stop_point
-from tidewheel.core.operator.views import RunView
+from tidewheel.core.operator.views import RunView, UndoneKind, is_at_own_stop_point
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.pool import RunStatus

@@ -4,23 +4,327 @@ Whatever form a recurrence was written in, it is a progression (start and step) 
 bounds. Every question is arithmetic on indexes, so it costs the same near the start and ten
 thousand years later. Exclusions are single points and other sequences; an excluding sequence
 that swallows every point in its range is jumped over, others are stepped over one by one.
+
+A progression gives the points start, start + step, start + 2 steps, … by index, without walking
+to them. A step is added to the point before, not to the start (as metomi does it), which
+matters for months and years: once a day was clamped it stays so (31 January, 28 February, 28
+March). Four kinds of steps are told apart when a sequence is made:
+
+- exact steps are multiplication;
+- months and years alone: the day of the month can only fall, at most from 31 to 28, so there
+  are at most four runs of indexes with one day each, and inside a run months are multiplied;
+- years alone from a day of the year or a day of a week (2000-045, 2000-W05-1): the same with
+  years, one clamp at most (day 366, week 53);
+- months or years together with exact units (P1M1D): the clamping never ends and feeds back, so
+  the points are walked, once, and kept. They end after `WALKED_STEPS_MAX` steps.
+
+`floor_index(point)` is the index of the last one not after a point (negative before the start).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
 
-from tidewheel.core.cycling.calendar import SECONDS_PER_DAY, Calendar, Point
-from tidewheel.core.cycling.interval import Interval
-from tidewheel.core.cycling.progression import (
-    WALKED_STEPS_MAX,
-    Exact,
-    Progression,
-    Reckoning,
-    Walked,
-    progression,
+from tidewheel.core.cycling.calendar import (
+    DAYS_PER_WEEK,
+    MONTHS_PER_ERA,
+    MONTHS_PER_YEAR,
+    SECONDS_PER_DAY,
+    SECONDS_PER_MINUTE,
+    YEARS_PER_ERA,
+    Calendar,
+    Interval,
+    Point,
+    add,
+    date_from_days,
+    day_of_year,
+    days_from_date,
+    days_in_year,
+    first_day_of_week_year,
+    shortest_month,
+    week_date,
+    weeks_in_year,
 )
+
+WALKED_STEPS_MAX = 12_000  # a thousand years of months
+_WALKED_PER_PAGE = 500
+_PAGES_MAX = WALKED_STEPS_MAX // _WALKED_PER_PAGE
+_DAYS_IN_EVERY_YEAR = 360
+_WEEKS_IN_EVERY_YEAR = 51
+
+
+class Reckoning(Enum):
+    """Says by what kind of date the start was written, so that years keep it."""
+
+    MONTH = "day of the month"
+    ORDINAL = "day of the year"
+    WEEK = "day of a week"
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Steps of one length."""
+
+    start: Point
+    units: int
+
+    def at(self, index: int) -> Point:
+        return Point(self.start + index * self.units)
+
+    def floor_index(self, point: Point) -> int:
+        return (point - self.start) // self.units
+
+
+@dataclass(frozen=True, slots=True)
+class Monthly:
+    """Steps of months, one day of the month for each run of indexes."""
+
+    calendar: Calendar
+    shift: int  # seconds from UTC to local time
+    month_index: int  # of the start: year × 12 + month, from 0
+    months: int
+    second: int
+    runs: tuple[tuple[int, int], ...]  # first index of the run, its day; in order
+
+    def at(self, index: int) -> Point:
+        year, month0 = divmod(self.month_index + index * self.months, MONTHS_PER_YEAR)
+        day = self._day(index)
+        days = days_from_date(self.calendar, year, month0 + 1, day)
+        return Point(days * SECONDS_PER_DAY + self.second - self.shift)
+
+    def floor_index(self, point: Point) -> int:
+        days, second = divmod(point + self.shift, SECONDS_PER_DAY)
+        year, month, day = date_from_days(self.calendar, days)
+        index, rest = divmod(year * MONTHS_PER_YEAR + month - 1 - self.month_index, self.months)
+        if rest or (day, second) >= (self._day(index), self.second):
+            return index
+        return index - 1
+
+    def _day(self, index: int) -> int:
+        for first, day in reversed(self.runs):
+            if index >= first:
+                return day
+        return self.runs[0][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Yearly:
+    """Steps of years that keep the day of the year, or the week and its day."""
+
+    calendar: Calendar
+    shift: int
+    reckoning: Reckoning
+    year: int  # of the start; the week year, if weeks are kept
+    years: int
+    second: int
+    day: int  # from the beginning of the year, or of its first week; 0 is the first
+    clamped_from: int | None  # the first index that has not that many days
+    clamped_day: int
+
+    def at(self, index: int) -> Point:
+        clamped = self.clamped_from is not None and index >= self.clamped_from
+        days = self._first_day(self.year + index * self.years)
+        days += self.clamped_day if clamped else self.day
+        return Point(days * SECONDS_PER_DAY + self.second - self.shift)
+
+    def floor_index(self, point: Point) -> int:
+        days = (point + self.shift) // SECONDS_PER_DAY
+        # One year more than there can be: a week year may begin before its year.
+        year = date_from_days(self.calendar, days)[0] + 1
+        index = (year - self.year) // self.years
+        while self.at(index) > point:
+            index -= 1
+        return index
+
+    def _first_day(self, year: int) -> int:
+        if self.reckoning is Reckoning.WEEK:
+            return first_day_of_week_year(self.calendar, year)
+        return days_from_date(self.calendar, year, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Steps that have to be walked: once, and no further than anybody asks."""
+
+    calendar: Calendar
+    utc_offset_minutes: int
+    start: Point
+    step: Interval
+    end: Point | None
+
+    def at(self, index: int) -> Point:
+        page, rest = divmod(index, _WALKED_PER_PAGE)
+        return _page(self, page)[rest]
+
+    def floor_index(self, point: Point) -> int:
+        if self.end is not None and point > self.end:
+            point = self.end
+        if point < self.start:
+            return -1
+        page = 0
+        while page < _PAGES_MAX and _page(self, page)[-1] <= point:
+            page += 1
+        return page * _WALKED_PER_PAGE + bisect_right(_page(self, page), point) - 1
+
+
+Progression = Exact | Monthly | Yearly | Walked
+
+
+def steps_back(
+    calendar: Calendar,
+    end: Point,
+    step: Interval,
+    until: Point,
+    *,
+    utc_offset_minutes: int = 0,
+    reckoning: Reckoning = Reckoning.MONTH,
+) -> tuple[Point, int] | None:
+    """The first point not after `until` when stepping back from the end, and the steps to it.
+
+    None if it is more than `WALKED_STEPS_MAX` steps that have to be walked away.
+    """
+    if step.is_exact:
+        count = max(0, -((until - end) // step.units))
+        return Point(end - count * step.units), count
+    if step.units:
+        return _walk_back(calendar, end, step, until, utc_offset_minutes)
+    back = _nominal(calendar, end, -step, utc_offset_minutes, reckoning)
+    months = step.years * MONTHS_PER_YEAR + step.months
+    era_days = days_from_date(calendar, YEARS_PER_ERA, 1, 1) - days_from_date(calendar, 0, 1, 1)
+    # From the mean length of a month, rounded down: it misses by some days, never by a month.
+    count = max(0, (end - until) * MONTHS_PER_ERA // (era_days * SECONDS_PER_DAY * months))
+    while back.at(count) > until:
+        count += 1
+    return back.at(count), count
+
+
+def progression(
+    calendar: Calendar,
+    start: Point,
+    step: Interval,
+    *,
+    utc_offset_minutes: int = 0,
+    reckoning: Reckoning = Reckoning.MONTH,
+    end: Point | None = None,
+) -> Progression:
+    """The kind that fits a step, which must lead forwards; the end only saves walking."""
+    if step.is_exact:
+        assert step.units > 0, step
+        return Exact(start, step.units)
+    if step.units:
+        return Walked(calendar, utc_offset_minutes, start, step, end)
+    assert step.years * MONTHS_PER_YEAR + step.months > 0, step
+    return _nominal(calendar, start, step, utc_offset_minutes, reckoning)
+
+
+def _nominal(
+    calendar: Calendar,
+    start: Point,
+    step: Interval,
+    utc_offset_minutes: int,
+    reckoning: Reckoning,
+) -> Monthly | Yearly:
+    if reckoning is not Reckoning.MONTH and not step.months:
+        return _yearly(calendar, start, step.years, utc_offset_minutes, reckoning)
+    return _monthly(calendar, start, step, utc_offset_minutes)
+
+
+def _walk_back(
+    calendar: Calendar, end: Point, step: Interval, until: Point, utc_offset_minutes: int
+) -> tuple[Point, int] | None:
+    point, count = end, 0
+    while point > until:
+        if count == WALKED_STEPS_MAX:
+            return None
+        point = add(calendar, point, -step, utc_offset_minutes)
+        count += 1
+    return point, count
+
+
+def _monthly(
+    calendar: Calendar, start: Point, step: Interval, utc_offset_minutes: int
+) -> Monthly:
+    shift = utc_offset_minutes * SECONDS_PER_MINUTE
+    days, second = divmod(start + shift, SECONDS_PER_DAY)
+    year, month, day = date_from_days(calendar, days)
+    return Monthly(
+        calendar,
+        shift,
+        year * MONTHS_PER_YEAR + month - 1,
+        step.years * MONTHS_PER_YEAR + step.months,
+        second,
+        _runs(calendar, start, step, utc_offset_minutes, day),
+    )
+
+
+def _runs(
+    calendar: Calendar, start: Point, step: Interval, utc_offset_minutes: int, day: int
+) -> tuple[tuple[int, int], ...]:
+    """Returns where the day of the month falls."""
+    runs = [(0, day)]
+    point, index = start, 0
+    steps_max = _steps_until_days_are_clamped(calendar, step)
+    while day > shortest_month(calendar) and index - runs[-1][0] < steps_max:
+        point, index = add(calendar, point, step, utc_offset_minutes), index + 1
+        local = point + utc_offset_minutes * SECONDS_PER_MINUTE
+        day = date_from_days(calendar, local // SECONDS_PER_DAY)[2]
+        if day < runs[-1][1]:
+            runs.append((index, day))
+    return tuple(runs)
+
+
+def _steps_until_days_are_clamped(calendar: Calendar, step: Interval) -> int:
+    """Returns the number of steps after which no day will be clamped if none was before.
+
+    The months have come round then.
+    """
+    if calendar is not Calendar.GREGORIAN:
+        return MONTHS_PER_YEAR if step.months else 0
+    return MONTHS_PER_ERA if step.months else YEARS_PER_ERA
+
+
+def _yearly(
+    calendar: Calendar,
+    start: Point,
+    years: int,
+    utc_offset_minutes: int,
+    reckoning: Reckoning,
+) -> Yearly:
+    shift = utc_offset_minutes * SECONDS_PER_MINUTE
+    days, second = divmod(start + shift, SECONDS_PER_DAY)
+    if reckoning is Reckoning.WEEK:
+        year, week, weekday = week_date(calendar, days)
+        day = (week - 1) * DAYS_PER_WEEK + weekday - 1
+        less, always = DAYS_PER_WEEK, _WEEKS_IN_EVERY_YEAR * DAYS_PER_WEEK
+    else:
+        year, ordinal = day_of_year(calendar, days)
+        day, less, always = ordinal - 1, 1, _DAYS_IN_EVERY_YEAR
+
+    def has_day(index: int) -> bool:
+        here = year + index * years
+        if reckoning is Reckoning.WEEK:
+            return day < weeks_in_year(calendar, here) * DAYS_PER_WEEK
+        return day < days_in_year(calendar, here)
+
+    doubtful = range(1, YEARS_PER_ERA + 1) if day >= always else ()
+    short = (index for index in doubtful if not has_day(index))
+    return Yearly(
+        calendar, shift, reckoning, year, years, second, day, next(short, None), day - less
+    )
+
+
+@lru_cache(maxsize=2 * _PAGES_MAX)
+def _page(walked: Walked, number: int) -> tuple[Point, ...]:
+    """Some points in a row, and the first of the next page."""
+    points = [_page(walked, number - 1)[-1] if number else walked.start]
+    for _ in range(_WALKED_PER_PAGE):
+        points.append(add(walked.calendar, points[-1], walked.step, walked.utc_offset_minutes))
+    return tuple(points)
+
 
 # Excluded points in a row, not counting single ones, after which a search gives up: a sequence
 # that skips so many is taken to have none left.

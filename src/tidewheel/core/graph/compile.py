@@ -20,19 +20,21 @@ from tidewheel.core.graph.completion import (
     completion_of,
     read_completion,
 )
-from tidewheel.core.graph.condition import (
+from tidewheel.core.graph.definition import (
     AllOf,
+    Arrow,
     Atom,
     Condition,
     Group,
+    NodeDef,
+    OutputMark,
+    WorkflowDef,
     XtriggerTerm,
     all_of,
     leaves,
 )
-from tidewheel.core.graph.definition import Arrow, OutputMark, WorkflowDef
 from tidewheel.core.graph.findings import Findings
 from tidewheel.core.graph.graph import CompiledArrow, CountedGroup, Graph, Link, Node
-from tidewheel.core.graph.node import NodeDef
 
 Item = TypeVar("Item")
 _GroupKey = tuple[str, tuple[str, ...], bool]

@@ -7,21 +7,236 @@ judged yet.
 Where Cylc 8 and tidewheel judge a definition differently, a `Policy` says so as values that
 travel with it: the checks and the scheduler read these; none of them asks "is this
 compatibility mode" (SEMANTICS §14).
+
+A condition is the left side of an arrow: what must have happened before its right side may run.
+A family stays one term whatever its size, so that an arrow between two families of
+a thousand members is two thousand edges and not a million (SEMANTICS §2).
+
+A `NodeDef` is what a person said about one named step, after inheritance, before any point. Its
+values are shared wherever two nodes say the same: ten thousand nodes that inherit one
+environment hold one environment. Durations are seconds. Two nodes are equal when they say the
+same, wherever it was written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
-from tidewheel.core.cycling.calendar import Calendar, Point
-from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.calendar import Calendar, Interval, Point
+from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.graph.condition import Condition
 from tidewheel.core.graph.findings import NOWHERE, Position, Severity
-from tidewheel.core.graph.node import NodeDef
+from tidewheel.core.queue.resources import NO_RESOURCES, Resources
+
+# Ordered names and values: order matters in an environment; a tuple can be shared and hashed.
+Pairs = tuple[tuple[str, str], ...]
+
+
+class RunMode(StrEnum):
+    """Says what running this node means."""
+
+    LIVE = "live"
+    SIMULATION = "simulation"
+    DUMMY = "dummy"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scripts:
+    """Shell text, in the order in which a job runs it; `on_error` only when it fails."""
+
+    init: str = ""
+    env: str = ""
+    pre: str = ""
+    main: str = ""
+    post: str = ""
+    on_exit: str = ""
+    on_error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Holds what is called or mailed when something happens to a task of this node."""
+
+    # (event, commands): "failed" -> ("notify %(id)s",); the event "" is every one of `events`.
+    handlers: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    handled_events: tuple[str, ...] = ()
+    handler_retry_delays: tuple[float, ...] = ()
+    mail_events: tuple[str, ...] = ()
+    execution_timeout_seconds: float | None = None
+    submission_timeout_seconds: float | None = None
+    late_offset_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """Holds where mail about this node comes from and goes to."""
+
+    sender: str = ""
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Holds how a job of this node is played instead of run."""
+
+    run_seconds: float = 10.0
+    speedup_factor: float | None = None
+    fail_points: tuple[str, ...] = ()
+    fail_first_try_only: bool = True
+    handlers_disabled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """Holds what a skipped job pretends to have done."""
+
+    outputs: tuple[str, ...] = ()
+    handlers_disabled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatePolling:
+    """Holds how a node that waits for a task of another workflow asks for it."""
+
+    # workflow::task:status, from the graph; empty for a node that does not wait.
+    target: str = ""
+    interval_seconds: float | None = None
+    polls_max: int | None = None
+    message: str = ""
+    run_directory: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """The n-th retry waits for the n-th delay; there are as many retries as delays."""
+
+    execution: tuple[float, ...] = ()
+    submission: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlace:
+    """Says where and with which directives a job runs; the last two are Cylc 7's words."""
+
+    platform: str = ""
+    directives: Pairs = ()
+    work_subdirectory: str = ""
+    batch_system: str = ""
+    remote_host: str = ""
+
+
+NO_SCRIPTS = Scripts()
+NO_EVENTS = Events()
+NO_MAIL = Mail()
+DEFAULT_SIMULATION = Simulation()
+DEFAULT_SKIP = Skip()
+NO_POLLING = StatePolling()
+NO_RETRIES = Retries()
+ANYWHERE = NodePlace()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDef:
+    """One named step of a workflow, or a family that others inherit from."""
+
+    name: str
+    # Where its settings came from, nearest first, itself included: ("foo", "FAM", "root").
+    lineage: tuple[str, ...] = ()
+    parameters: tuple[tuple[str, str | int], ...] = ()
+    scripts: Scripts = NO_SCRIPTS
+    environment: Pairs = ()
+    # Custom outputs only: (name, message).
+    outputs: Pairs = ()
+    completion: str = ""
+    run_mode: RunMode = RunMode.LIVE
+    retries: Retries = NO_RETRIES
+    time_limit_seconds: float | None = None
+    place: NodePlace = ANYWHERE
+    # What a worker must have free for it.
+    resources: Resources = NO_RESOURCES
+    meta: Pairs = ()
+    events: Events = NO_EVENTS
+    mail: Mail = NO_MAIL
+    simulation: Simulation = DEFAULT_SIMULATION
+    skip: Skip = DEFAULT_SKIP
+    polling: StatePolling = NO_POLLING
+    position: Position = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """An output of one task; without an offset, at the child's own point."""
+
+    node: str
+    output: str
+    offset: Offset | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An output of each or of any member of a family; `finish` is either of two outputs."""
+
+    family: str
+    outputs: tuple[str, ...]
+    every: bool
+    offset: Offset | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class XtriggerTerm:
+    """Something outside of the workflow that must have happened."""
+
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """True if every term is."""
+
+    terms: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """True if one of the terms is."""
+
+    terms: tuple[Condition, ...]
+
+
+Condition = Atom | Group | XtriggerTerm | AllOf | AnyOf
+Leaf = Atom | Group | XtriggerTerm
+
+
+def all_of(terms: tuple[Condition, ...]) -> Condition:
+    """One term needs no conjunction, and a conjunction in a conjunction is the same one."""
+    flat: list[Condition] = []
+    for term in terms:
+        flat.extend(term.terms if isinstance(term, AllOf) else (term,))
+    return flat[0] if len(flat) == 1 else AllOf(tuple(flat))
+
+
+def any_of(terms: tuple[Condition, ...]) -> Condition:
+    flat: list[Condition] = []
+    for term in terms:
+        flat.extend(term.terms if isinstance(term, AnyOf) else (term,))
+    return flat[0] if len(flat) == 1 else AnyOf(tuple(flat))
+
+
+def leaves(condition: Condition) -> Iterator[Leaf]:
+    """Atoms, groups and xtriggers from left to right."""
+    waiting: list[Condition] = [condition]
+    while waiting:
+        term = waiting.pop()
+        if isinstance(term, AllOf | AnyOf):
+            waiting.extend(reversed(term.terms))
+        else:
+            yield term
+
 
 RUNAHEAD_POINTS_DEFAULT = 4
 LIMIT_DEFAULT = 100  # active tasks of a limit group

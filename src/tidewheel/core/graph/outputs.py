@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import nearest
 
 SUBMITTED = "submitted"
 SUBMIT_FAILED = "submit-failed"

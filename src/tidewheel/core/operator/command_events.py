@@ -22,11 +22,19 @@ from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.dependency_index import IndexedNode
-from tidewheel.core.sched.effects import Effect, KillJob, Notice, PollJob, Submit
-from tidewheel.core.sched.events import Event, FlowChoice, StopMode
+from tidewheel.core.sched.events import (
+    Effect,
+    Event,
+    FlowChoice,
+    KillJob,
+    Notice,
+    PollJob,
+    StopMode,
+    Submit,
+)
 from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
+from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.pool import RunStatus, TaskPool
-from tidewheel.core.sched.set_outputs import completing
 from tidewheel.core.sched.task_state import Flows, Key
 from tidewheel.errors import Refused
 

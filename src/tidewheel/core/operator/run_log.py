@@ -21,8 +21,7 @@ from tidewheel.core.graph.outputs import EXPIRED, FAILED, STANDARD, SUBMIT_FAILE
 from tidewheel.core.operator.command_events import flow_text
 from tidewheel.core.operator.verbs import ROWS, Command, Hold, Release
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import Notice, Submit
-from tidewheel.core.sched.events import Event, JobEnd
+from tidewheel.core.sched.events import Event, JobEnd, Notice, Submit
 from tidewheel.core.sched.explain import trigger_line
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.spawn import EXPIRY

@@ -32,7 +32,7 @@ from tidewheel.core.cycling.calendar import (
 )
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.graph.definition import CyclingDef
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import nearest
 from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState, VerdictKind

@@ -13,9 +13,8 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode, names_of
 from tidewheel.core.sched.dependents import live_points
 from tidewheel.core.sched.evaluation import absolute_key, leaf_value
-from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.spawn import POINTS_SEARCHED_MAX, satisfy
-from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import AtomValue, Flows, PoolState, VerdictKind
 
 

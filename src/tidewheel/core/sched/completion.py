@@ -13,18 +13,17 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.node import Retries
+from tidewheel.core.graph.definition import Retries
 from tidewheel.core.graph.outputs import ENDS, FAILED, STANDARD, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode
 from tidewheel.core.sched.dependents import links_from
-from tidewheel.core.sched.effects import SetTimer
 from tidewheel.core.sched.evaluation import suicide_holds
-from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.events import SetTimer
+from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.propagation import complete_output, publish
 from tidewheel.core.sched.reachability import FINISHED, finished_as, mark_unreachable
 from tidewheel.core.sched.spawn import RETRY, leave, set_expiry, settle
-from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,

@@ -2,6 +2,8 @@
 
 What jobs report is a tuple: there are three of these for each task, and a frozen dataclass
 takes twice as long to make.
+
+Effects are what a step wants done outside: jobs, timers, checks and news.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import Retries
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import Retries
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.task_state import Flows, Key
 
@@ -275,4 +277,59 @@ Event = (
     | StopTaskSet
     | FlowStopped
     | RunReloaded
+)
+
+
+class Submit(NamedTuple):
+    """Run a task once: one new task of the store, id `run/point/name/submit`."""
+
+    task: Key
+    submit: int
+    try_number: int
+    flows: Flows
+
+
+class SetTimer(NamedTuple):
+    task: Key | None
+    name: str
+    at: Instant
+
+
+class CancelTimer(NamedTuple):
+    task: Key | None
+    name: str
+
+
+class CheckXtrigger(NamedTuple):
+    task: Key
+    label: str
+
+
+class DropXtrigger(NamedTuple):
+    """The task no longer waits for it."""
+
+    task: Key
+    label: str
+
+
+class KillJob(NamedTuple):
+    task: Key
+    submit: int
+
+
+class PollJob(NamedTuple):
+    task: Key
+    submit: int
+
+
+class Notice(NamedTuple):
+    """An event for people and handlers: name, task (or None: the run), one sentence."""
+
+    event: str
+    task: Key | None
+    text: str
+
+
+Effect = (
+    Submit | SetTimer | CancelTimer | CheckXtrigger | DropXtrigger | KillJob | PollJob | Notice
 )

@@ -4,14 +4,20 @@ Answers come from the same data by which the scheduler decides, so they cannot d
 
 `trigger_line` says off which parents a task was submitted, to be compared with other engines
 (§13).
+
+A preview says what an intervention would do, without doing it (SEMANTICS §8, `--dry-run`). The
+events are applied to a copy of the pool by `step` itself. Then every job that follows is
+taken to succeed, one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.completion import NAMED_MAX, lacking, lacking_text
@@ -21,15 +27,26 @@ from tidewheel.core.sched.dependency_index import (
     IndexedNode,
     PreviousInstance,
 )
-from tidewheel.core.sched.effects import Submit
 from tidewheel.core.sched.evaluation import is_true, leaf_value, member_value, untrue_leaves
+from tidewheel.core.sched.events import (
+    Effect,
+    Event,
+    JobEnd,
+    JobEnded,
+    Notice,
+    RunReloaded,
+    Submit,
+)
 from tidewheel.core.sched.index_builder import BAD_ENDS
+from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.reachability import chain_text, failed_cause
 from tidewheel.core.sched.spawn import CLOCK, RETRY
+from tidewheel.core.sched.step import step
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,
+    JobPhase,
     Key,
     PooledTask,
     PoolState,
@@ -352,3 +369,74 @@ def _members(
         key for key in every if member_value(pool.recall(*key), group, flows) is AtomValue.TRUE
     }
     return made or every
+
+
+SUBMISSIONS_MAX = 1_000  # that are looked ahead
+
+
+class Tried(NamedTuple):
+    """A copy of the pool after some events, what they touched, and what they want done."""
+
+    graph: Graph
+    pool: TaskPool
+    touched: tuple[Key, ...]
+    effects: tuple[Effect, ...]
+
+
+class InterventionPreview(NamedTuple):
+    """Holds what would run, in order; what would then wait and for what; what would be said."""
+
+    runs: tuple[Submit, ...]
+    waits: dict[Key, list[Reason]]
+    notices: tuple[Notice, ...]
+    cut: bool
+
+
+def tried(pool: TaskPool, events: Iterable[Event]) -> Tried:
+    """Returns what is so at once, before any job has done anything."""
+    copy = rebuild(pool.plan, everything(pool), pool.past)
+    graph = pool.plan.graph
+    touched: dict[Key, None] = {}
+    effects: list[Effect] = []
+    for event in events:
+        outcome = step(graph, copy, event)
+        touched |= dict.fromkeys((*outcome.touched.tasks, *outcome.touched.memory))
+        effects += outcome.effects
+        graph = event.graph if isinstance(event, RunReloaded) else graph
+    return Tried(graph, copy, tuple(sorted(touched)), tuple(effects))
+
+
+def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview:
+    """Returns what follows if every job succeeds; `pool` is as it was before.
+
+    Changes `start.pool`.
+    """
+    copy = start.pool
+    runs: list[Submit] = []
+    notices: list[Notice] = []
+    todo: deque[Submit] = deque()
+
+    def take(effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Submit):
+                todo.append(effect)
+                runs.append(effect)
+            elif isinstance(effect, Notice):
+                notices.append(effect)
+
+    take(start.effects)
+    while todo and len(runs) < SUBMISSIONS_MAX:
+        one = todo.popleft()
+        end = JobEnded(one.task, one.submit, JobEnd.SUCCEEDED, at)
+        take(step(start.graph, copy, end).effects)
+    waits = {
+        key: why(copy, key)
+        for key, task in copy.tasks.items()
+        if task.stage is JobPhase.WAITING and key not in pool.tasks
+    }
+    return InterventionPreview(tuple(runs), waits, tuple(notices), cut=bool(todo))
+
+
+def preview(pool: TaskPool, event: Event) -> InterventionPreview:
+    """Look ahead from one event."""
+    return look_ahead(pool, tried(pool, (event,)), event.at)

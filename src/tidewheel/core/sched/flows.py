@@ -11,8 +11,7 @@ from tidewheel.core.sched.dependents import all_dependents, evicted_dependents
 from tidewheel.core.sched.evaluation import leaf_value
 from tidewheel.core.sched.events import FlowChoice, TasksTriggered
 from tidewheel.core.sched.index_builder import BAD_ENDS
-from tidewheel.core.sched.pool import FlowState, TaskPool
-from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.pool import FlowState, StepContext, TaskPool
 from tidewheel.core.sched.task_state import NO_FLOW, AtomValue, Flows, Key, VerdictKind
 
 

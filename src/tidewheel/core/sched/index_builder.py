@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from tidewheel.core.cycling.calendar import SECONDS_PER_DAY
-from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.calendar import SECONDS_PER_DAY, Interval
 from tidewheel.core.cycling.offset import Offset, Relative, Truncated
 from tidewheel.core.cycling.sequence import Sequence
-from tidewheel.core.graph.condition import AllOf, Atom, Condition, Group, XtriggerTerm
-from tidewheel.core.graph.definition import DEFAULT_GROUP
+from tidewheel.core.graph.definition import (
+    DEFAULT_GROUP,
+    AllOf,
+    Atom,
+    Condition,
+    Group,
+    XtriggerTerm,
+)
 from tidewheel.core.graph.graph import CompiledArrow, Graph
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.core.sched.dependency_index import (
+    POLICIES,
     Any,
     Ask,
     AtomMeaning,
@@ -35,7 +41,6 @@ from tidewheel.core.sched.dependency_index import (
     names_of,
     shift_of,
 )
-from tidewheel.core.sched.policy import POLICIES
 
 BAD_ENDS = frozenset({FAILED, SUBMIT_FAILED, EXPIRED})
 # No month and no year is longer, in whichever calendar.

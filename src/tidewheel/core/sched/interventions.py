@@ -1,32 +1,62 @@
-"""Operators hold, release, kill, poll and remove single tasks (SEMANTICS §8).
+"""Operators trigger, set, remove, hold, release, kill and poll single tasks (SEMANTICS §8).
 
 `remove` takes tasks out of the pool, or forgets that they ran. `refuse_unknown` refuses tasks
 that no intervention may name.
+
+`trigger` runs tasks now, whatever prerequisites, hold or limits say. Where a task goes: pooled,
+into its own flows; never run in an active flow, into all of them, so that it is not run twice
+and its children follow; already run, alone, unless its end is why others are lost or blocked:
+then again in those flows, which brings them back. Several ids form a group: what one of them
+needs of another must be earned, everything else counts as met.
+
+`set` completes outputs, or satisfies prerequisites, by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from tidewheel.core.graph.suggestions import nearest
-from tidewheel.core.sched.completion import deactivate
-from tidewheel.core.sched.dependents import Dependent, all_dependents
-from tidewheel.core.sched.effects import KillJob, PollJob
-from tidewheel.core.sched.evaluation import leaf_value
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.findings import nearest
+from tidewheel.core.graph.outputs import IMPLIED, STANDARD, SUCCEEDED
+from tidewheel.core.sched.completion import conclude, deactivate, is_complete, stop_after
+from tidewheel.core.sched.dependency_index import IndexedAtom, IndexedNode
+from tidewheel.core.sched.dependents import Dependent, all_dependents, dependents
+from tidewheel.core.sched.evaluation import leaf_value, member_value
 from tidewheel.core.sched.events import (
     AllHeldAfter,
     AllReleased,
+    CancelTimer,
+    DropXtrigger,
+    FlowChoice,
     JobsKilled,
     JobsPolled,
+    KillJob,
+    OutputsSet,
+    PollJob,
+    PrerequisitesSet,
     TasksHeld,
     TasksReleased,
     TasksRemoved,
+    TasksTriggered,
 )
-from tidewheel.core.sched.pool import TaskPool
-from tidewheel.core.sched.reachability import mark_unreachable, reevaluate_dependents
-from tidewheel.core.sched.spawn import leave, look_up, settle
-from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.flows import active_flows, flows_to_trigger, named_flows, new_flow
+from tidewheel.core.sched.limits import admit_by_hand, launch
+from tidewheel.core.sched.parentless import join_chain
+from tidewheel.core.sched.pool import StepContext, TaskPool
+from tidewheel.core.sched.propagation import complete_output, merge, publish
+from tidewheel.core.sched.reachability import mark_unreachable, reevaluate_dependents, restore
+from tidewheel.core.sched.spawn import (
+    TIMERS,
+    leave,
+    look_up,
+    look_up_in,
+    no_longer_waits,
+    settle,
+    spawn,
+)
 from tidewheel.core.sched.task_state import (
+    NO_FLOW,
     AtomValue,
     Flows,
     JobPhase,
@@ -217,3 +247,309 @@ def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
         if not node.is_at(point) and (point, name) not in pool.tasks:
             text = pool.plan.text(point)
             raise Refused(f"{name} is on no sequence at {text}: there is no {text}/{name}")
+
+
+def triggered(context: StepContext, event: TasksTriggered) -> None:
+    """Run these tasks, each in the flows that were asked for or that it belongs to."""
+    refuse_unknown(context.pool, event.tasks)
+    new = frozenset({new_flow(context, event)}) if event.flow is FlowChoice.NEW else None
+    flows = new if new is not None else named_flows(context, event.flow)
+    group = frozenset(event.tasks)
+    flows = _forget_runs(context, group, flows)
+    later = event.on_resume and context.pool.run.paused
+    for key in sorted(group):
+        task = _trigger(context, key, flows, group)
+        if task is not None:
+            (be_ready if later else run_now)(context, task)
+    if event.wait:
+        for key in sorted(group):
+            context.pool.tasks[key].flow_wait = True
+            context.touched.tasks[key] = None
+
+
+def _forget_runs(
+    context: StepContext, group: frozenset[Key], flows: Flows | None
+) -> Flows | None:
+    """Forgets what the tasks of a group did before in these flows; returns the flows."""
+    pool = context.pool
+    together = pool.plan.policy.trigger_joins_active_flows
+    if together and flows is None:
+        pooled = [pool.tasks[key].flows for key in group if key in pool.tasks]
+        flows = NO_FLOW.union(*pooled) or None
+    again = active_flows(pool) if together and flows is None else flows
+    if again and (together or len(group) > 1):
+        for key in sorted(group - pool.tasks.keys()):
+            forget(context, key, again)
+    return flows
+
+
+def _trigger(
+    context: StepContext, key: Key, flows: Flows | None, group: frozenset[Key]
+) -> PooledTask | None:
+    """Bring a task into the pool and its flows; None if it does not run now."""
+    task = context.pool.tasks.get(key)
+    if task is None:
+        point, name = key
+        node = context.pool.node(name)
+        chosen = flows_to_trigger(context, node, point) if flows is None else flows
+        task = bring(context, node, point, chosen)
+    elif flows is not None:
+        merge_by_hand(context, task, flows)
+    if task.is_active:
+        context.notice("trigger", key, f"{context.name_of(key)} is active already")
+        return None
+    where = ", ".join(map(str, sorted(task.flows))) or "none"
+    context.notice("trigger", key, f"{context.name_of(key)} was triggered in flow {where}")
+    return None if _wait_for_group(context, task, group, flows or task.flows) else task
+
+
+def bring(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> PooledTask:
+    """Put a task into the pool by hand; verdicts that it would not run are taken back."""
+    _acquit(context, node, point, flows)
+    return spawn(context, node, point, flows)
+
+
+def merge_by_hand(context: StepContext, task: PooledTask, flows: Flows) -> None:
+    """Lets a task that is pooled join the flows that it is not in."""
+    new = flows - task.flows
+    if new:
+        _acquit(context, task.plan, task.point, new)
+        merge(context, task, new)
+
+
+def _acquit(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
+    memory = context.pool.recall(point, node.name)
+    if memory is not None:
+        for flow in sorted(flows & memory.verdicts.keys()):
+            if memory.verdicts[flow].kind is not VerdictKind.FINISHED:
+                restore(context, node, point, flow)
+
+
+def run_now(context: StepContext, task: PooledTask) -> None:
+    """Submit a task that is not active."""
+    _let_go(context, task)
+    launch(context, task)
+
+
+def be_ready(context: StepContext, task: PooledTask) -> None:
+    """Makes it ready, to be submitted as soon as the run is resumed."""
+    task.held = False
+    _let_go(context, task)
+    settle(context, task)
+
+
+def _let_go(context: StepContext, task: PooledTask) -> None:
+    drop_waits(context, task)
+    task.manual = True
+    task.blocked = False
+    task.missing = 0
+    task.try_number = task.submit_try = 1
+    task.stage, task.ended = JobPhase.WAITING, ""
+    admit_by_hand(context, task)
+    join_chain(context, task)
+
+
+def drop_waits(context: StepContext, task: PooledTask) -> None:
+    """Lets a task wait no longer for timers or xtriggers."""
+    if task.admitted:
+        for name in task.waits:
+            context.effects.append(
+                (CancelTimer if name in TIMERS else DropXtrigger)(task.key, name)
+            )
+        if task.plan.in_sequence:
+            context.chains_to_advance.append(task)
+    task.waits.clear()
+
+
+def _wait_for_group(
+    context: StepContext, task: PooledTask, group: frozenset[Key], flows: Flows
+) -> bool:
+    """Satisfy what comes from outside the group; says whether anything is left to wait for."""
+    if len(group) == 1:
+        return False
+    initial = context.plan.initial
+    inside, outside = 0, 0
+    for arrow, base in task.plan.arrows_at(task.point):
+        for leaf in arrow.leaves:
+            parent: Point = leaf.parent_point(task.point, initial)
+            members = (leaf.node,) if leaf.group is None else leaf.group.members
+            bit = 1 << (base + leaf.number)
+            if any((parent, member) in group for member in members):
+                inside |= bit
+            else:
+                outside |= bit
+    if not inside:
+        return False
+    drop_waits(context, task)
+    if task.stage is JobPhase.INCOMPLETE:
+        task.stage, task.true = JobPhase.WAITING, 0
+    task.satisfied_by_hand = True
+    task.true |= outside
+    look_up_in(context.pool, task, flows)
+    if not task.missing:
+        return False
+    settle(context, task)
+    return True
+
+
+def outputs_set(context: StepContext, event: OutputsSet) -> None:
+    """Children follow as if it had happened."""
+    refuse_unknown(context.pool, (event.task,))
+    node = context.pool.node(event.task[1])
+    memory = context.pool.recall(*event.task)
+    outputs = event.outputs or completing(node, () if memory is None else memory.made)
+    if event.flow is FlowChoice.NEW:
+        flows: Flows | None = frozenset({new_flow(context)})
+    else:
+        flows = named_flows(context, event.flow)
+    task = context.pool.tasks.get(event.task)
+    if task is None:
+        _set_absent(context, node, event, outputs, flows)
+    else:
+        merge_by_hand(context, task, flows or NO_FLOW)
+        _set_pooled(context, task, outputs)
+
+
+def completing(node: IndexedNode, made: Collection[str] = ()) -> tuple[str, ...]:
+    """Returns what completes a task, if nothing is said: its first alternative.
+
+    Of several ways to succeed it is the one of which an own output was made already.
+    """
+    alternatives = node.completion.alternatives
+    if not alternatives:
+        return (SUCCEEDED,)
+    first = alternatives[0]
+    own = frozenset(made) - frozenset(STANDARD)
+    begun = (one for one in alternatives if SUCCEEDED in one and one & own)
+    return tuple(sorted(next(begun, first) if SUCCEEDED in first else first))
+
+
+def _set_pooled(context: StepContext, task: PooledTask, outputs: tuple[str, ...]) -> None:
+    before = set(task.outputs)
+    for output in outputs:
+        complete_output(context, task, output)
+    added = [output for output in task.outputs if output not in before]
+    task.by_hand = tuple(dict.fromkeys((*task.by_hand, *added)))
+    if not task.is_active and task.flows and is_complete(task):
+        # It may have succeeded before a flow arrived, and then not in that one.
+        succeeded = SUCCEEDED in task.outputs and (
+            task.flows <= task.memory.made.get(SUCCEEDED, task.flows)
+        )
+        task.ended = SUCCEEDED if succeeded else outputs[-1]
+        conclude(context, task)
+
+
+def _set_absent(
+    context: StepContext,
+    node: IndexedNode,
+    event: OutputsSet,
+    outputs: tuple[str, ...],
+    flows: Flows | None,
+) -> None:
+    pool, key = context.pool, event.task
+    if flows is None:
+        flows = _flows_that_wait(pool, node, key, outputs) or active_flows(pool)
+    made = dict.fromkeys(
+        one for output in outputs for one in (*IMPLIED.get(output, ()), output)
+    )
+    memory = pool.remember(*key)
+    context.touched.memory[key] = None
+    if event.wait:
+        memory.held_back = tuple(made)
+        memory.spawned |= flows
+        return
+    for output in made:
+        if output in node.heard:
+            publish(context, node, key[0], output, flows)
+    for flow in sorted(flows):
+        earlier = _made_before(memory, flow)
+        if node.completion.is_complete(earlier | made.keys()):
+            stop_after(context, key)
+            memory.spawned |= {flow}
+            ended = SUCCEEDED if SUCCEEDED in earlier | made.keys() else outputs[-1]
+            death = AtomValue.NOT_TAKEN if ended == SUCCEEDED else AtomValue.LOST
+            verdict = Verdict(VerdictKind.FINISHED, death, ended=ended)
+            mark_unreachable(context, node, key[0], frozenset({flow}), verdict)
+
+
+def _made_before(memory: TaskHistory, flow: int) -> set[str]:
+    """Returns what a task has made in a flow, heard or not."""
+    found = {output for output, where in memory.made.items() if flow in where}
+    verdict = memory.verdicts.get(flow)
+    if verdict is not None and verdict.ended:
+        found |= {*IMPLIED.get(verdict.ended, ()), verdict.ended}
+    return found
+
+
+def _flows_that_wait(
+    pool: TaskPool, node: IndexedNode, key: Key, outputs: tuple[str, ...]
+) -> Flows:
+    """The flows of pooled children that wait for one of these outputs."""
+    found: Flows = NO_FLOW
+    for output in outputs:
+        for child in dependents(pool, node, key[0], output):
+            task = pool.tasks.get(child.key)
+            if task is not None and task.missing and not task.true & child.bit:
+                found |= task.flows
+    return found
+
+
+def prerequisites_set(context: StepContext, event: PrerequisitesSet) -> None:
+    """Satisfy prerequisites by hand, spawning the task if needed."""
+    refuse_unknown(context.pool, (event.task,))
+    pool = context.pool
+    point, name = event.task
+    node = pool.node(name)
+    if event.flow is FlowChoice.NEW:
+        flows: Flows | None = frozenset({new_flow(context)})
+    else:
+        flows = named_flows(context, event.flow)
+    task = pool.tasks.get(event.task)
+    if task is None:
+        task = bring(context, node, point, active_flows(pool) if flows is None else flows)
+    else:
+        merge_by_hand(context, task, flows or NO_FLOW)
+    if task.stage is not JobPhase.WAITING:
+        return
+    task.satisfied_by_hand = True
+    task.blocked = False
+    if event.everything:
+        drop_waits(context, task)
+        task.missing = 0
+    else:
+        _satisfy_named(context, task, event)
+    settle(context, task)
+
+
+def _satisfy_named(context: StepContext, task: PooledTask, event: PrerequisitesSet) -> None:
+    for label in event.xtriggers:
+        if label in task.waits:
+            no_longer_waits(context, task, label)
+            if task.admitted:
+                context.effects.append(DropXtrigger(task.key, label))
+    wanted = set(event.atoms)
+    for arrow, base in task.plan.arrows_at(task.point):
+        for leaf in arrow.leaves:
+            parent = leaf.parent_point(task.point, context.plan.initial)
+            if _is_wanted(context.pool, task, leaf, parent, wanted):
+                task.true |= 1 << (base + leaf.number)
+    if task.missing:
+        look_up(context.pool, task)
+
+
+def _is_wanted(
+    pool: TaskPool,
+    task: PooledTask,
+    leaf: IndexedAtom,
+    parent: Point,
+    wanted: set[tuple[Point, str, str]],
+) -> bool:
+    """A family's atom is met by hand when those of its members that lack are named."""
+    if leaf.group is None:
+        return (parent, leaf.node, leaf.output) in wanted
+    met = (
+        any((parent, member, output) in wanted for output in leaf.group.outputs)
+        or member_value(pool.recall(parent, member), leaf.group, task.flows) is AtomValue.TRUE
+        for member in leaf.group.members
+    )
+    return all(met) if leaf.group.every else any(met)

@@ -27,10 +27,10 @@ from tidewheel.core.sched.events import (
     TimerFired,
     XtriggerSatisfied,
 )
+from tidewheel.core.sched.lifecycle import give_up
+from tidewheel.core.sched.pool import StepContext
 from tidewheel.core.sched.propagation import complete_output
 from tidewheel.core.sched.spawn import EXPIRY, clock_at, no_longer_waits, settle
-from tidewheel.core.sched.stall import give_up
-from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask, PoolState
 
 _ACTIVE, _RUNNING = PoolState.ACTIVE, JobPhase.RUNNING

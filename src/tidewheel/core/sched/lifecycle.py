@@ -1,12 +1,38 @@
-"""A run begins, pauses, goes on and stops; a flow is stopped (SEMANTICS §4.1, 8, 9)."""
+"""A run begins, pauses, is reloaded, stalls, stops and completes (SEMANTICS §4.1, 8, 9).
+
+`update_status` says whether a run can go on by itself, and if not, why (§9). Whether a run is
+idle is known from counters. Only when it is, and that is the end of a run or a moment when a
+person is needed, are the tasks that are left looked at.
+
+On a reload a new definition replaces the old one, whole or not at all (§8). The pool is rebuilt
+from its own rows under the new plan, as after a restart: that is the one way in which a pool is
+made from what is known. What differs is looked up afterwards: prerequisites that changed, tasks
+that are gone, tasks that are new, and points that a later final point adds.
+"""
 
 from __future__ import annotations
 
-from tidewheel.core.sched.effects import KillJob
+from collections.abc import Iterator
+
+from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.sched.absolute_triggers import settle_absolute
+from tidewheel.core.sched.completion import conclude, is_complete, lacking_text
+from tidewheel.core.sched.dependency_index import (
+    DependencyIndex,
+    IndexedAtom,
+    IndexedLink,
+    names_of,
+    orphan,
+)
+from tidewheel.core.sched.dependents import Dependent, dependents
+from tidewheel.core.sched.evaluation import absolute_key, holds, leaf_value, recorded_value
 from tidewheel.core.sched.events import (
+    CancelTimer,
     FlowStopped,
+    KillJob,
     RunContinued,
     RunPaused,
+    RunReloaded,
     RunResumed,
     RunStarted,
     RunStopped,
@@ -15,14 +41,26 @@ from tidewheel.core.sched.events import (
     StopTaskSet,
     TasksTriggered,
 )
-from tidewheel.core.sched.flows import evaluate_ends_of_the_graph
+from tidewheel.core.sched.flows import active_flows, evaluate_ends_of_the_graph
+from tidewheel.core.sched.index_builder import build_index
+from tidewheel.core.sched.interventions import triggered
+from tidewheel.core.sched.limits import take_back
 from tidewheel.core.sched.parentless import start_chain
-from tidewheel.core.sched.pool import RunStatus
-from tidewheel.core.sched.runahead import take_back
-from tidewheel.core.sched.spawn import RETRY, leave
-from tidewheel.core.sched.step_context import StepContext
-from tidewheel.core.sched.task_state import FIRST_FLOW, JobPhase, PooledTask
-from tidewheel.core.sched.trigger import triggered
+from tidewheel.core.sched.persistence import everything, rebuild
+from tidewheel.core.sched.pool import NOTHING_RAN, RunStatus, StepContext, TaskPool
+from tidewheel.core.sched.propagation import publish, satisfy_child
+from tidewheel.core.sched.reachability import reevaluate_dependents
+from tidewheel.core.sched.spawn import RETRY, leave, look_up, settle
+from tidewheel.core.sched.task_state import (
+    FIRST_FLOW,
+    NO_FLOW,
+    AtomValue,
+    Flows,
+    JobPhase,
+    Key,
+    PooledTask,
+    PoolState,
+)
 
 
 def paused(context: StepContext, event: RunPaused) -> None:  # noqa: ARG001
@@ -118,3 +156,358 @@ def run_started(context: StepContext, event: RunStarted) -> None:
         for node in pool.plan.nodes.values():
             start_chain(context, node, 1, pool.run.start)
     evaluate_ends_of_the_graph(context, 1)
+
+
+STALL = "stall"
+PARENTS_MAX = 1_000  # looked at to find the cause of one waiting task
+CAUSES_TOLD_MAX = 10  # in one sentence; the rest are counted
+
+_ACTIVE, _RUNNING = PoolState.ACTIVE, RunStatus.RUNNING
+
+
+def update_status(context: StepContext) -> None:
+    """Set the status of the run; a change of it is news."""
+    pool = context.pool
+    run = pool.run
+    old = run.status
+    if old is _RUNNING and pool.standings[_ACTIVE] and not (run.stopping or run.paused):
+        return
+    new = status_of(pool)
+    if new == old:
+        return
+    pool.run.status = new
+    context.touched.run = True
+    if old == RunStatus.STALLED:
+        context.effects.append(CancelTimer(None, STALL))
+    context.notice(new, None, _text(context, new))
+
+
+def status_of(pool: TaskPool) -> RunStatus:
+    run = pool.run
+    standings = pool.standings
+    active = standings[PoolState.ACTIVE]
+    if run.stopping:
+        over = not active or run.stopping == "now"
+        return RunStatus.STOPPED if over else RunStatus.STOPPING
+    if run.status == RunStatus.STOPPED:
+        return RunStatus.STOPPED
+    if run.paused:
+        return RunStatus.PAUSED
+    if active or standings[PoolState.READY] or standings[PoolState.PENDING]:
+        return RunStatus.RUNNING
+    return _status_when_idle(pool)
+
+
+def _status_when_idle(pool: TaskPool) -> RunStatus:
+    if pool.standings[PoolState.HELD] and any(map(_waits_for_release, pool.tasks.values())):
+        return RunStatus.WAITING_FOR_RELEASE
+    if left_over(pool):
+        return RunStatus.STALLED
+    stop = pool.run.stop
+    if stop is not None and any(task.point > stop for task in pool.tasks.values()):
+        return RunStatus.STOPPED
+    return RunStatus.COMPLETED
+
+
+def _waits_for_release(task: PooledTask) -> bool:
+    return task.standing is PoolState.HELD and not task.missing
+
+
+def left_over(pool: TaskPool) -> list[PooledTask]:
+    """Every task that keeps an idle run from completing; never one that is not admitted."""
+    stop = pool.run.stop
+    return [
+        task
+        for task in pool.tasks.values()
+        if (stop is None or task.point <= stop) and _is_left_over(pool, task)
+    ]
+
+
+def root_causes(pool: TaskPool) -> list[PooledTask]:
+    """Returns those of them that do not merely wait for another of them."""
+    left = left_over(pool)
+    keys = {task.key for task in left}
+    return [task for task in left if _is_stuck(task) or not _follows(pool, task, keys)]
+
+
+def _is_stuck(task: PooledTask) -> bool:
+    return task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED)
+
+
+def _follows(pool: TaskPool, task: PooledTask, others: set[Key]) -> bool:
+    """Says whether what it waits for, however far back, is one of the others."""
+    seen: set[Key] = set()
+    todo = [task.key]
+    while todo and len(seen) < PARENTS_MAX:
+        point, name = todo.pop()
+        node = pool.plan.nodes.get(name)
+        if node is None or (point, name) in seen:
+            continue
+        seen.add((point, name))
+        for arrow, _ in node.arrows_at(point):
+            for leaf in arrow.leaves:
+                parent = leaf.parent_point(point, pool.plan.initial)
+                members = (leaf.node,) if leaf.group is None else leaf.group.members
+                if leaf_value(pool, leaf, point, task.flows) is AtomValue.OPEN:
+                    todo += [(parent, member) for member in members]
+        if not others.isdisjoint(todo):
+            return True
+    return False
+
+
+def _is_left_over(pool: TaskPool, task: PooledTask) -> bool:
+    if task.standing in (PoolState.INCOMPLETE, PoolState.BLOCKED):
+        return True
+    waits = task.standing is PoolState.WAITING or (
+        task.standing is PoolState.HELD and task.missing
+    )
+    return bool(waits and task.admitted and not _waits_beyond(pool, task))
+
+
+def _waits_beyond(pool: TaskPool, task: PooledTask) -> bool:
+    """Says whether it would be ready if everything beyond the stop point had happened."""
+    last = pool.run.stop
+    if last is None and pool.plan.policy.beyond_final is AtomValue.OPEN:
+        last = pool.plan.final
+    if last is None:
+        return False
+    for arrow, base in task.plan.arrows_at(task.point):
+        true = task.true >> base
+        for leaf in arrow.leaves:
+            if leaf.parent_point(task.point, pool.plan.initial) > last:
+                true |= 1 << leaf.number
+        if not holds(arrow.expression, true):
+            return False
+    return True
+
+
+def give_up(context: StepContext, timer: str) -> None:
+    """The stall timer ran out: the run stops, as it is."""
+    run = context.pool.run
+    if timer == STALL and run.status == RunStatus.STALLED:
+        run.stopping = "now"
+        context.touched.run = True
+        context.notice("stall timeout", None, "stalled for too long")
+
+
+def _text(context: StepContext, status: RunStatus) -> str:
+    if status is RunStatus.STALLED:
+        found = root_causes(context.pool)
+        names = [cause_text(context, task) for task in found[:CAUSES_TOLD_MAX]]
+        more = len(found) - len(names)
+        return "stalled: " + "; ".join(names) + (f"; … and {more} more" if more else "")
+    pool = context.pool
+    # Of a definition without any task nothing was left undone.
+    if status is RunStatus.COMPLETED and not pool.run.has_submitted and pool.plan.nodes:
+        return NOTHING_RAN
+    return str(status)
+
+
+def cause_text(context: StepContext, task: PooledTask) -> str:
+    name = context.name_of(task.key)
+    if task.standing is PoolState.INCOMPLETE:
+        return f"{name} {lacking_text(context.pool, task) or f'{task.ended}, incomplete'}"
+    if task.standing is PoolState.BLOCKED:
+        return f"{name} is blocked"
+    return f"{name} waits for its parents"
+
+
+# (point of the parent, tasks, outputs, whether each of the tasks must make one of them)
+Atom = tuple[Point, tuple[str, ...], tuple[str, ...], bool]
+
+
+def reloaded(context: StepContext, event: RunReloaded) -> None:
+    """Go on with another graph."""
+    pool = context.pool
+    old = pool.plan
+    plan = build_index(event.graph)
+    for name in sorted(old.nodes.keys() - plan.nodes.keys()):
+        plan.nodes[name] = orphan(name, len(plan.nodes))
+    known = {key: _true_atoms(old, task) for key, task in pool.tasks.items()}
+    _replace(pool, rebuild(plan, everything(pool), pool.past))
+    context.plan = plan
+    context.touched.tasks.update(dict.fromkeys(pool.tasks))
+    _drop_removed(context, plan)
+    settled = _settled_since(pool)
+    kept = list(pool.tasks.values())
+    for task in kept:
+        _look_up_again(context, task, known[task.key])
+    for link, flow, value in settled:
+        settle_absolute(context, link, flow, value)
+    for task in kept:
+        _tell_of_outputs(context, task)
+    if plan.policy.prunes_unreachable:
+        _evaluate_anew(context)
+    _begin_chains(context, old, plan)
+    if old.final is not None and _ended(old, plan):
+        _go_beyond(context, old.final)
+    _leave_what_cannot_be_evaluated(context)
+    context.freed.update(dict.fromkeys(range(len(pool.queues))))
+    if pool.run.status == RunStatus.COMPLETED:
+        pool.run.status = RunStatus.RUNNING
+        context.touched.run = True
+
+
+def _settled_since(pool: TaskPool) -> list[tuple[IndexedLink, int, AtomValue]]:
+    """Atoms at fixed points that nobody waited for before have their values, too.
+
+    They count at once; what follows from them comes when the tasks know what they wait for.
+    """
+    found: list[tuple[IndexedLink, int, AtomValue]] = [
+        (link, flow, value)
+        for leaf, link in _fixed_leaves(pool.plan)
+        for flow in _flows_known(pool, leaf)
+        if (value := recorded_value(pool, leaf, flow)) is not AtomValue.OPEN
+        and value is not pool.absolute.get(absolute_key(leaf), {}).get(flow)
+    ]
+    for link, flow, value in found:
+        pool.absolute.setdefault(absolute_key(link.leaf), {})[flow] = value
+    return found
+
+
+def _fixed_leaves(plan: DependencyIndex) -> Iterator[tuple[IndexedAtom, IndexedLink]]:
+    links = [link for group in plan.groups for link in group.links]
+    for node in plan.nodes.values():
+        links += (link for found in node.absolute.values() for link in found)
+    return ((link.leaf, link) for link in links if link.leaf.absolute is not None)
+
+
+def _flows_known(pool: TaskPool, leaf: IndexedAtom) -> Flows:
+    """The flows in which anything is known of whom an atom at a fixed point asks for."""
+    assert leaf.absolute is not None
+    if leaf.absolute < pool.run.start:
+        return NO_FLOW
+    memories = [pool.recall(leaf.absolute, name) for name in names_of(leaf)]
+    known = [one for one in memories if one is not None]
+    return NO_FLOW.union(*(made for one in known for made in one.made.values())).union(
+        *(one.verdicts.keys() for one in known)
+    )
+
+
+def _begin_chains(context: StepContext, old: DependencyIndex, plan: DependencyIndex) -> None:
+    """Begins chains: of new nodes from the base on, of others beyond the old final point."""
+    pool = context.pool
+    base = pool.counted.earliest()
+    if base is None:
+        base = pool.run.horizon or pool.run.start
+    for node in plan.nodes.values():
+        if node.name not in old.graph.nodes and plan.policy.reload_spawns_new_tasks:
+            first = base
+        elif old.final is not None and _ended(old, plan):
+            first = max(base, Point(old.final + 1))
+        else:
+            continue
+        for flow in sorted(active_flows(pool)):
+            if (node.name, flow) not in pool.chains:
+                start_chain(context, node, flow, first)
+
+
+def _evaluate_anew(context: StepContext) -> None:
+    """Evaluates the dependents of all that has ended, since a new graph may need an old end."""
+    for point, there in list(context.pool.memory.items()):
+        for name, memory in list(there.items()):
+            if memory.verdicts:
+                flows = frozenset(memory.verdicts)
+                reevaluate_dependents(context, context.pool.node(name), point, flows)
+
+
+def _leave_what_cannot_be_evaluated(context: StepContext) -> None:
+    """Leaves tasks alone whose parents are forgotten: they were evaluated in their time."""
+    pool = context.pool
+    horizon = pool.run.horizon
+    if horizon is None:
+        return
+    first = horizon + pool.plan.reach_back
+    context.to_evaluate = [
+        one for one in context.to_evaluate if one[0][0] >= first or one[0] in pool.tasks
+    ]
+
+
+def _replace(pool: TaskPool, other: TaskPool) -> None:
+    """The pool keeps its identity: the service holds on to it."""
+    scratch = pool.scratch
+    pool.__dict__.update(other.__dict__)
+    pool.scratch = scratch
+
+
+def _drop_removed(context: StepContext, plan: DependencyIndex) -> None:
+    for task in list(context.pool.tasks.values()):
+        if task.plan.name not in plan.graph.nodes and not task.is_active:
+            leave(context, task)
+
+
+def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> None:
+    """Keeps what was true where it is still asked for, and looks up the rest.
+
+    A task that needed nothing more because an operator said so, or because it is tried again,
+    needs nothing more.
+    """
+    task.true = 0
+    for arrow, base in task.plan.arrows_at(task.point):
+        for leaf in arrow.leaves:
+            if _atom(context.plan, leaf, task.point) in known:
+                task.true |= 1 << (base + leaf.number)
+    if task.stage is not JobPhase.WAITING:
+        return
+    helped = task.outputs or task.satisfied_by_hand or task.manual
+    if task.missing or not helped:
+        task.blocked = False
+        look_up(context.pool, task)
+        context.evaluate(task.key, task.flows)
+    settle(context, task)
+
+
+def _true_atoms(old: DependencyIndex, task: PooledTask) -> set[Atom]:
+    """The atoms of a task that were true; of a family also who its members were."""
+    return {
+        _atom(old, leaf, task.point)
+        for arrow, base in old.nodes[task.plan.name].arrows_at(task.point)
+        for leaf in arrow.leaves
+        if task.true >> (base + leaf.number) & 1
+    }
+
+
+def _atom(plan: DependencyIndex, leaf: IndexedAtom, point: Point) -> Atom:
+    group = leaf.group
+    names = (leaf.node,) if group is None else group.members
+    outputs = (leaf.output,) if group is None else group.outputs
+    every = group is None or group.every
+    return (leaf.parent_point(point, plan.initial), names, outputs, every)
+
+
+def _tell_of_outputs(context: StepContext, task: PooledTask) -> None:
+    """Outputs that nobody waited for may be waited for now, and may be all that was missing."""
+    if not task.flow_wait and task.flows:
+        for output in list(task.outputs):
+            if output in task.plan.heard and output not in task.memory.made:
+                publish(context, task.plan, task.point, output, task.flows)
+    if task.stage is JobPhase.INCOMPLETE and is_complete(task):
+        conclude(context, task)
+
+
+def _ended(old: DependencyIndex, plan: DependencyIndex) -> bool:
+    return old.final is not None and (plan.final is None or plan.final > old.final)
+
+
+def _go_beyond(context: StepContext, final: Point) -> None:
+    """Outputs made before the old final point reach children beyond it now."""
+    pool = context.pool
+    for point, there in list(pool.memory.items()):
+        for name, memory in list(there.items()):
+            node = pool.node(name)
+            for output, flows in list(memory.made.items()):
+                for child in list(dependents(pool, node, point, output)):
+                    if child.point > final:
+                        _reach(context, child, flows)
+
+
+def _reach(context: StepContext, child: Dependent, flows: Flows) -> None:
+    leaf = child.link.leaf
+    bit = (child.node, child.base, leaf.number)
+    true = frozenset(
+        flow
+        for flow in flows
+        if leaf_value(context.pool, leaf, child.point, frozenset({flow})) is AtomValue.TRUE
+    )
+    if true:
+        satisfy_child(context, child.link, bit, child.point, true)

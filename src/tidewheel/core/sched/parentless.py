@@ -25,10 +25,9 @@ from tidewheel.core.sched.evaluation import (
     outside_value,
 )
 from tidewheel.core.sched.flows import may_spawn
-from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.propagation import merge
 from tidewheel.core.sched.spawn import keeps_its_place, spawn
-from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import AtomValue, Flows, PooledTask
 
 STEPS_MAX = 10_000  # points passed over in one search

@@ -30,7 +30,7 @@ from heapq import heappush
 from typing import NamedTuple, assert_never
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.condition import Atom, Condition, Group, XtriggerTerm
+from tidewheel.core.graph.definition import Atom, Condition, Group, XtriggerTerm
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.sched.dependency_index import (
@@ -48,9 +48,8 @@ from tidewheel.core.sched.evaluation import (
     leaf_value,
     missing_arrows,
 )
-from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, RunState, TaskPool
+from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, RunState, TaskPool, Touched
 from tidewheel.core.sched.spawn import standing_of
-from tidewheel.core.sched.step_context import Touched
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,

@@ -28,8 +28,8 @@ from tidewheel.core.sched.evaluation import (
     value_to,
 )
 from tidewheel.core.sched.flows import going_on, may_spawn
+from tidewheel.core.sched.pool import StepContext
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
-from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,

@@ -33,7 +33,7 @@ from tidewheel.core.sched.evaluation import (
     worth,
 )
 from tidewheel.core.sched.flows import flows_it_ran_in, may_spawn
-from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.propagation import (
     consider_level,
     count_member,
@@ -41,7 +41,6 @@ from tidewheel.core.sched.propagation import (
     merge,
 )
 from tidewheel.core.sched.spawn import leave, settle, spawn
-from tidewheel.core.sched.step_context import StepContext
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,

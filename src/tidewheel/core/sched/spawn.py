@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.cycling.interval import Interval, add
+from tidewheel.core.cycling.calendar import Interval, Point, add
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import IndexedArrow, IndexedNode
-from tidewheel.core.sched.effects import CancelTimer, CheckXtrigger, DropXtrigger, SetTimer
 from tidewheel.core.sched.evaluation import absolute_key, is_true, value_to
-from tidewheel.core.sched.pool import TaskPool
-from tidewheel.core.sched.step_context import StepContext
+from tidewheel.core.sched.events import CancelTimer, CheckXtrigger, DropXtrigger, SetTimer
+from tidewheel.core.sched.pool import StepContext, TaskPool
 from tidewheel.core.sched.task_state import AtomValue, Flows, JobPhase, PooledTask, PoolState
 
 if TYPE_CHECKING:

@@ -24,26 +24,24 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.sched import events, interventions, job_events, lifecycle
 from tidewheel.core.sched.completion import consider, flow_on
-from tidewheel.core.sched.effects import Effect
 from tidewheel.core.sched.evaluation import absolute_key
-from tidewheel.core.sched.events import Event
+from tidewheel.core.sched.events import Effect, Event
 from tidewheel.core.sched.flows import report_ended_flows
 from tidewheel.core.sched.index_builder import build_index
-from tidewheel.core.sched.interventions import removed
+from tidewheel.core.sched.interventions import (
+    outputs_set,
+    prerequisites_set,
+    removed,
+    triggered,
+)
 from tidewheel.core.sched.job_events import expire_ready
-from tidewheel.core.sched.lifecycle import run_started
-from tidewheel.core.sched.limit_groups import submit_ready
+from tidewheel.core.sched.lifecycle import reloaded, run_started, update_status
+from tidewheel.core.sched.limits import admit_within_limit, submit_ready
 from tidewheel.core.sched.parentless import move_on, start_chain
 from tidewheel.core.sched.persistence import Change, changes
-from tidewheel.core.sched.pool import Past, RunState, TaskPool
+from tidewheel.core.sched.pool import Past, RunState, StepContext, TaskPool, Touched
 from tidewheel.core.sched.propagation import spawn_on_demand
 from tidewheel.core.sched.reachability import evaluate_all
-from tidewheel.core.sched.reload import reloaded
-from tidewheel.core.sched.runahead import admit_within_limit
-from tidewheel.core.sched.set_outputs import outputs_set, prerequisites_set
-from tidewheel.core.sched.stall import update_status
-from tidewheel.core.sched.step_context import StepContext, Touched
-from tidewheel.core.sched.trigger import triggered
 
 # What an active task says of itself: it holds the base, and its children lie beyond it.
 REPORTS = (events.JobSubmitted, events.OutputMade, events.JobEnded)

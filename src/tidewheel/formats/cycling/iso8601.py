@@ -33,6 +33,7 @@ from tidewheel.core.cycling.calendar import (
     SECONDS_PER_MINUTE,
     BadCycling,
     Calendar,
+    Interval,
     Point,
     days_from_date,
     days_in_month,
@@ -40,9 +41,8 @@ from tidewheel.core.cycling.calendar import (
     first_day_of_week_year,
     weeks_in_year,
 )
-from tidewheel.core.cycling.interval import Interval
-from tidewheel.core.cycling.progression import Reckoning
-from tidewheel.core.cycling.truncated import TruncatedPoint
+from tidewheel.core.cycling.offset import TruncatedPoint
+from tidewheel.core.cycling.sequence import Reckoning
 
 # Reads a date-time in ISO 8601, whole or truncated, as Cylc users write it.
 

@@ -12,17 +12,24 @@ from tidewheel.core.cycling.calendar import (
     SECONDS_PER_DAY,
     BadCycling,
     Calendar,
+    Interval,
     Point,
+    add,
+    add_all,
     date_from_days,
     days_from_date,
     days_in_month,
 )
-from tidewheel.core.cycling.interval import Interval, add, add_all
-from tidewheel.core.cycling.offset import Absolute, FromInitial, Offset, Relative, Truncated
-from tidewheel.core.cycling.progression import WALKED_STEPS_MAX, Reckoning, steps_back
-from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.cycling.offset import (
+    Absolute,
+    FromInitial,
+    Offset,
+    Relative,
+    Truncated,
+    TruncatedPoint,
+)
+from tidewheel.core.cycling.sequence import WALKED_STEPS_MAX, Reckoning, Sequence, steps_back
 from tidewheel.core.cycling.style import PointStyle
-from tidewheel.core.cycling.truncated import TruncatedPoint
 from tidewheel.formats.cycling.iso8601 import (
     POINTS_ACCEPTED,
     DateTimeText,

@@ -12,19 +12,20 @@ from dataclasses import dataclass, field
 
 from tidewheel.core.cycling.calendar import BadCycling
 from tidewheel.core.cycling.offset import Offset
-from tidewheel.core.graph.condition import (
+from tidewheel.core.graph.definition import (
     AnyOf,
+    Arrow,
     Atom,
     Condition,
     Group,
+    OutputMark,
+    Placement,
     XtriggerTerm,
     all_of,
     any_of,
 )
-from tidewheel.core.graph.definition import Arrow, OutputMark, Placement
-from tidewheel.core.graph.findings import Findings, Position
+from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.core.graph.outputs import FINISHED, STANDARD, SUCCEEDED, made_by, standard_name
-from tidewheel.core.graph.suggestions import nearest
 from tidewheel.formats.flow_cylc.graph_text import (
     Both,
     Chain,

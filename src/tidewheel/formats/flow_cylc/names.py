@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
+from tidewheel.core.graph.findings import meant
 from tidewheel.core.graph.outputs import FINISHED, SHORT_FORMS, STANDARD
-from tidewheel.core.graph.suggestions import meant
 from tidewheel.errors import Refused
 
 # Names that are accepted.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.node import Events, NodeDef
-from tidewheel.core.graph.suggestions import meant
+from tidewheel.core.graph.definition import Events, NodeDef
+from tidewheel.core.graph.findings import Findings, Position, meant
 from tidewheel.formats.flow_cylc.checker import Values, position_of
 from tidewheel.formats.flow_cylc.handler_fields import FIELD, BadField, with_references
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS

@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.node import NodeDef, Pairs, RunMode
-from tidewheel.core.graph.suggestions import meant
+from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode
+from tidewheel.core.graph.findings import Findings, Position, meant
 from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, node_fields

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from tidewheel.core.graph.findings import NOWHERE, Findings, Position
-from tidewheel.core.graph.node import NodeDef, Pairs
-from tidewheel.core.graph.suggestions import meant
+from tidewheel.core.graph.definition import NodeDef, Pairs
+from tidewheel.core.graph.findings import NOWHERE, Findings, Position, meant
 from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_text import GraphString, read_graph

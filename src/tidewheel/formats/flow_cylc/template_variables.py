@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.findings import NOWHERE, Findings, Position
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import NOWHERE, Findings, Position, nearest
 
 ALL_VARIABLES = "CYLC_TEMPLATE_VARS"  # what a template calls all of them together
 VARIABLES_MAX = 1_000

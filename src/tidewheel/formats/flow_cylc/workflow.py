@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tidewheel.core.cycling.calendar import Calendar, Point
-from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.calendar import Calendar, Interval, Point
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
 from tidewheel.core.graph.definition import (
@@ -20,6 +19,7 @@ from tidewheel.core.graph.definition import (
     TIDEWHEEL,
     CyclingDef,
     FamilyDef,
+    NodeDef,
     Policy,
     SpecialNodes,
     WorkflowDef,
@@ -28,7 +28,6 @@ from tidewheel.core.graph.definition import (
 )
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NodeDef
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families
 from tidewheel.formats.flow_cylc.graph_sections import GraphRead, read_graph_sections

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.graph.definition import XtriggerDef
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.suggestions import meant
+from tidewheel.core.graph.findings import Findings, Position, meant
 from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds, span_seconds
 
 # `name(argument, key=value):PT10S`: the call of an xtrigger's function, read into a value.

@@ -11,24 +11,23 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from tidewheel.core.cycling.interval import Interval
+from tidewheel.core.cycling.calendar import Interval
 from tidewheel.core.graph.checks.names import gives_something_to_do
 from tidewheel.core.graph.definition import (
     TIDEWHEEL,
     CyclingDef,
     FamilyDef,
     GraphSection,
+    NodeDef,
     OutputMark,
     Policy,
     SpecialNodes,
     WorkflowDef,
     limit_groups,
 )
-from tidewheel.core.graph.findings import Findings
+from tidewheel.core.graph.findings import Findings, Lookalikes
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NodeDef
 from tidewheel.core.graph.outputs import FINISHED, STANDARD
-from tidewheel.core.graph.suggestions import Lookalikes
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_arrows import Lowering

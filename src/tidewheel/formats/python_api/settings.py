@@ -14,8 +14,7 @@ from difflib import get_close_matches
 from textwrap import dedent
 from typing import TypedDict
 
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.suggestions import meant
+from tidewheel.core.graph.findings import Findings, Position, meant
 from tidewheel.formats.flow_cylc.items import NAMESPACE, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.names import (
     message_problem,

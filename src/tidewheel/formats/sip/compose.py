@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.suggestions import meant
+from tidewheel.core.graph.findings import Findings, meant
 from tidewheel.formats.sip.document import (
     KINDS,
     Fields,

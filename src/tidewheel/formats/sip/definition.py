@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.formats.sip.document import KINDS, Fields, Node, Scalar, is_null
 from tidewheel.formats.sip.field_reader import FieldReader, entry, pair, refuse_entry, written
 from tidewheel.formats.sip.keys import (

@@ -12,8 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.errors import BadSetting
 from tidewheel.formats.sip.document import (
     KINDS,

@@ -25,8 +25,8 @@ from tidewheel.core.graph.findings import (
     InvalidDefinition,
     Position,
     Severity,
+    meant,
 )
-from tidewheel.core.graph.suggestions import meant
 from tidewheel.errors import BadSetting
 from tidewheel.formats.sip.document import Fields, plain_value
 from tidewheel.formats.sip.model import (

@@ -21,7 +21,7 @@ from tidewheel.core.operator.blocks import (
     BlockCondition,
     BlockNeed,
 )
-from tidewheel.core.operator.names import is_run_name
+from tidewheel.core.operator.definition import is_run_name
 from tidewheel.formats.sip.document import (
     KINDS,
     Fields,

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.graph.suggestions import nearest
+from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.formats.sip.document import Fields, Items, Scalar, is_null, plain_value
 from tidewheel.formats.sip.model import Stage
 from tidewheel.formats.sip.placeholders import Json, text_of_value

@@ -28,7 +28,7 @@ from jinja2.exceptions import TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 
-from tidewheel.core.graph.suggestions import meant
+from tidewheel.core.graph.findings import meant
 from tidewheel.formats.sip.placeholders import (
     OPEN,
     Json,

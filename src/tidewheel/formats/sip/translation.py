@@ -13,16 +13,22 @@ from dataclasses import replace
 from shlex import join, quote
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.condition import Atom, Condition, all_of, any_of
 from tidewheel.core.graph.definition import (
     Arrow,
+    Atom,
+    Condition,
     CyclingDef,
     GraphSection,
+    NodeDef,
+    Pairs,
     Placement,
+    RunMode,
+    Scripts,
     SpecialNodes,
     WorkflowDef,
+    all_of,
+    any_of,
 )
-from tidewheel.core.graph.node import NodeDef, Pairs, RunMode, Scripts
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.sip.model import (

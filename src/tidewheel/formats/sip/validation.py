@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.findings import Finding, Findings, Position, Severity
-from tidewheel.core.graph.suggestions import meant
+from tidewheel.core.graph.findings import Finding, Findings, Position, Severity, meant
 from tidewheel.formats.sip.definition import DefinitionText, nearest_stage, read_text
 from tidewheel.formats.sip.field_reader import pair
 from tidewheel.formats.sip.model import (

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from tidewheel.core.operator.names import RUN_DIRECTORY, read_job_name
+from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Assignment

@@ -9,7 +9,7 @@ import msgspec
 
 from tidewheel.api.tasks import Task
 from tidewheel.core.graph.outputs import STARTED, unknown_output_text
-from tidewheel.core.operator.names import JOB_OUTPUTS, read_job_name, run_named_by
+from tidewheel.core.operator.definition import JOB_OUTPUTS, read_job_name, run_named_by
 from tidewheel.core.queue.access import JobWords, KeptAnswer, Scope
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.submission import name_finding

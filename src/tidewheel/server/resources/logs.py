@@ -10,7 +10,7 @@ import msgspec
 
 from tidewheel.api.tasks import Task
 from tidewheel.client.log_places import attempt_folder
-from tidewheel.core.operator.names import LATEST, read_job_name
+from tidewheel.core.operator.definition import LATEST, read_job_name
 from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import WorkerId

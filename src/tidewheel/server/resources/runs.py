@@ -14,7 +14,7 @@ import msgspec
 from tidewheel.api.run_details import DryRun, RunTree
 from tidewheel.api.runs import RunList
 from tidewheel.api.views import VIEWS, GraphQuery, Number, RunsQuery, TreeQuery, View
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.verbs import (
     REOPENING,
     VERBS,

@@ -12,7 +12,7 @@ import msgspec
 
 from tidewheel.client.async_client import new_id
 from tidewheel.client.fields import QUEUE_DEFAULT, new_task
-from tidewheel.core.operator.names import run_named_by
+from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.queue.access import RUN_QUEUE, Scope
 from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.task import NewTask, TaskId

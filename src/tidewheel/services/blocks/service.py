@@ -21,8 +21,8 @@ from tidewheel.core.operator.blocks import (
     ObjectView,
     SbiView,
 )
-from tidewheel.core.operator.end_reasons import ABORTED_BY
 from tidewheel.core.operator.verbs import Stop
+from tidewheel.core.operator.views import ABORTED_BY
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
 from tidewheel.formats.sip.model import object_name_problem
 from tidewheel.ports.runs import Document, RunDoor

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.blocks import BlockView, NeedState, ObjectView, SbiView
-from tidewheel.core.operator.definition import SIP
-from tidewheel.core.operator.names import read_job_name
+from tidewheel.core.operator.definition import SIP, read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.queue.task import Instant, TaskId

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
-from tidewheel.core.graph.condition import AllOf, AnyOf, Atom, Condition, Group
-from tidewheel.core.graph.definition import FamilyDef
-from tidewheel.core.graph.edges import Edge, TaskAt, Window, window
-from tidewheel.core.graph.graph import CompiledArrow, Graph, Node
+from tidewheel.core.graph.definition import AllOf, AnyOf, Atom, Condition, FamilyDef, Group
+from tidewheel.core.graph.graph import CompiledArrow, Edge, Graph, Node, TaskAt, Window, window
 from tidewheel.core.graph.outputs import FAILED, FINISHED, IMPLIED, SUCCEEDED
 from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.families import ROOT

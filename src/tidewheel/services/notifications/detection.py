@@ -26,8 +26,8 @@ from tidewheel.core.operator.requests import StoredRun
 from tidewheel.core.operator.stream import RunEvent
 from tidewheel.core.operator.views import OPEN_STATUSES, RunView
 from tidewheel.core.sched.explain import why
+from tidewheel.core.sched.lifecycle import root_causes
 from tidewheel.core.sched.persistence import PooledTaskRow, PutTask
-from tidewheel.core.sched.stall import root_causes
 from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import Refused, Unavailable
 from tidewheel.ports.store import Store

@@ -18,8 +18,8 @@ from tidewheel.core.graph.findings import (
     InvalidDefinition,
     Severity,
     finding_document,
+    nearest,
 )
-from tidewheel.core.graph.suggestions import nearest
 from tidewheel.core.operator.definition import (
     FLOW_CYLC,
     PYTHON,

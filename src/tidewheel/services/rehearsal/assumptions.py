@@ -16,8 +16,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
+from tidewheel.core.graph.definition import NodeDef, RunMode
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NodeDef, RunMode
 from tidewheel.core.graph.outputs import FAILED, STANDARD, STARTED, SUBMITTED
 from tidewheel.core.queue.status import Status
 

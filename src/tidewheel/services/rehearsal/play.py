@@ -27,7 +27,7 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.effects import (
+from tidewheel.core.sched.events import (
     CancelTimer,
     CheckXtrigger,
     DropXtrigger,
@@ -37,9 +37,9 @@ from tidewheel.core.sched.effects import (
     Submit,
 )
 from tidewheel.core.sched.explain import triggered_off, why
-from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.lifecycle import left_over, root_causes
+from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import EXPIRY, RETRY
-from tidewheel.core.sched.stall import RunStatus, left_over, root_causes
 from tidewheel.core.sched.step import new_pool, step
 from tidewheel.core.sched.task_state import FIRST_FLOW, Key, PoolState, TaskHistory
 from tidewheel.scheduler.timers import TimerHeap

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidewheel.core.operator.blocks import NeedState
-from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
-from tidewheel.core.operator.names import ACCEPTED, is_run_name, names_above
+from tidewheel.core.operator.definition import (
+    ACCEPTED,
+    NewRun,
+    RunOptions,
+    StoredDefinition,
+    is_run_name,
+    names_above,
+)
 from tidewheel.core.operator.requests import NewCommand, RunClaim, RunLease
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.lease import LEASE_SECONDS_MAX

@@ -14,10 +14,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
-from tidewheel.core.graph.condition import Atom, Group, leaves
-from tidewheel.core.graph.edges import TaskAt
+from tidewheel.core.graph.definition import Atom, Group, leaves
 from tidewheel.core.graph.findings import Findings
-from tidewheel.core.graph.graph import CompiledArrow, Graph, atoms_of
+from tidewheel.core.graph.graph import CompiledArrow, Graph, TaskAt, atoms_of
 
 POINTS_OF_A_SEQUENCE = 4  # at which suspicious arrows are looked at
 TASKS_MAX = 50_000  # looked at for one suspicious set of names

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 
-from tidewheel.core.graph.condition import Atom, XtriggerTerm, leaves
-from tidewheel.core.graph.definition import WorkflowDef
-from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
+from tidewheel.core.graph.definition import (
+    Atom,
+    NodeDef,
+    RunMode,
+    WorkflowDef,
+    XtriggerTerm,
+    leaves,
+)
+from tidewheel.core.graph.findings import (
+    NOWHERE,
+    Findings,
+    Lookalikes,
+    Position,
+    Severity,
+    nearest,
+)
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.graph.node import NodeDef, RunMode
 from tidewheel.core.graph.outputs import STANDARD
-from tidewheel.core.graph.suggestions import Lookalikes, nearest
 
 NAMED_MAX = 10  # names in one message
 

@@ -18,8 +18,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.cycling.sequence import Sequence
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.condition import Atom, leaves
-from tidewheel.core.graph.definition import GraphSection, WorkflowDef
+from tidewheel.core.graph.definition import Atom, GraphSection, WorkflowDef, leaves
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, Severity
 from tidewheel.core.graph.graph import Graph, Link, Node, atoms_of
 from tidewheel.core.graph.outputs import FAILED, SUCCEEDED
