@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_MAX, RUN_LEASE_SECONDS_DEFAULT
@@ -36,10 +37,26 @@ RULES_FILE = "notify.toml"  # who is told of what (docs/notifications.md)
 TOKEN_FILE_LENGTH_MAX = 4_096
 PORTS = 65_536
 SHELL = "shell"  # the runner that every worker has
-CONTAINER_RUNNERS = ("compose", "swarm")
-CONTAINERS = "containers"  # a task may leave it to the worker which of the two it is
-COMMAND_RUNNERS = ("slurm",)  # of commands, so a platform of a run may mean them
-RUNNERS = (*COMMAND_RUNNERS, *CONTAINER_RUNNERS)  # that a worker may have besides
+CONTAINERS = "containers"  # a task may leave it to the worker which of these runners it is
+
+
+class RunnerRow(NamedTuple):
+    """A runner that a worker may have besides bash and handlers."""
+
+    name: str  # in options, settings and the label `runner:NAME` of tasks
+    package: str  # of tidewheel.runners; its `runner.py` has `open_runner(name, parts)`
+    runs_commands: bool  # so a platform of a run may mean it; else it runs stages
+    program: str | None = None  # by which it is found on a machine; None: only if asked for
+
+
+RUNNER_ROWS = (
+    RunnerRow("slurm", "slurm", runs_commands=True, program="sbatch"),
+    RunnerRow("compose", "containers", runs_commands=False),
+    RunnerRow("swarm", "containers", runs_commands=False),
+)
+RUNNERS = tuple(row.name for row in RUNNER_ROWS)
+COMMAND_RUNNERS = tuple(row.name for row in RUNNER_ROWS if row.runs_commands)
+CONTAINER_RUNNERS = tuple(row.name for row in RUNNER_ROWS if not row.runs_commands)
 
 
 class OnStop(StrEnum):

@@ -8,14 +8,13 @@ from dataclasses import fields
 from tests.kit.runner_conformance import DEADLINE_SECONDS, RecordedReports, claimed
 from tidewheel.core.graph.definition import NodeDef, Scripts
 from tidewheel.core.queue.task import WorkerId
-from tidewheel.ports.runners import Assignment
 from tidewheel.runners.job_environment import RunAids, write_programs
 from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.registry import RunnerParts
 from tidewheel.runners.shell.runner import ShellRunner
 from tidewheel.scheduler.submissions import JobFacts, JobWriter, RunFacts
 from tidewheel.services.paths import tasks_directory
-from tidewheel.worker.attempt_table import JobFolders
+from tidewheel.worker.attempts import JobFolders
 
 RUN = "flows/tide/run1"
 
@@ -59,14 +58,9 @@ def submission(node, *, run=None, attempt=1, **facts):
 
 
 def assigned_in(home, task):
-    folders = JobFolders(home=home, tasks=tasks_directory(home, "store"))
-    return Assignment(
-        task=task,
-        worker=WorkerId("w1"),
-        directory=folders.directory(task),
-        secret=f"secret-of-{task.id}-{task.attempt}",
-        environment=folders.environment(task),
-    )
+    secret = f"secret-of-{task.id}-{task.attempt}"
+    folders = JobFolders(home, tasks_directory(home, "store"), new_secret=lambda: secret)
+    return folders.assignment(task, WorkerId("w1"))
 
 
 @asynccontextmanager

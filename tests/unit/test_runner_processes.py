@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -32,6 +34,20 @@ from tidewheel.runners.processes import (
 )
 from tidewheel.runners.sanitize import printable, storable
 from tidewheel.runners.shell.runner import is_elsewhere
+
+NO_FILES_LEFT = """
+import resource
+from dataclasses import replace
+from tidewheel.runners.processes import is_process_alive, this_process
+gone = replace(this_process(), pid=2**22 + 1)
+assert not is_process_alive(gone)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+assert is_process_alive(gone)
+"""
+
+
+def test_nobody_is_taken_for_dead_by_who_has_no_file_descriptor_to_look_with():
+    subprocess.run([sys.executable, "-c", NO_FILES_LEFT], check=True)
 
 
 def row(pid, parent, **fields):

@@ -1,15 +1,18 @@
-"""Every runner that a worker may be asked for has a row in the registry."""
+"""Every runner that a worker may be asked for is opened by its row."""
+
+from importlib import import_module
 
 import pytest
 
-from tidewheel.config import RUNNERS
+from tidewheel.config import RUNNER_ROWS
 from tidewheel.errors import BadSetting
 from tidewheel.runners import registry
 from tidewheel.runners.registry import RunnerParts
 
 
-def test_settings_and_registry_name_the_same_runners_in_the_same_order():
-    assert tuple(registry.RUNNER_KINDS) == RUNNERS
+@pytest.mark.parametrize("row", RUNNER_ROWS, ids=lambda row: row.name)
+def test_the_package_of_each_row_opens_its_runner(row):
+    assert callable(import_module(f"tidewheel.runners.{row.package}.runner").open_runner)
 
 
 def test_a_runner_is_found_by_its_program(monkeypatch, tmp_path):

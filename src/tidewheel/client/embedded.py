@@ -64,7 +64,7 @@ from tidewheel.wiring.workers import (
     usable_cores,
     worker_name,
 )
-from tidewheel.worker.capacity import Machine
+from tidewheel.worker.attempts import Machine
 
 if TYPE_CHECKING:
     from tidewheel.core.operator.views import RunView

@@ -269,6 +269,13 @@ def run_folders(assignment: Assignment) -> RunFolders | None:
     return None if run is None else RunFolders(Path(run), read_job_name(assignment.task.id))
 
 
+def script_name(assignment: Assignment) -> str:
+    """Returns how the job is called: by its whole path if it belongs to a run, as it goes
+    elsewhere and knows its files by ``$0``."""
+    is_of_run = RUN_DIRECTORY in assignment.environment
+    return str(assignment.directory / "job") if is_of_run else "./job"
+
+
 def _make(folder: Path) -> None:
     with suppress(FileExistsError):
         try:

@@ -6,6 +6,8 @@ import errno
 import json
 import resource
 import signal
+from collections.abc import Mapping
+from pathlib import Path
 
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError
@@ -22,7 +24,6 @@ class EndedJob:
         self._end = end
 
     async def wait(self) -> End:
-        """Returns how it ended."""
         return self._end
 
     async def stop(self, grace_seconds: float) -> None:
@@ -33,16 +34,8 @@ DESCRIPTION_LENGTH_MAX = 1000
 SHELL_SIGNAL_BASE = 128  # a shell's exit status for a command that signal N ended is 128 + N
 # Of the machine and not of one job: no room, no memory, no descriptors, no more processes.
 HOST_ERRNOS = frozenset(
-    {
-        errno.EAGAIN,
-        errno.EDQUOT,
-        errno.EIO,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOMEM,
-        errno.ENOSPC,
-        errno.EROFS,
-    }
+    {errno.EAGAIN, errno.EDQUOT, errno.EIO, errno.EMFILE}
+    | {errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS}
 )
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 
@@ -62,70 +55,68 @@ def end_of(exited: Exit, files: JobDirectory) -> End:
     if status == 0:
         success = End(ending=Ending.SUCCEEDED, exit_status=0, metrics=metrics)
         return with_values(success, lambda: read_values(files.outputs))
-    return End(
-        ending=Ending.FAILED,
-        error=_exit_error(status, last_line(files.err)),
-        exit_status=status,
-        metrics=metrics,
-    )
+    last_words = last_line(files.err)
+    said = f"; last line of job.err: {last_words}" if last_words else ""
+    told: dict[str, object] = {"exit_status": status}
+    code, words = "exit", f"exit status {status}"
+    if status < 0:
+        name = _SIGNALS.get(-status, f"signal {-status}")
+        told = {"signal": name, "signal_number": -status}
+        code, words = "signal", f"ended by {name}"
+    return failed(code, f"{words}{said}", told, exit_status=status, metrics=metrics)
 
 
 def killed(grace_seconds: float) -> End:
     """The end of a job that SIGTERM did not end: its exit status means nothing (R003-47)."""
-    return _failed("killed", f"killed: it did not end within {grace_seconds:g} s of SIGTERM")
+    return failed("killed", f"killed: it did not end within {grace_seconds:g} s of SIGTERM")
 
 
 def vanished(leader: ProcessId) -> End:
     """The end of a job that left no word: killed from outside, or with its machine."""
-    return _failed(
+    return failed(
         "vanished",
         f"process {leader.pid} is gone and left no exit status: it was killed while no "
         "worker watched it, or its machine went down",
     )
 
 
-def cannot_start(error: OSError | ValueError, files: JobDirectory) -> End:
-    """The end of a job that never began."""
-    return _failed(
-        "start",
-        f"the job could not be started in {files.path}: {error}; make sure that the worker "
-        "may write there and that the disk is not full",
-    )
-
-
-def host_trouble(error: OSError | ValueError, files: JobDirectory) -> RunnerUnable | None:
-    """Returns whether any other job would meet the same on this host, and how to say it."""
-    if not isinstance(error, OSError) or error.errno not in HOST_ERRNOS:
-        return None
-    return RunnerUnable(
-        f"no job can be started in {files.path.parent.parent}: {_shortage(error)}. Tasks go "
-        "back until that is mended"
-    )
-
-
-def _shortage(error: OSError) -> str:
-    if error.errno != errno.EMFILE:
-        return error.strerror or str(error)
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return f"no file descriptors are left; this process may have {limit} (ulimit -n)"
-
-
-def _exit_error(status: int, last_words: str) -> TaskError:
-    said = f"; last line of job.err: {last_words}" if last_words else ""
-    if status > 0:
-        return TaskError(
-            code="exit",
-            description=f"exit status {status}{said}",
-            args=json.dumps({"exit_status": status}),
+def not_started(error: OSError | ValueError, directory: Path) -> EndedJob:
+    """The job that never began; RunnerUnable if any other would meet the same on this host."""
+    if isinstance(error, OSError) and error.errno in HOST_ERRNOS:
+        shortage = error.strerror or str(error)
+        if error.errno == errno.EMFILE:
+            limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            shortage = (
+                f"no file descriptors are left; this process may have {limit} (ulimit -n)"
+            )
+        where = directory.parent.parent
+        raise RunnerUnable(
+            f"no job can be started in {where}: {shortage}. Tasks go back until that is mended"
+        ) from error
+    return EndedJob(
+        failed(
+            "start",
+            f"the job could not be started in {directory}: {error}; make sure that the worker "
+            "may write there and that the disk is not full",
         )
-    name = _SIGNALS.get(-status, f"signal {-status}")
-    return TaskError(
-        code="signal",
-        description=f"ended by {name}{said}",
-        args=json.dumps({"signal": name, "signal_number": -status}),
     )
 
 
-def _failed(code: str, description: str) -> End:
+def failed(
+    code: str,
+    description: str,
+    facts: Mapping[str, object] | None = None,
+    *,
+    ending: Ending = Ending.FAILED,
+    exit_status: int | None = None,
+    metrics: str | None = None,
+) -> End:
+    """A failed end in words, with the facts that a program may want to know of it."""
     described = storable(description, DESCRIPTION_LENGTH_MAX)
-    return End(ending=Ending.FAILED, error=TaskError(code=code, description=described))
+    args = json.dumps({} if facts is None else facts)
+    return End(
+        ending=ending,
+        error=TaskError(code=code, description=described, args=args),
+        exit_status=exit_status,
+        metrics=metrics,
+    )

@@ -233,9 +233,12 @@ def is_alive(pid: int, started: float) -> bool:
 def is_process_alive(process: HostProcess) -> bool:
     """Returns whether a process may still run; False only where its death can be proven from
     here."""
-    if process.host != socket.gethostname() or process.boot_id != boot_id():
+    try:
+        if process.host != socket.gethostname() or process.boot_id != boot_id():
+            return True
+        return is_alive(process.pid, process.started)
+    except OSError:  # no file descriptor is left to look with, and that proves nothing
         return True
-    return is_alive(process.pid, process.started)
 
 
 def identify(pid: int) -> ProcessId | None:
@@ -412,20 +415,18 @@ class ProcessTree:
         first = table.rows.get(self.leader.pid)
         # Without its leader the numbers of group and session may be another's by now.
         leads = first is not None and first.started == self.leader.started
+        directory = os.fsencode(self.directory)
         return [
             row.pid
             for row in table.rows.values()
             # Nothing of the job is older than its leader: most processes are told apart here,
             # before their environment is read.
             if row.started >= self.leader.started
-            and ((leads and self._is_led(row)) or self._is_marked(row, table))
+            and (
+                (leads and self.leader.pid in (row.pid, row.group, row.session))
+                or table.environment(row.pid).get(MARKER.encode()) == directory
+            )
         ]
-
-    def _is_led(self, row: ProcessRow) -> bool:
-        return self.leader.pid in (row.pid, row.group, row.session)
-
-    def _is_marked(self, row: ProcessRow, table: ProcessTable) -> bool:
-        return table.environment(row.pid).get(MARKER.encode()) == os.fsencode(self.directory)
 
 
 async def terminate(tree: ProcessTree) -> list[ProcessId]:

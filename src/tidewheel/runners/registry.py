@@ -1,20 +1,28 @@
-"""Opens the runners that a worker may have besides bash and handlers, each by its name."""
+"""Opens the runners that a worker may have besides bash and handlers, each by its row.
+
+The rows stand in ``config.py``; the module ``runner`` of a runner's package has a function
+``open_runner(name, parts)``.
+"""
 
 from __future__ import annotations
 
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from tidewheel.config import CONTAINERS, JobLimits, WorkerSettings
+from tidewheel.config import RUNNER_ROWS, RUNNERS, JobLimits, WorkerSettings
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
-from tidewheel.ports.runners import Runner
-from tidewheel.runners.job_environment import RunAids
+from tidewheel.ports.runners import Assignment, JobReports, Runner
+from tidewheel.runners.job_directory import JobDirectory, run_folders
+from tidewheel.runners.job_environment import RunAids, inherited_environment, job_environment
+from tidewheel.runners.messages.client import MESSAGE_LIMIT
 from tidewheel.runners.messages.server import MessageServer
 
 NO_LIMITS = JobLimits()
@@ -56,6 +64,40 @@ class RunnerParts:
             runners=settings.runners,
         )
 
+    def inherited_environment(self) -> dict[str, str]:
+        """Returns what all jobs of commands find in their environment."""
+        speaking = {MESSAGE_LIMIT: str(self.message_bytes_max)} if self.messages else {}
+        return inherited_environment(self.environ) | speaking
+
+    def prepare(
+        self, assignment: Assignment, reports: JobReports, inherited: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Writes the files of a command's job, and lets it speak; returns its environment."""
+        task, files = assignment.task, JobDirectory(assignment.directory)
+        assert task.command is not None, "the worker asks accepts() first"
+        files.write_job(task.command, task.spec)
+        if folders := run_folders(assignment):
+            folders.prepare()
+            inherited = {**inherited, **self.aids.environment()}
+        self.expect(assignment, reports)
+        return job_environment(inherited, assignment, files.spec)
+
+    def expect(self, assignment: Assignment, reports: JobReports) -> None:
+        """Lets a job speak; calls are answered to jobs that belong to a run."""
+        if self.messages is not None:
+            caller = None if assignment.task.run is None else assignment.task.id
+            self.messages.expect(assignment.secret, assignment.directory, reports, caller)
+
+    def expect_adopted(self, assignment: Assignment, reports: JobReports) -> None:
+        """Hears an adopted job from its first word; an unwritable directory ends no job."""
+        with suppress(OSError):
+            self.expect(assignment, reports)
+
+    def forget(self, assignment: Assignment) -> None:
+        """Hears what a job wrote last, then nothing more."""
+        if self.messages is not None:
+            self.messages.forget(assignment.secret)
+
     @property
     def message_bytes_max(self) -> int:
         """Returns how long a message may be."""
@@ -84,59 +126,18 @@ async def stop_runners(runners: Sequence[OtherRunner]) -> None:
             await runner.stopped()
 
 
-def _slurm(name: str, parts: RunnerParts) -> OtherRunner:
-    from tidewheel.runners.slurm.runner import SlurmRunner
-
-    del name
-    return SlurmRunner(parts)
-
-
-def _containers(name: str, parts: RunnerParts) -> OtherRunner:
-    from tidewheel.runners.containers.compose import ComposeEngine
-    from tidewheel.runners.containers.docker_cli import Cli
-    from tidewheel.runners.containers.runner import EngineRunner
-    from tidewheel.runners.containers.swarm import SwarmEngine
-
-    cli = Cli(parts.environ)
-    cli.check_compose(name)
-    # A worker with both has a Swarm for a reason.
-    takes_any = name == "swarm" or "swarm" not in parts.runners
-    return EngineRunner(
-        ComposeEngine(cli) if name == "compose" else SwarmEngine(cli),
-        called=(name, CONTAINERS) if takes_any else (name,),
-        allowed=parts.allow_compose,
-        message_bytes_max=parts.message_bytes_max,
-        usage_interval_seconds=parts.usage_interval_seconds,
-    )
-
-
-class RunnerKind(NamedTuple):
-    """One runner: how it is opened, and by which program it is found on a machine."""
-
-    open: Callable[[str, RunnerParts], OtherRunner]  # what it needs is loaded then
-    program: str | None = None  # None: a worker has it only if it is asked for
-
-
-# A row for each name in `config.RUNNERS`.
-RUNNER_KINDS: Mapping[str, RunnerKind] = {
-    "slurm": RunnerKind(_slurm, program="sbatch"),
-    "compose": RunnerKind(_containers),
-    "swarm": RunnerKind(_containers),
-}
-
-
 def found_runners() -> tuple[str, ...]:
     """Returns the names of those whose programs are on this machine."""
     return tuple(
-        name
-        for name, kind in RUNNER_KINDS.items()
-        if kind.program is not None and shutil.which(kind.program)
+        row.name for row in RUNNER_ROWS if row.program is not None and shutil.which(row.program)
     )
 
 
 def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
-    """Opens the runner of this name."""
-    kind = RUNNER_KINDS.get(name)
-    if kind is None:
-        raise BadSetting("runner", name, " or ".join(RUNNER_KINDS))
-    return kind.open(name, parts)
+    """Opens the runner of this name; what it needs is loaded now."""
+    for row in RUNNER_ROWS:
+        if row.name == name:
+            module = import_module(f"tidewheel.runners.{row.package}.runner")
+            runner: OtherRunner = module.open_runner(name, parts)
+            return runner
+    raise BadSetting("runner", name, " or ".join(RUNNERS))

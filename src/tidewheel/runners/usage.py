@@ -16,10 +16,10 @@ import importlib
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any
 
 from tidewheel.core.queue.requests import UsageSample
 from tidewheel.ports.runners import JobReports
@@ -29,42 +29,7 @@ from tidewheel.runners.processes import ProcessTable, ProcessTree, read_table
 PID_NONE = 0xFFFFFFFF  # the library's "this slot holds no process"
 
 Card = object  # a handle of the library's
-
-
-class ComputeProcess(Protocol):
-    """A process that has memory on a card."""
-
-    pid: int
-    usedGpuMemory: int | None
-
-
-class ProcessUtilization(Protocol):
-    """Says how busy a process kept a card, up to ``timeStamp`` in microseconds."""
-
-    pid: int
-    timeStamp: int
-    smUtil: int
-
-
-class CardUtilization(Protocol):
-    """Says how busy a card was."""
-
-    gpu: int
-
-
-class ManagementLibrary(Protocol):
-    """Holds what is used of ``pynvml``, which has no types of its own."""
-
-    NVMLError: type[Exception]
-
-    def nvmlInit(self) -> None: ...
-    def nvmlDeviceGetCount(self) -> int: ...
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> Card: ...
-    def nvmlDeviceGetComputeRunningProcesses(self, card: Card) -> Sequence[ComputeProcess]: ...
-    def nvmlDeviceGetProcessUtilization(
-        self, card: Card, since: int
-    ) -> Sequence[ProcessUtilization]: ...
-    def nvmlDeviceGetUtilizationRates(self, card: Card) -> CardUtilization: ...
+Library = Any  # pynvml, which has no types of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +70,7 @@ def use_by_process(readings: Iterable[CardReading]) -> dict[int, GpuUse]:
 class Gpus:
     """The GPUs of this machine."""
 
-    def __init__(self, library: ManagementLibrary) -> None:
+    def __init__(self, library: Library) -> None:
         self._library = library
         count = library.nvmlDeviceGetCount()
         self._cards = [library.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
@@ -155,7 +120,7 @@ class Gpus:
 def open_gpus() -> Gpus | None:
     """The GPUs of this machine, or None if it has none that can be asked."""
     try:
-        library = cast(ManagementLibrary, importlib.import_module("pynvml"))
+        library: Library = importlib.import_module("pynvml")
     except ImportError:
         return None
     try:
@@ -203,7 +168,12 @@ class UsageSampler:
                     target=self._sample_for_ever, name="usage-sampler", daemon=True
                 )
                 self._thread.start()
-        return lambda: self._let_go(job)
+
+        def let_go() -> None:
+            with self._lock:
+                self._jobs.discard(job)
+
+        return let_go
 
     def stop(self) -> None:
         """Sample no more."""
@@ -224,10 +194,6 @@ class UsageSampler:
                 job.reports.usage(sample)
             for log in job.logs:
                 cut_log(log, self._log_bytes_max)
-
-    def _let_go(self, job: WatchedJob) -> None:
-        with self._lock:
-            self._jobs.discard(job)
 
     def _sample_for_ever(self) -> None:
         if self._stopped.wait(self._interval_seconds):

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from tidewheel.services.job_api import SpeakingFor
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
-    from tidewheel.worker.attempt_table import Supply
-    from tidewheel.worker.capacity import Machine
+    from tidewheel.worker.attempts import Machine, Supply
     from tidewheel.worker.runtime import ServerWays
     from tidewheel.worker.worker import Worker
 

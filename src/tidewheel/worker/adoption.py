@@ -33,8 +33,7 @@ from tidewheel.errors import LeaseLost, NotFound, Refused
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Job, Leftover, Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.worker.attempt_table import AttemptTable
-from tidewheel.worker.attempts import Attempt, StopReason
+from tidewheel.worker.attempts import Attempt, AttemptTable, StopReason
 from tidewheel.worker.jobs import Jobs, Tell
 
 IsAlive = Callable[[HostProcess], bool]
@@ -126,7 +125,8 @@ class Adoption:
 
     async def _find_job(self, attempt: Attempt) -> Job | None:
         """The job of this attempt; None if none was started."""
-        assignment = self._attempts.assignment(attempt.task)
+        table = self._attempts
+        assignment = table.folders.assignment(attempt.task, table.worker)
         for runner in self._runners:
             if runner.accepts(attempt.task):
                 return await runner.adopt(assignment, attempt)
@@ -153,16 +153,15 @@ class Adoption:
 
 
 async def remove_leftovers(
-    store: TaskStore, runners: Sequence[Runner], store_name: str
+    store: TaskStore, runners: Sequence[TidyRunner], store_name: str
 ) -> list[Leftover]:
-    """Remove what belongs to no lease; what was removed."""
+    """Removes what belongs to no lease, and returns it."""
     removed = []
     for runner in runners:
-        if isinstance(runner, TidyRunner):
-            for leftover in await runner.leftovers(store_name):
-                if not await _is_leased(store, leftover):
-                    await runner.remove(leftover)
-                    removed.append(leftover)
+        for leftover in await runner.leftovers(store_name):
+            if not await _is_leased(store, leftover):
+                await runner.remove(leftover)
+                removed.append(leftover)
     return removed
 
 

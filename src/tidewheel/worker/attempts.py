@@ -1,24 +1,98 @@
-"""Knows an attempt in a worker's hands, and why its job may be stopped.
+"""Holds the attempts of a worker: what is known of each, what they take, and their leases.
 
 To its job an attempt is the port ``JobReports``: what the job says goes into the worker's
 queue of job events in the order in which it was said, from whichever thread.
+
+Workers of one process may share a machine. Each claims what is free at that moment, so only one
+of them claims at a time, and each is told what any of them gives back.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections import deque
-from collections.abc import Callable, Iterator
+import threading
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
+from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Claimed, UsageSample
+from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import TIMED_OUT, End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.ports.clock import Clock
-from tidewheel.ports.runners import Job
+from tidewheel.ports.runners import Assignment, Job
+from tidewheel.services.paths import (
+    attempt_directory,
+    run_directory,
+    submission_directory,
+)
+from tidewheel.services.service import Surroundings
 from tidewheel.services.wakeup import Wakeup
+
+
+class Machine:
+    """Counts what attempts take and give back; adopted jobs may take more than there is."""
+
+    def __init__(self, capacity: Resources) -> None:
+        self.claiming = asyncio.Lock()  # from the look at what is free until it is taken
+        # Who asks for more tasks when something becomes free: the claimers of all its workers.
+        self.on_freed: list[Callable[[Sequence[Resources]], None]] = []
+        self._labels = capacity.labels
+        self._cpu = capacity.cpu
+        self._memory_bytes = capacity.memory_bytes
+        self._gpu = capacity.gpu
+        self._nodes = capacity.nodes  # less those that somebody has alone
+        self._shared: Counter[int] = Counter()  # how many tasks share so many nodes
+        self._buffer_bytes = capacity.buffer_bytes
+
+    @property
+    def resources(self) -> Resources:
+        return Resources(
+            cpu=self._cpu,
+            memory_bytes=self._memory_bytes,
+            gpu=self._gpu,
+            labels=self._labels,
+            nodes=max(0, self._nodes),
+            idle_nodes=self.idle_nodes,
+            buffer_bytes=self._buffer_bytes,
+        )
+
+    @property
+    def has_nodes(self) -> bool:
+        """Returns whether any task at all could begin."""
+        return self._nodes > 0
+
+    @property
+    def idle_nodes(self) -> int:
+        """Returns the number of nodes on which nothing runs."""
+        return max(0, self._nodes - max(self._shared, default=0))
+
+    def may_follow(self, asked: Resources) -> bool:
+        """Returns whether more may be left of a claim that ended with this: one for nodes alone
+        ends it, and so does the one before such a task."""
+        return (self._nodes if asked.exclusive else self.idle_nodes) > 0
+
+    def change(self, asked: Resources, sign: int) -> None:
+        """Takes what an attempt asked for (-1), or gives it back (1)."""
+        if asked.cpu:
+            # Rounded as in the core, or 0.1 + 0.2 - 0.3 would leave less than there is.
+            self._cpu = round(self._cpu + sign * asked.cpu, 6)
+        self._memory_bytes += sign * asked.memory_bytes
+        self._gpu += sign * asked.gpu
+        self._buffer_bytes += sign * asked.buffer_bytes
+        if asked.exclusive:
+            self._nodes += sign * asked.nodes
+            return
+        self._shared[asked.nodes] -= sign
+        if not self._shared[asked.nodes]:
+            del self._shared[asked.nodes]
+
 
 AttemptKey = tuple[TaskId, int]
 
@@ -141,7 +215,9 @@ def end_to_report(end: End, reason: StopReason | None, task: Claimed) -> End | N
         case None | StopReason.CANCEL:  # the store turns any end of a cancelled task into one
             return end
         case StopReason.TIME_LIMIT:
-            return _timed_out(end, task)
+            words = f"it ran longer than its limit of {task.timeout_seconds:g} s"
+            error = TaskError(code=TIMED_OUT, description=words)
+            return replace(end, ending=Ending.ABORTED, error=error, values=None)
         case StopReason.YIELD | StopReason.FENCE:
             # Even if the job says that it succeeded: a script that leaves on SIGTERM with
             # status 0 has not done its work. Done twice is promised, not done is not.
@@ -150,18 +226,190 @@ def end_to_report(end: End, reason: StopReason | None, task: Claimed) -> End | N
             return None
 
 
-def _timed_out(end: End, task: Claimed) -> End:
-    return End(
-        ending=Ending.ABORTED,
-        error=TaskError(
-            code=TIMED_OUT,
-            description=f"it ran longer than its limit of {task.timeout_seconds:g} s",
-        ),
-        exit_status=end.exit_status,
-        metrics=end.metrics,
-    )
-
-
 def failure(code: str, description: str) -> End:
     """A failure that the worker itself has to tell."""
     return End(ending=Ending.FAILED, error=TaskError(code=code, description=description))
+
+
+BEATS_PER_LEASE = 3
+NEWS_SECONDS = 1.0  # from one beat to the next that is sent for the sake of progress alone
+FENCE_MARGIN = 0.25  # of the lease; half of it is the job's to leave, half to be killed
+
+
+class LeaseBook:
+    """The leases that a worker holds, shared by its loop and its heartbeats."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.beat_wakeup, self.fence_wakeup = Wakeup(clock), Wakeup(clock)  # of the heartbeats
+        self._lock = threading.Lock()
+        self._held: dict[AttemptKey, Attempt] = {}
+        self._untold: set[AttemptKey] = set()  # their progress is news to the store
+        self._told_at = -math.inf
+        self._next_due_at = 0.0
+
+    def hold(self, attempts: Iterable[Attempt]) -> None:
+        """A wait of the heartbeats is cut short only by a lease that is due before its end."""
+        earlier = False
+        with self._lock:
+            for attempt in attempts:
+                self._held[attempt.key] = attempt
+                earlier = (
+                    earlier or attempt.task.fence_kill or _due_at(attempt) < self._next_due_at
+                )
+        if earlier:
+            self._wake_heartbeats()
+
+    def strike_out(self, attempts: Iterable[Attempt]) -> None:
+        with self._lock:
+            for attempt in attempts:
+                self._held.pop(attempt.key, None)
+                self._untold.discard(attempt.key)
+
+    def hear_progress(self, attempt: Attempt) -> None:
+        """Notes progress, from any thread: the first news since the last beat cut the wait
+        short."""
+        with self._lock:
+            if attempt.key not in self._held:
+                return
+            earlier = not self._untold
+            self._untold.add(attempt.key)
+        if earlier:
+            self._wake_heartbeats()
+
+    def _wake_heartbeats(self) -> None:
+        self.beat_wakeup.ring()
+        self.fence_wakeup.ring()
+
+    def due(self, now: float) -> list[Attempt]:
+        """Returns what to beat for now: also what would be due soon after, to go in the same
+        call."""
+        with self._lock:
+            news = self._untold if self._told_at + NEWS_SECONDS <= now else frozenset()
+            return [
+                a for a in self._held.values() if _due_at(a, beats=0.5) <= now or a.key in news
+            ]
+
+    def next_due_at(self, idle_until: float) -> float:
+        """Returns when the next beat is due; with no lease, when the idle time is over."""
+        with self._lock:
+            dues = map(_due_at, self._held.values())
+            self._next_due_at = min(dues, default=idle_until)
+            if self._untold:
+                self._next_due_at = min(self._next_due_at, self._told_at + NEWS_SECONDS)
+            return self._next_due_at
+
+    def confirm(self, attempt: Attempt, sent_at: float, progress: float | None) -> None:
+        """The store extended the lease, and knows this progress."""
+        with self._lock:
+            attempt.confirmed_at = max(attempt.confirmed_at, sent_at)
+            self._told_at = max(self._told_at, sent_at)
+            if attempt.latest_progress == progress:  # else the job has gone on meanwhile
+                self._untold.discard(attempt.key)
+
+    def fenced(self) -> list[Attempt]:
+        """The leases whose jobs must end before they do, nearest first."""
+        with self._lock:
+            fenced = [attempt for attempt in self._held.values() if attempt.task.fence_kill]
+        return sorted(fenced, key=fence_at)
+
+
+def _due_at(attempt: Attempt, beats: float = 1.0) -> float:
+    return attempt.confirmed_at + beats * attempt.task.lease_seconds / BEATS_PER_LEASE
+
+
+def fence_at(attempt: Attempt) -> float:
+    return attempt.confirmed_at + attempt.task.lease_seconds * (1.0 - FENCE_MARGIN)
+
+
+Supply = Callable[[Claimed, Path], Awaitable[None]]  # a job of a run, and the run's folder
+
+TellJob = Callable[[Claimed], dict[str, str]]  # what a job finds in its environment
+
+
+@dataclass(frozen=True, slots=True)
+class JobFolders:
+    """Knows where the files of attempts are, and what has to be brought there or told."""
+
+    home: Path
+    tasks: Path  # below it, of the worker's store
+    new_secret: Callable[[], str]
+    supply: Supply | None = None
+    tell_job: TellJob | None = None
+
+    def directory(self, task: Claimed) -> Path:
+        """Returns the folder of this attempt alone."""
+        if task.run is None:
+            return attempt_directory(self.tasks, task.seq, task.attempt)
+        return submission_directory(self.home, read_job_name(task.id), task.attempt)
+
+    def assignment(self, task: Claimed, worker: WorkerId) -> Assignment:
+        """Returns the attempt as a runner sees it, with what its job is told."""
+        told = {} if self.tell_job is None else self.tell_job(task)
+        if task.run is not None:
+            told[RUN_DIRECTORY] = str(self._run_directory(task))
+        return Assignment(
+            task=task,
+            worker=worker,
+            directory=self.directory(task),
+            secret=self.new_secret(),
+            store=self.tasks.name,
+            environment=told,
+        )
+
+    async def prepare(self, task: Claimed) -> None:
+        """Brings the files of its run here before its job starts."""
+        if self.supply is not None and task.run is not None:
+            await self.supply(task, self._run_directory(task))
+
+    def _run_directory(self, task: Claimed) -> Path:
+        return run_directory(self.home, read_job_name(task.id).run)
+
+
+class AttemptTable:
+    """An attempt takes its capacity until the store has accepted its end."""
+
+    def __init__(
+        self,
+        worker: WorkerId,
+        folders: JobFolders,
+        slots: int,
+        machine: Machine,
+        surroundings: Surroundings,
+        over: Wakeup,
+    ) -> None:
+        self.worker = worker
+        self.folders = folders
+        self.slots = slots  # that are free
+        self.machine = machine
+        self.clock = surroundings.clock
+        self.failpoint = surroundings.failpoint
+        self.book = LeaseBook(self.clock)
+        self.events = JobEvents(self.clock)
+        self._over = over  # rung whenever attempts are over
+        self._attempts: dict[AttemptKey, Attempt] = {}
+
+    def __contains__(self, key: AttemptKey) -> bool:
+        return key in self._attempts
+
+    def attempt(self, task: Claimed, asked_at: float) -> Attempt:
+        """An attempt whose lease was asked for at that time of the local clock."""
+        return Attempt(task, self.worker, self.events, self.book.hear_progress, asked_at)
+
+    def take(self, attempts: Sequence[Attempt]) -> None:
+        for attempt in attempts:
+            self._attempts[attempt.key] = attempt
+            self.machine.change(attempt.task.resources, -1)
+        self.slots -= len(attempts)
+        self.book.hold(attempts)
+
+    def let_go(self, attempts: Sequence[Attempt]) -> None:
+        """Frees what these had, tells the claimers of the machine, and wakes the worker."""
+        for attempt in attempts:
+            del self._attempts[attempt.key]
+            self.machine.change(attempt.task.resources, 1)
+        self.slots += len(attempts)
+        self.book.strike_out(attempts)
+        freed = [attempt.task.resources for attempt in attempts]
+        for hear_freed in self.machine.on_freed:
+            hear_freed(freed)
+        self._over.ring()

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from tidewheel.api.tasks import Task
 from tidewheel.config import WorkerSettings
 from tidewheel.core.queue.access import RUN_QUEUE, Served, is_pattern, matches
 from tidewheel.core.queue.lease import Holder
@@ -36,15 +35,12 @@ from tidewheel.core.queue.requests import (
 )
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.status import LEASED
-from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import PRIORITY_DEFAULT
 from tidewheel.errors import NotFound, Unavailable
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
-from tidewheel.worker.attempt_table import AttemptTable
-from tidewheel.worker.attempts import StopReason
-from tidewheel.worker.host_health import CLAIMS
-from tidewheel.worker.jobs import Jobs
+from tidewheel.worker.attempts import AttemptTable, StopReason
+from tidewheel.worker.jobs import CLAIMS, NEVER_STARTED, Jobs
 
 REMEMBERED_MAX = 10_000  # priorities of queues
 
@@ -102,13 +98,12 @@ class OpenQueues:
         behind = [queue for queue in waiting if queue > last]
         return behind + waiting[: len(waiting) - len(behind)]
 
-    def note_served(self, pattern: str, queue: str) -> None:
-        """Notes that a queue gave all that was asked of it; the others are next."""
-        self._served_last[pattern] = queue
-
-    def note_empty(self, pattern: str, queue: str) -> None:
-        """Notes that a queue gave less than was asked of it."""
-        self._open[pattern].discard(queue)
+    def note(self, pattern: str, queue: str, *, is_short: bool) -> None:
+        """Notes whether a queue gave less than was asked of it, or all: others are next."""
+        if is_short:
+            self._open[pattern].discard(queue)
+        else:
+            self._served_last[pattern] = queue
 
     def _priority(self, queue: str) -> int:
         return self._priorities.get(queue, PRIORITY_DEFAULT)
@@ -161,7 +156,7 @@ class Claimer(Service):
         self._settings = settings
         self._abilities = abilities
         self._attempts = attempts
-        self._capacity = attempts.capacity
+        self._machine = attempts.machine
         self._jobs = jobs
         self._count_max = min(CLAIMED_PER_CALL_MAX, (settings.slots + 1) // 2)
         self._health = jobs.health
@@ -173,7 +168,7 @@ class Claimer(Service):
         self._due: dict[str, float] = {}  # when the next delayed task of a queue can be claimed
         # No later than the poll itself, which is shorter by up to its jitter.
         self._open = OpenQueues(self._served, settings.poll_seconds * (1.0 - POLL_JITTER))
-        self._capacity.machine.add_claimer(self)
+        self._machine.on_freed.append(self.hear_freed)
 
     def hear(self, wake: Wake) -> None:
         """There may be tasks; from any thread."""
@@ -187,7 +182,7 @@ class Claimer(Service):
     def hear_freed(self, freed: Sequence[Resources]) -> None:
         """Asks for more if anything can have been left for want of capacity; what is free now
         was given back by attempts here or of another worker of the machine."""
-        is_idle = self._met_exclusive and self._capacity.machine.idle_nodes > 0
+        is_idle = self._met_exclusive and self._machine.idle_nodes > 0
         if is_idle or any(one != NO_RESOURCES for one in freed):
             self._open.look_anew()
             self.wake()
@@ -211,7 +206,11 @@ class Claimer(Service):
         self._is_full = False
         self._hear_due()
         if self._open.must_look(self._clock.monotonic()):
-            await self._look_for_queues()
+            try:
+                self._open.found(await self._store.ready_queues())
+            except Unavailable:
+                self._open.look_anew()
+                raise
         for queue in self._settings.queues:
             claim = self._claim_in_turns if is_pattern(queue) else self._claim_all
             claimed += await claim(queue)
@@ -224,13 +223,6 @@ class Claimer(Service):
             del self._due[queue]
             self._open.hear((queue,))
 
-    async def _look_for_queues(self) -> None:
-        try:
-            self._open.found(await self._store.ready_queues())
-        except Unavailable:
-            self._open.look_anew()
-            raise
-
     async def _claim_in_turns(self, pattern: str) -> int:
         """Each queue behind a pattern its share, until they or the slots are used up."""
         claimed = 0
@@ -239,12 +231,10 @@ class Claimer(Service):
                 if (count := self._claimable()) <= 0 or self._stop_asked:
                     self._is_full = True
                     return claimed
-                share = max(1, self._capacity.slots // (len(queues) - place))
-                share = min(share, count)
-                taken, is_short = await self._claim_some(queue, share)
+                share = max(1, self._attempts.slots // (len(queues) - place))
+                taken, is_short = await self._claim_some(queue, min(share, count))
                 claimed += taken
-                note = self._open.note_empty if is_short else self._open.note_served
-                note(pattern, queue)
+                self._open.note(pattern, queue, is_short=is_short)
         return claimed
 
     async def _claim_all(self, queue: str) -> int:
@@ -260,7 +250,7 @@ class Claimer(Service):
 
     async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
         """Returns how many were claimed, and whether nothing is left that there is room for."""
-        async with self._capacity.machine.claiming:
+        async with self._machine.claiming:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)
             self._note_due(queue, tasks.next_due_seconds)
@@ -271,7 +261,7 @@ class Claimer(Service):
             return 0, True
         last = tasks[-1].resources
         self._met_exclusive |= last.exclusive
-        is_short = len(tasks) < count and not self._capacity.machine.may_follow(last)
+        is_short = len(tasks) < count and not self._machine.may_follow(last)
         return len(tasks), is_short
 
     def _note_due(self, queue: str, seconds: float | None) -> None:
@@ -281,9 +271,9 @@ class Claimer(Service):
             self._due[queue] = self._clock.monotonic() + max(seconds, DUE_SECONDS_MIN)
 
     def _claimable(self) -> int:
-        if not self._capacity.machine.has_nodes:
+        if not self._machine.has_nodes:
             return 0  # somebody has all of them alone
-        return self._health.claimable(min(self._capacity.slots, self._count_max))
+        return self._health.claimable(min(self._attempts.slots, self._count_max))
 
     async def _tell_trouble(self) -> None:
         health = self._health
@@ -298,7 +288,7 @@ class Claimer(Service):
             worker=self._attempts.worker,
             count=count,
             lease_seconds=self._settings.lease_seconds,
-            free=self._capacity.machine.resources,
+            free=self._machine.resources,
             commands=self._abilities.commands,
             handlers=self._abilities.handlers,
             bare=self._abilities.bare,
@@ -328,12 +318,15 @@ class Claimer(Service):
         which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._attempts.worker)
         count_max = self._settings.slots + self._count_max
         held = await self._store.list_tasks(which, KeysetPage(count=count_max))
-        unknown = [view for view in held if (view.id, view.attempt) not in self._attempts]
+        worker = self._attempts.worker
+        unknown = [
+            Holder(task_id=task.id, attempt=task.attempt, worker=worker)
+            for task in held
+            if (task.id, task.attempt) not in self._attempts
+        ]
         if unknown:
-            await self._store.report([self._yield_unstarted(view) for view in unknown])
+            await self._store.report(
+                [Report(holder=holder, end=NEVER_STARTED) for holder in unknown]
+            )
             self.tell("leases.given_back", count=len(unknown))
         self._unsure = False
-
-    def _yield_unstarted(self, view: Task) -> Report:
-        holder = Holder(task_id=view.id, attempt=view.attempt, worker=self._attempts.worker)
-        return Report(holder=holder, end=End(ending=Ending.YIELDED))

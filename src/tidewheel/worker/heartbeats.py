@@ -21,20 +21,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import ParamSpec
 
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT, LeaseAnswer
 from tidewheel.core.queue.requests import Beat
 from tidewheel.core.queue.task import WorkerId
-from tidewheel.ports.clock import Clock
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
-from tidewheel.services.wakeup import Wakeup, within
-from tidewheel.worker.attempts import Attempt, AttemptKey, StopReason
+from tidewheel.services.wakeup import within
+from tidewheel.worker.attempts import (
+    FENCE_MARGIN,
+    Attempt,
+    LeaseBook,
+    StopReason,
+    fence_at,
+)
 
 P = ParamSpec("P")
 
@@ -80,104 +84,10 @@ async def run_in_thread(service: Service) -> None:
     ended.result()
 
 
-BEATS_PER_LEASE = 3
-NEWS_SECONDS = 1.0  # from one beat to the next that is sent for the sake of progress alone
 IDLE_SECONDS = LEASE_SECONDS_DEFAULT  # a worker without leases shows that it is there
-FENCE_MARGIN = 0.25  # of the lease; half of it is the job's to leave, half to be killed
 
 OpenStore = Callable[[], AbstractAsyncContextManager[TaskStore]]
 StopJob = Callable[[Attempt, StopReason, float], None]  # attempt, why, grace in seconds
-
-
-class LeaseBook:
-    """The leases that a worker holds, shared by its loop and its heartbeats."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.beat_wakeup, self.fence_wakeup = Wakeup(clock), Wakeup(clock)  # of the heartbeats
-        self._lock = threading.Lock()
-        self._held: dict[AttemptKey, Attempt] = {}
-        self._untold: set[AttemptKey] = set()  # their progress is news to the store
-        self._told_at = -math.inf
-        self._next_due_at = 0.0
-
-    def hold(self, attempts: Iterable[Attempt]) -> None:
-        """A wait of the heartbeats is cut short only by a lease that is due before its end."""
-        earlier = False
-        with self._lock:
-            for attempt in attempts:
-                self._held[attempt.key] = attempt
-                earlier = (
-                    earlier or attempt.task.fence_kill or _due_at(attempt) < self._next_due_at
-                )
-        if earlier:
-            self._wake_heartbeats()
-
-    def strike_out(self, attempts: Iterable[Attempt]) -> None:
-        with self._lock:
-            for attempt in attempts:
-                self._held.pop(attempt.key, None)
-                self._untold.discard(attempt.key)
-
-    def hear_progress(self, attempt: Attempt) -> None:
-        """Notes progress, from any thread: the first news since the last beat cut the wait
-        short."""
-        with self._lock:
-            if attempt.key not in self._held:
-                return
-            earlier = not self._untold
-            self._untold.add(attempt.key)
-        if earlier:
-            self._wake_heartbeats()
-
-    def _wake_heartbeats(self) -> None:
-        self.beat_wakeup.ring()
-        self.fence_wakeup.ring()
-
-    def due(self, now: float) -> list[Attempt]:
-        """Returns what to beat for now: also what would be due soon after, to go in the same
-        call."""
-        with self._lock:
-            news = self._untold if self._told_at + NEWS_SECONDS <= now else frozenset()
-            return [
-                a
-                for a in self._held.values()
-                if _due_at(a) - _beat_seconds(a) / 2 <= now or a.key in news
-            ]
-
-    def next_due_at(self, idle_until: float) -> float:
-        """Returns when the next beat is due; with no lease, when the idle time is over."""
-        with self._lock:
-            dues = map(_due_at, self._held.values())
-            self._next_due_at = min(dues, default=idle_until)
-            if self._untold:
-                self._next_due_at = min(self._next_due_at, self._told_at + NEWS_SECONDS)
-            return self._next_due_at
-
-    def confirm(self, attempt: Attempt, sent_at: float, progress: float | None) -> None:
-        """The store extended the lease, and knows this progress."""
-        with self._lock:
-            attempt.confirmed_at = max(attempt.confirmed_at, sent_at)
-            self._told_at = max(self._told_at, sent_at)
-            if attempt.latest_progress == progress:  # else the job has gone on meanwhile
-                self._untold.discard(attempt.key)
-
-    def fenced(self) -> list[Attempt]:
-        """The leases whose jobs must end before they do, nearest first."""
-        with self._lock:
-            fenced = [attempt for attempt in self._held.values() if attempt.task.fence_kill]
-        return sorted(fenced, key=_fence_at)
-
-
-def _beat_seconds(attempt: Attempt) -> float:
-    return attempt.task.lease_seconds / BEATS_PER_LEASE
-
-
-def _due_at(attempt: Attempt) -> float:
-    return attempt.confirmed_at + attempt.task.lease_seconds / BEATS_PER_LEASE
-
-
-def _fence_at(attempt: Attempt) -> float:
-    return attempt.confirmed_at + attempt.task.lease_seconds * (1.0 - FENCE_MARGIN)
 
 
 class Heartbeats(Service):
@@ -263,7 +173,7 @@ class Heartbeats(Service):
             now = self._clock.monotonic()
             rest = None
             for attempt in self._book.fenced():
-                rest = _fence_at(attempt) - now
+                rest = fence_at(attempt) - now
                 if rest > 0.0:
                     break
                 rest = None

@@ -2,6 +2,9 @@
 
 An end goes to the reporter by way of the queue of job events; where the lease is not ours any
 more, nobody is told, and the attempt is let go at once.
+
+A full disk is the worker's trouble, not the task's. The task goes back without a failure; the
+worker takes no other until a back-off has passed, and then one, to see whether it can.
 """
 
 from __future__ import annotations
@@ -14,17 +17,73 @@ from functools import partial
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Job, PromptRunner, Runner
-from tidewheel.services.service import TaskGroup
-from tidewheel.worker.attempt_table import AttemptTable
+from tidewheel.services.service import Backoff, ServiceReport, Surroundings, TaskGroup
+from tidewheel.services.wakeup import Wakeup
 from tidewheel.worker.attempts import (
     Attempt,
     AttemptKey,
+    AttemptTable,
     StopReason,
     end_to_report,
     failure,
 )
-from tidewheel.worker.host_health import HostHealth
 from tidewheel.worker.log_upload import LogUpload
+
+CLAIMS = "claims"  # the service that rests while the host is in trouble
+PATIENCE = Backoff(first_seconds=2.0, seconds_max=60.0)
+
+
+class HostHealth:
+    """Remembers what keeps a worker from starting jobs, and when it tries again.
+
+    Jobs and runners say what they meet, claims ask; from the worker's loop alone.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._clock = surroundings.clock
+        self._chance = surroundings.chance
+        self._on_report = surroundings.on_report
+        self.claims_wakeup = Wakeup(surroundings.clock)  # rung when a claim may be tried
+        self._failures = 0
+        self._retry_at = -math.inf  # a local clock may begin anywhere
+        self.text: str | None = None  # None: all is well
+        self.text_told: str | None = None  # what the store knows
+
+    def hear(self, text: str | None) -> None:
+        """Notes that a job could not be started on this host, or could again (None)."""
+        is_news = (text is None) != (self.text is None)
+        self.text = text
+        if text is None:
+            self._failures, self._retry_at = 0, -math.inf
+        elif is_news:
+            self.try_later()
+        if not is_news:
+            return
+        event, facts = (
+            ("worker.able", {})
+            if text is None
+            else ("worker.unable", {"error": text, "delay_seconds": self.rest_seconds})
+        )
+        self._on_report(ServiceReport(service=CLAIMS, event=event, facts=facts))
+        self.claims_wakeup.ring()
+
+    def claimable(self, count: int) -> int:
+        """Returns how many of ``count`` tasks to take now."""
+        if self.text is None:
+            return count
+        return min(count, 1) if self.rest_seconds <= 0.0 else 0
+
+    def try_later(self) -> None:
+        """Waits as if the last try had failed, since its outcome is unknown."""
+        self._failures += 1
+        delay = PATIENCE.delay_seconds(self._failures, self._chance)
+        self._retry_at = self._clock.monotonic() + delay
+
+    @property
+    def rest_seconds(self) -> float:
+        """Returns the time until the next try."""
+        return max(0.0, self._retry_at - self._clock.monotonic())
+
 
 START_FAILED = "start"
 RUNNER_FAILED = "runner"
@@ -47,10 +106,11 @@ class Jobs:
     ) -> None:
         self._runners = [(r, r if isinstance(r, PromptRunner) else None) for r in runners]
         self._attempts = attempts
+        self._folders = attempts.folders
         self.health = health
         self._logs = logs  # None: the store itself is within reach
         self._group = group
-        self._clock = attempts.clock
+        self._clock, self._failpoint = attempts.clock, attempts.failpoint
         self._tell = tell
         self._live: dict[AttemptKey, Attempt] = {}
 
@@ -109,7 +169,7 @@ class Jobs:
 
     def _start_now(self, attempt: Attempt, runner: PromptRunner) -> None:
         task = attempt.task
-        directory = partial(self._attempts.directory, task)
+        directory = partial(self._folders.directory, task)
         try:
             attempt.job = runner.start_now(
                 task, directory, attempt, partial(self._over, attempt)
@@ -122,9 +182,10 @@ class Jobs:
             self._over(attempt, NEVER_STARTED)
             return
         try:
-            await self._attempts.prepare(attempt.task)
+            await self._folders.prepare(attempt.task)
             self._follow_logs(attempt, adopted=False)
-            job = await runner.start(self._attempts.assignment(attempt.task), attempt)
+            assignment = self._folders.assignment(attempt.task, self._attempts.worker)
+            job = await runner.start(assignment, attempt)
         except RunnerUnable as unable:  # the worker's own trouble: another may do it
             self.health.hear(str(unable))
             self._over(attempt, NEVER_STARTED)
@@ -158,13 +219,19 @@ class Jobs:
         self._report_end(attempt, end_to_report(end, attempt.reason, attempt.task))
 
     def _report_end(self, attempt: Attempt, end: End | None) -> None:
+        """Hands the end to the reporter; None: the lease is not ours, so nobody is told."""
         if self._logs is not None:
             self._logs.end(attempt)
-        self._attempts.report_end(attempt, end)
+        self._failpoint("job_exited_before_report")
+        if end is not None:
+            self._attempts.events.put(attempt, end)
+        else:
+            attempt.spoke_last = True
+            self._attempts.let_go([attempt])
 
     def _follow_logs(self, attempt: Attempt, *, adopted: bool) -> None:
         if self._logs is not None:
-            self._logs.begin(attempt, self._attempts.directory(attempt.task), adopted=adopted)
+            self._logs.begin(attempt, self._folders.directory(attempt.task), adopted=adopted)
 
     async def _enforce_limit(self, attempt: Attempt) -> None:
         assert attempt.task.timeout_seconds is not None

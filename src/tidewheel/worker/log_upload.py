@@ -42,16 +42,12 @@ class Receipt(NamedTuple):
     full: bool
 
 
-Part = tuple[bytes, int]  # some bytes of a file, and how long it is
-ReadPart = Callable[[Path, str, int, int], Awaitable[Part]]  # folder, stream, offset, bytes
-SendChunk = Callable[[Holder, str, int, bytes], Awaitable[Receipt]]
-
-
 class LogWay(NamedTuple):
     """Says how the bytes of a log come from its file to a server."""
 
-    read: ReadPart
-    send: SendChunk
+    # Folder, stream, offset, bytes: some bytes of a file, and how long it is.
+    read: Callable[[Path, str, int, int], Awaitable[tuple[bytes, int]]]
+    send: Callable[[Holder, str, int, bytes], Awaitable[Receipt]]
 
 
 class Stream:
@@ -77,6 +73,11 @@ class Stream:
         self.base = self.sent
         return True
 
+    def heed(self, receipt: Receipt) -> None:
+        """Notes what the server has by now."""
+        self.sent = receipt.size
+        self.is_over = self.is_over or receipt.full
+
 
 class _Copy:
     """The streams of one attempt."""
@@ -87,10 +88,6 @@ class _Copy:
         names = STREAMS if attempt.task.run is None else RUN_STREAMS
         self.streams = [Stream(name, sent) for name in names]
         self.has_ended = False
-
-    @property
-    def is_over(self) -> bool:
-        return all(stream.is_over for stream in self.streams)
 
 
 class LogUpload(Service):
@@ -141,11 +138,13 @@ class LogUpload(Service):
         """Forget what is over; a server that is away is raised when all have tried."""
         failure = None
         for copy, end in zip(copies, ends, strict=True):
+            task_id, attempt = copy.attempt.key
             if isinstance(end, Refused):  # this attempt's log is not wanted any more
-                self._tell_refused(copy, end)
+                facts = {"code": end.code, "error": str(end)}
+                self.tell("log.refused", task=task_id, attempt=attempt, **facts)
             elif end is not None:
                 failure = failure or end
-            if isinstance(end, Refused) or copy.is_over:
+            if isinstance(end, Refused) or all(stream.is_over for stream in copy.streams):
                 del self._copies[copy.attempt.key]
         if failure is not None:
             raise failure
@@ -163,14 +162,14 @@ class LogUpload(Service):
                 continue
             if has_ended and not stream.is_over:
                 if not stream.sent:  # an empty log is a log, too
-                    self._heed(stream, await self._way.send(holder, stream.name, 0, b""))
+                    stream.heed(await self._way.send(holder, stream.name, 0, b""))
                 stream.is_over = True
 
     async def _send_next(self, copy: _Copy, stream: Stream) -> bool:
         """Returns whether there may be more."""
         holder = copy.attempt.holder
         if stream.sent is None:
-            self._heed(stream, await self._way.send(holder, stream.name, 0, b""))
+            stream.heed(await self._way.send(holder, stream.name, 0, b""))
         content, size = await self._way.read(
             copy.directory, stream.name, stream.offset, CHUNK_BYTES_MAX
         )
@@ -179,25 +178,11 @@ class LogUpload(Service):
         if stream.is_over or not content:
             return False
         sent = stream.sent or 0
-        self._heed(stream, await self._way.send(holder, stream.name, sent, content))
+        stream.heed(await self._way.send(holder, stream.name, sent, content))
         return (stream.sent or 0) != sent
-
-    def _heed(self, stream: Stream, receipt: Receipt) -> None:
-        stream.sent = receipt.size
-        stream.is_over = stream.is_over or receipt.full
 
     def _forget_too_many(self) -> None:
         ended = [key for key, copy in self._copies.items() if copy.has_ended]
         for key in ended[: max(0, len(ended) - ENDED_MAX)]:
             del self._copies[key]
             self.tell("log.left", task=key[0], attempt=key[1])
-
-    def _tell_refused(self, copy: _Copy, refused: Refused) -> None:
-        task = copy.attempt.task
-        self.tell(
-            "log.refused",
-            task=task.id,
-            attempt=task.attempt,
-            code=refused.code,
-            error=str(refused),
-        )

@@ -21,10 +21,9 @@ from tidewheel.core.queue.steps import End
 from tidewheel.errors import LeaseLost, NotFound, Refused, WrongStatus
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.service import Service, ServiceReport, Surroundings
-from tidewheel.worker.attempt_table import AttemptTable
 from tidewheel.worker.attempts import (
     Attempt,
-    JobEvents,
+    AttemptTable,
     Said,
     Spoken,
     Started,
@@ -52,51 +51,17 @@ class _Draft:
         self.usage: list[UsageSample] = []
         self.end: End | None = None
 
-
-class Drafts:
-    """Gathers what attempts said and the store was not told yet, by attempt."""
-
-    def __init__(self, events: JobEvents) -> None:
-        self._events = events
-        self._drafts: dict[Attempt, _Draft] = {}
-
-    def take(self) -> list[tuple[Attempt, Report]]:
-        """Returns the next batch: at most one report of each attempt."""
-        self._sort()
-        reports = []
-        for attempt in list(self._drafts)[:REPORTS_PER_CALL_MAX]:
-            draft = self._drafts.pop(attempt)
-            reports.append((attempt, _report(attempt, draft)))
-            if rest := _rest(draft):
-                self._drafts[attempt] = rest
-        return reports
-
-    @property
-    def empty(self) -> bool:
-        return not len(self._events) and not self._drafts
-
-    def _sort(self) -> None:
-        drafts = self._drafts
-        for attempt, what in self._events.take():
-            if attempt.spoke_last:
-                continue
-            draft = drafts.get(attempt)
-            if draft is None:
-                draft = drafts[attempt] = _Draft()
-            _take_down(attempt, draft, what)
-
-
-def _take_down(attempt: Attempt, draft: _Draft, said: Said) -> None:
-    match said:
-        case End():
-            draft.end = said if attempt.unacceptable is None else attempt.unacceptable
-            attempt.spoke_last = True
-        case Started():
-            draft.started = True
-        case Spoken():
-            draft.messages.append(said)
-        case UsageSample():
-            draft.usage.append(said)
+    def take_down(self, attempt: Attempt, said: Said) -> None:
+        match said:
+            case End():
+                self.end = said if attempt.unacceptable is None else attempt.unacceptable
+                attempt.spoke_last = True
+            case Started():
+                self.started = True
+            case Spoken():
+                self.messages.append(said)
+            case UsageSample():
+                self.usage.append(said)
 
 
 def _report(attempt: Attempt, draft: _Draft) -> Report:
@@ -122,16 +87,6 @@ def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
     )
 
 
-def _rest(draft: _Draft) -> _Draft | None:
-    """Returns what did not fit into the report; old samples of usage are let go."""
-    if len(draft.messages) <= MESSAGES_PER_REPORT_MAX:
-        return None
-    rest = _Draft()
-    rest.messages = draft.messages[MESSAGES_PER_REPORT_MAX:]
-    rest.end = draft.end
-    return rest
-
-
 class Reporter(Service):
     """Brings the events of jobs to the store; lets go of attempts whose end it has taken."""
 
@@ -148,27 +103,45 @@ class Reporter(Service):
         self._attempts = attempts
         self._jobs = jobs
         self._batch: list[tuple[Attempt, Report]] = []
-        self._drafts = Drafts(attempts.events)
+        self._drafts: dict[Attempt, _Draft] = {}  # what the store was not told yet
 
     @property
     def idle(self) -> bool:
         """Returns whether the store has been told everything."""
-        return not self._batch and self._drafts.empty
+        return not self._batch and not len(self._events) and not self._drafts
 
     def rest_seconds(self) -> float | None:
-        return None if self._drafts.empty else 0.0
+        return 0.0 if len(self._events) or self._drafts else None
 
     async def run_once(self) -> Sequence[ServiceReport]:
         if not self._batch:
             # Whoever spoke first may be one of many who start in this turn of the loop, and
             # those that have little to do end in the next: their start and end go together.
             await asyncio.sleep(0)
-            self._batch = self._drafts.take()
+            self._batch = self._next_batch()
         if not self._batch:
             return ()
         answers = await self._store.report([report for _, report in self._batch])
         batch, self._batch = self._batch, []
         return self._heed(batch, answers)
+
+    def _next_batch(self) -> list[tuple[Attempt, Report]]:
+        """Returns at most one report of each attempt, of all that attempts said."""
+        drafts = self._drafts
+        for attempt, said in self._events.take():
+            if not attempt.spoke_last:
+                if attempt not in drafts:
+                    drafts[attempt] = _Draft()
+                drafts[attempt].take_down(attempt, said)
+        reports = []
+        for attempt in list(drafts)[:REPORTS_PER_CALL_MAX]:
+            draft = drafts.pop(attempt)
+            reports.append((attempt, _report(attempt, draft)))
+            if len(draft.messages) > MESSAGES_PER_REPORT_MAX:
+                drafts[attempt] = rest = _Draft()  # old samples of usage are let go
+                rest.messages = draft.messages[MESSAGES_PER_REPORT_MAX:]
+                rest.end = draft.end
+        return reports
 
     def _heed(
         self, batch: list[tuple[Attempt, Report]], answers: Sequence[Reported]

@@ -37,19 +37,23 @@ from tidewheel.services.service import (
 )
 from tidewheel.services.wakeup import Wakeup
 from tidewheel.worker.adoption import Adoption, IsAlive
-from tidewheel.worker.attempt_table import AttemptTable, JobFolders, Supply, TellJob
-from tidewheel.worker.attempts import StopReason
-from tidewheel.worker.capacity import Capacity, Machine
+from tidewheel.worker.attempts import (
+    BEATS_PER_LEASE,
+    AttemptTable,
+    JobFolders,
+    Machine,
+    StopReason,
+    Supply,
+    TellJob,
+)
 from tidewheel.worker.claimer import Claimer
 from tidewheel.worker.heartbeats import (
-    BEATS_PER_LEASE,
     Heartbeats,
     OpenStore,
     in_loop,
     run_in_thread,
 )
-from tidewheel.worker.host_health import HostHealth
-from tidewheel.worker.jobs import Jobs, Tell
+from tidewheel.worker.jobs import HostHealth, Jobs, Tell
 from tidewheel.worker.log_upload import LogUpload, LogWay
 from tidewheel.worker.reporter import Reporter
 
@@ -124,19 +128,16 @@ class Channel(Service):
     async def run_once(self) -> Sequence[ServiceReport]:
         """One connection, to its end."""
         try:
-            await self._listen()
+            async for news in self._open(self._worker):
+                if news is None:
+                    self._claimer.hear(Wake(everything=True))
+                else:
+                    self._jobs.stop_by_key(news, StopReason.CANCEL)
         except Refused as refused:  # the worker goes on without
             self._rest_seconds = REFUSED_SECONDS
             return [self.report("channel.refused", code=refused.code, error=str(refused))]
         self._rest_seconds = REOPEN_SECONDS_MAX * self._surroundings.chance.random()
         return ()
-
-    async def _listen(self) -> None:
-        async for news in self._open(self._worker):
-            if news is None:
-                self._claimer.hear(Wake(everything=True))
-            else:
-                self._jobs.stop_by_key(news, StopReason.CANCEL)
 
 
 class Cancellations(Service):
@@ -190,11 +191,12 @@ class Runtime:
             JobFolders(
                 settings.home.absolute(),
                 tasks,
+                host.new_secret,
                 host.supply,
                 None if server is None else server.tell_job,
             ),
-            host.new_secret,
-            Capacity(settings.slots, host.machine or Machine(settings.capacity)),
+            settings.slots,
+            host.machine or Machine(settings.capacity),
             surroundings,
             changed,
         )
@@ -209,26 +211,24 @@ class Runtime:
 
     def keep_leases(self) -> Coroutine[object, object, None]:
         """Runs the heartbeats, in a thread of their own if they have a store of their own."""
-        own_store = self._equipment.host.heartbeat_store
-        surroundings = self._surroundings_of_heartbeats()
+        equipment = self._equipment
+        # After an outage a worker must be heard within one lease, so it asks more often.
+        lease_seconds = equipment.settings.lease_seconds or LEASE_SECONDS_DEFAULT
+        longest = min(BACKOFF_DEFAULT.seconds_max, lease_seconds / BEATS_PER_LEASE)
+        around = replace(equipment.surroundings, backoff=Backoff(seconds_max=longest))
+        worker, book, stop_job = self.worker, self._book, self.jobs.stop
+        own_store = equipment.host.heartbeat_store
         if own_store is None:
-            store = self._equipment.store
-            return Heartbeats(
-                lambda: nullcontext(store),
-                self.worker,
-                self._book,
-                self.jobs.stop,
-                surroundings,
-            ).run()
+            store = equipment.store
+            return Heartbeats(lambda: nullcontext(store), worker, book, stop_job, around).run()
         loop = asyncio.get_running_loop()
-        surroundings = replace(
-            surroundings,
-            chance=Random(surroundings.chance.random()),
-            on_report=in_loop(loop, surroundings.on_report),
+        around = replace(
+            around,
+            chance=Random(around.chance.random()),
+            on_report=in_loop(loop, around.on_report),
         )
-        stop_job = in_loop(loop, self.jobs.stop)
-        heartbeats = Heartbeats(own_store, self.worker, self._book, stop_job, surroundings)
-        return run_in_thread(heartbeats)
+        stop_there = in_loop(loop, stop_job)
+        return run_in_thread(Heartbeats(own_store, worker, book, stop_there, around))
 
     def speak_with_server(self) -> list[Coroutine[object, object, None]]:
         """Hears its news and sends it logs, if there is one."""
@@ -256,13 +256,3 @@ class Runtime:
         logs."""
         is_quiet = not len(self.jobs) and self.reporter.idle
         return is_quiet and (self._logs is None or self._logs.idle)
-
-    def _surroundings_of_heartbeats(self) -> Surroundings:
-        """Returns surroundings with a shorter back-off.
-
-        After an outage a worker must be heard within one lease, so it asks more often.
-        """
-        lease_seconds = self._equipment.settings.lease_seconds or LEASE_SECONDS_DEFAULT
-        longest = min(BACKOFF_DEFAULT.seconds_max, lease_seconds / BEATS_PER_LEASE)
-        patience = Backoff(seconds_max=longest)
-        return replace(self._equipment.surroundings, backoff=patience)

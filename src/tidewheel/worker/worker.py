@@ -30,7 +30,7 @@ from tidewheel.ports.runners import Runner, TidyRunner
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.paths import store_name, tasks_directory
 from tidewheel.services.service import Service, ServiceReport, Surroundings, TaskGroup
-from tidewheel.services.wakeup import within
+from tidewheel.services.wakeup import Wakeup, within
 from tidewheel.worker.adoption import (
     dead_workers_with_leases,
     orphans_of_the_dead,
@@ -66,6 +66,7 @@ class Worker(Service):
             surroundings=surroundings,
         )
         self._runtime: Runtime | None = None
+        self._changed = Wakeup(surroundings.clock)  # attempts are over: of use to who leaves
         self._mode = settings.on_stop
         self._at_once = False
 
@@ -74,6 +75,7 @@ class Worker(Service):
         self._at_once = self._stop_asked
         self._mode = mode or self._mode
         super().ask_stop()
+        self._changed.ring()
 
     async def stop(self, mode: OnStop | None = None) -> None:
         """Ask to stop, and wait for the end."""
@@ -113,7 +115,7 @@ class Worker(Service):
         deafen = self._store.listen(runtime.hear)
         try:
             claiming = group.member(runtime.claimer.run())
-            claiming.add_done_callback(lambda _: self.wake())
+            claiming.add_done_callback(lambda _: self._changed.ring())
             await self._attend(runtime)
             await self._wind_down(runtime, claiming)
         finally:
@@ -136,7 +138,7 @@ class Worker(Service):
         )
         tasks = tasks_directory(settings.home, store_id)
         self.tell("worker.registered", worker=worker)
-        return Runtime(self._equipment, worker, tasks, group, self._alarm, self.tell)
+        return Runtime(self._equipment, worker, tasks, group, self._changed, self.tell)
 
     async def _adopt_orphans(self, runtime: Runtime, served: Served | None = None) -> None:
         """Only those in these queues, if any are named. What is tied died with its worker."""
@@ -181,21 +183,23 @@ class Worker(Service):
             await self._adopt_orphans(runtime, Served(self._settings.queues))
 
     async def _wind_down(self, runtime: Runtime, claiming: asyncio.Task[None]) -> None:
-        flush_seconds = _flush_seconds(self._settings.grace_seconds)
-        grace_seconds = max(0.0, self._settings.grace_seconds - flush_seconds)
+        grace_seconds = self._settings.grace_seconds
+        # What is kept for the last reports, once all jobs are killed.
+        flush_seconds = min(max(FLUSH_SECONDS_MIN, grace_seconds / 4), FLUSH_SECONDS_MAX)
+        grace_seconds = max(0.0, grace_seconds - flush_seconds)
         runtime.claimer.ask_stop()
         if self._leaves():
             await self._leave(runtime, claiming, flush_seconds)
             return
         if self._mode is OnStop.YIELD:
             runtime.jobs.stop_all(StopReason.YIELD, grace_seconds)
-        await self._settle(runtime, claiming, grace_seconds)
+        await self._wait_until(lambda: runtime.settled and claiming.done(), grace_seconds)
         self._at_once = False
         if self._leaves():  # asked meanwhile
             await self._leave(runtime, claiming, flush_seconds)
             return
         runtime.jobs.stop_all(StopReason.YIELD, 0.0)
-        await self._settle(runtime, claiming, flush_seconds / 2)
+        await self._wait_until(lambda: runtime.settled and claiming.done(), flush_seconds / 2)
         await self._say_goodbye(runtime, flush_seconds / 2)
 
     def _leaves(self) -> bool:
@@ -211,12 +215,6 @@ class Worker(Service):
         if not len(runtime.jobs):
             await self._say_goodbye(runtime, seconds_max)
 
-    async def _settle(
-        self, runtime: Runtime, claiming: asyncio.Task[None], seconds_max: float
-    ) -> None:
-        """Waits until all is done and reported, at most so long."""
-        await self._wait_until(lambda: runtime.settled and claiming.done(), seconds_max)
-
     async def _wait_until(
         self, is_done: Callable[[], bool], seconds_max: float, look_seconds: float = math.inf
     ) -> None:
@@ -226,13 +224,8 @@ class Worker(Service):
             rest = end_at - self._clock.monotonic()
             if rest <= 0.0:
                 return
-            await self._alarm.wait(min(rest, look_seconds))
+            await self._changed.wait(min(rest, look_seconds))
 
     async def _say_goodbye(self, runtime: Runtime, seconds_max: float) -> None:
         leave = partial(self._store.stop_worker, runtime.worker)
         await self.persist(lambda: within(self._clock, seconds_max, leave()))
-
-
-def _flush_seconds(grace_seconds: float) -> float:
-    """The part of the grace that is kept for the last reports, once all jobs are killed."""
-    return min(max(FLUSH_SECONDS_MIN, grace_seconds / 4), FLUSH_SECONDS_MAX)

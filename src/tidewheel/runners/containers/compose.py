@@ -11,12 +11,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tidewheel.runners.containers.docker_cli import (
     CREATE_SECONDS_MAX,
     Cli,
-    EngineAway,
     create_words,
     json_rows,
     whole_seconds,
@@ -29,6 +28,7 @@ from tidewheel.runners.containers.project import (
     PROJECT,
     RUNNER,
     CannotCreate,
+    Engine,
     Phase,
     ProjectPart,
     ProjectPlan,
@@ -36,7 +36,6 @@ from tidewheel.runners.containers.project import (
     StageWishes,
     Tags,
     label_fields,
-    labelled,
     sighted,
 )
 from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME
@@ -44,23 +43,30 @@ from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME
 NAME = "compose"
 SERVICE = "com.docker.compose.service"
 INSPECTED_AT_ONCE = 200
-REMOVE_TRIES = 20
 _PHASES = {"created": Phase.CREATED, "exited": Phase.ENDED, "dead": Phase.ENDED}
 _LISTED = (".ID", ".State", ".Status")
 _LABELS = (*LABELS, SERVICE)
 
 
-class ComposeEngine:
-    """The port Engine."""
+class ComposeEngine(Engine):
+    """The engine beside the worker."""
 
     name = NAME
     look_seconds = 2.0
     logs_end = True
     replicas_are_parts = True
     parts_are_here = True
+    log_command = ("logs",)
+    events_command = (
+        *("events", "--filter", "type=container", "--filter", f"label={RUNNER}={NAME}"),
+        *("--filter", "event=start", "--filter", "event=die"),
+        *("--filter", "event=destroy", "--filter", "event=health_status"),
+        *("--format", "{{.ID}}"),
+    )
+    kinds: ClassVar = dict.fromkeys(("container", "network", "volume"), PROJECT)
 
     def __init__(self, cli: Cli) -> None:
-        self.cli = cli
+        super().__init__(cli)
         self._ended: dict[str, ProjectPart] = {}  # by id: what has ended does not change
 
     def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
@@ -90,7 +96,10 @@ class ComposeEngine:
         )
         if answer.status != 0:
             said = replace(answer, err=without_chatter(answer.err)).words
-            raise CannotCreate(create_words(said, _images(file)))
+            # Version 2 says only for which service an image is missing.
+            services = json.loads(file.read_bytes())["services"].values()
+            images = sorted({str(service["image"]) for service in services})
+            raise CannotCreate(create_words(said, images))
 
     async def look(self) -> Sightings:
         """One list of all containers; of those that ended, once, how."""
@@ -102,11 +111,9 @@ class ComposeEngine:
         )
         rows = json_rows(text)
         await self._learn_ends([row[0] for row in rows if row[1] in ("exited", "dead")])
-        self._forget_but({row[0] for row in rows})
+        for gone in self._ended.keys() - {row[0] for row in rows}:
+            del self._ended[gone]
         return sighted(self._part_of(row) for row in rows)
-
-    async def remains(self) -> list[Tags]:
-        return await labelled(self.cli, NAME)
 
     async def start(self, parts: Sequence[ProjectPart]) -> None:
         """All at once; one that cannot be started has ended."""
@@ -114,12 +121,12 @@ class ComposeEngine:
         if answer.status != 0:
             await self._learn_ends([part.id for part in parts], never_started=True)
 
-    async def stop(
-        self, plan: ProjectPlan, parts: Sequence[ProjectPart], grace_seconds: float
-    ) -> None:
-        """The signal that each container wants, the grace, then SIGKILL."""
-        del parts  # some may have been started since they were looked at
-        mark = ("--filter", f"label={PROJECT}={plan.project}")
+    async def stop(self, project: str, grace_seconds: float) -> None:
+        """Sends the signal that each container wants, then after the grace SIGKILL.
+
+        They are listed anew: some may have been started since they were looked at.
+        """
+        mark = ("--filter", f"label={PROJECT}={project}")
         running = (await self.cli.ask("ps", "--quiet", *mark)).split()
         if running:
             grace = whole_seconds(grace_seconds)
@@ -127,40 +134,6 @@ class ComposeEngine:
                 *(self.cli.docker, "stop", "--time", str(grace), *running),
                 seconds_max=grace + CREATE_SECONDS_MAX,
             )
-
-    async def remove(self, project: str) -> None:
-        """Containers, then what they used."""
-        for _ in range(REMOVE_TRIES):
-            if not await self._remove_once(project):
-                return
-        raise EngineAway(f"{project} cannot be removed: something of it is still in use")
-
-    async def _remove_once(self, project: str) -> bool:
-        """Returns whether there was anything."""
-        mark = ("--filter", f"label={PROJECT}={project}")
-        found = False
-        for listing, removing in (
-            (("ps", "--all", "--quiet"), ("rm", "--force", "--volumes")),
-            (("network", "ls", "--quiet"), ("network", "rm")),
-            (("volume", "ls", "--quiet"), ("volume", "rm", "--force")),
-        ):
-            ids = (await self.cli.ask(*listing, *mark)).split()
-            if ids:
-                found = True
-                await self.cli.call(self.cli.docker, *removing, *ids)
-        return found
-
-    def log_arguments(self, part: ProjectPart) -> tuple[str, ...]:
-        del part
-        return ("logs",)
-
-    def events_arguments(self) -> tuple[str, ...] | None:
-        return (
-            *("events", "--filter", "type=container", "--filter", f"label={RUNNER}={NAME}"),
-            *("--filter", "event=start", "--filter", "event=die"),
-            *("--filter", "event=destroy", "--filter", "event=health_status"),
-            *("--format", "{{.ID}}"),
-        )
 
     async def _learn_ends(self, ids: Sequence[str], *, never_started: bool = False) -> None:
         unknown = [id_ for id_ in ids if id_ not in self._ended]
@@ -174,7 +147,12 @@ class ComposeEngine:
             )
             # Of those removed meanwhile nothing is told, and nothing has to be.
             rows = json_rows(answer.out)
-            killed = [id_ for id_, _, state in rows if _was_killed(state)]
+            # Those that SIGKILL ended, and the engine has not said why.
+            killed = [
+                id_
+                for id_, _, state in rows
+                if state["ExitCode"] == KILLED and not state["OOMKilled"]
+            ]
             lacking = await out_of_memory(self.cli, killed)
             for id_, service, state in rows:
                 if not never_started or (state["Status"] == "created" and state["Error"]):
@@ -192,21 +170,6 @@ class ComposeEngine:
             is_healthy="(healthy)" in status,
         )
         return Tags.read(NAME, labels), part
-
-    def _forget_but(self, ids: set[str]) -> None:
-        for gone in self._ended.keys() - ids:
-            del self._ended[gone]
-
-
-def _images(file: Path) -> list[str]:
-    """Returns those of a file, as version 2 says only for which service one is missing."""
-    services = json.loads(file.read_bytes())["services"].values()
-    return sorted({str(service["image"]) for service in services})
-
-
-def _was_killed(state: dict[str, Any]) -> bool:
-    """Says whether a container was ended by SIGKILL and the engine has not said why."""
-    return state["ExitCode"] == KILLED and not state["OOMKilled"]
 
 
 def _ended_part(id_: str, service: str, state: dict[str, Any]) -> ProjectPart:

@@ -16,15 +16,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.requests import Claimed
-from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.containers import policy
 from tidewheel.runners.containers.docker_cli import Cli
@@ -142,36 +141,14 @@ def _where(error: yaml.YAMLError) -> str:
     return problem if mark is None else f"line {mark.line + 1}: {problem}"
 
 
-PLAN_NAME = "project.json"
+# Files of one attempt.
+TEXT, EXECUTED, PLAN, FILES = "compose.yaml", "compose.json", "project.json", "files"
 SPEC_BYTES_MAX = 64 * 1024  # of one variable
 SERVICES_MAX = 200
 REPLICAS_MAX = 1000
 # How a job speaks to a server itself, with a token of its attempt, where there is a server.
 VOICE = ("TIDEWHEEL_SERVER", "TIDEWHEEL_TOKEN")
 FILES_MODE = 0o777  # for whichever user a container has; nobody else gets to it
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectFolder:
-    """Says where the files of one attempt are."""
-
-    path: Path
-
-    @property
-    def text(self) -> Path:
-        return self.path / "compose.yaml"
-
-    @property
-    def executed(self) -> Path:
-        return self.path / "compose.json"
-
-    @property
-    def plan(self) -> Path:
-        return self.path / PLAN_NAME
-
-    @property
-    def files(self) -> Path:
-        return self.path / "files"
 
 
 async def prepare(
@@ -184,8 +161,10 @@ async def prepare(
     written = read_compose_text(spec.compose)
     services = list(map(str, written["services"]))
     _refuse(policy.before_resolving(written, allowed))
-    folder = ProjectFolder(assignment.directory)
-    _make_folder(folder, spec)
+    folder = assignment.directory
+    (folder / FILES).mkdir(exist_ok=True)
+    (folder / FILES).chmod(FILES_MODE)
+    write_whole(folder / TEXT, spec.compose.encode(errors="replace"), mode=0o600)
     tags = Tags(
         runner=engine.name,
         project=project_name(assignment.store, task.id, task.attempt, max(map(len, services))),
@@ -193,11 +172,17 @@ async def prepare(
         task_id=task.id,
         attempt=task.attempt,
     )
-    variables = _variables(assignment, folder)
+    variables = {  # that ${NAME} in a compose file can mean
+        **_identity(task),
+        **assignment.environment,
+        "TIDEWHEEL_JOB_FILES": str(folder / FILES),
+    }
     document = await resolve(engine.cli, folder, tags.project, variables)
     _check_shape(document, tags.project)
     _drop_valueless(document, written)
-    _set_variables(document, spec.environment)
+    if told := literally(spec.environment):  # the task's own count more than the file's
+        for service in document["services"].values():
+            service["environment"] = as_mapping(service.get("environment")) | told
     ground = _ground(assignment, folder, tags.project, engine.cli)
     _refuse(policy.findings(document, ground, allowed))
     plan = _plan(document, tags, prefix_of(assignment.secret), engine)
@@ -206,26 +191,26 @@ async def prepare(
     wishes = StageWishes(
         constraints=spec.constraints,
         grace_seconds=task.max_termination_seconds,
-        directory=folder.path,
+        directory=folder,
     )
     engine.fit(document, plan, wishes)
-    write_whole(folder.executed, json.dumps(document, indent=1).encode(), mode=0o600)
-    write_whole(folder.plan, plan_text(plan).encode(), mode=0o600)
+    write_whole(folder / EXECUTED, json.dumps(document, indent=1).encode(), mode=0o600)
+    write_whole(folder / PLAN, msgspec.json.encode(plan), mode=0o600)
     return plan
 
 
 async def resolve(
-    cli: Cli, folder: ProjectFolder, project: str, variables: Mapping[str, str]
+    cli: Cli, folder: Path, project: str, variables: Mapping[str, str]
 ) -> Document:
     """Returns what the file means, by docker-compose itself."""
     answer = await cli.call(
         *cli.compose,
-        *("-f", str(folder.text), "-p", project, "--project-directory", str(folder.files)),
+        *("-f", str(folder / TEXT), "-p", project, "--project-directory", str(folder / FILES)),
         *("config", *(("--format", "json") if cli.uses_plugin else ())),
         environment=cli.plain_environment() | dict(variables),
     )
     if answer.status != 0:
-        words = answer.words.replace(str(folder.text), "compose file").replace("'./", "'")
+        words = answer.words.replace(str(folder / TEXT), "compose file").replace("'./", "'")
         raise BadStage(f"docker-compose does not accept the compose file: {words}")
     document = read_resolved(answer.out)
     # Services with a profile are for people who ask for them, and nobody can here.
@@ -239,63 +224,18 @@ async def resolve(
     return document
 
 
-def plan_text(plan: ProjectPlan) -> str:
-    """A plan as it is kept."""
-    tags = plan.tags
-    kept = {
-        "runner": tags.runner,
-        "project": tags.project,
-        "store": tags.store,
-        "task": tags.task_id,
-        "attempt": tags.attempt,
-        "prefix": plan.prefix,
-        "parts": dict(plan.parts),
-        "needs": {
-            name: {other: condition.value for other, condition in needs.items()}
-            for name, needs in plan.needs.items()
-        },
-    }
-    return json.dumps(kept)
-
-
-def read_plan(folder: ProjectFolder) -> ProjectPlan | None:
+def read_plan(directory: Path) -> ProjectPlan | None:
     """The plan that a dead worker left; None if it had not got so far."""
     try:
-        kept = json.loads(folder.plan.read_bytes())
+        return msgspec.json.decode((directory / PLAN).read_bytes(), type=ProjectPlan)
     except (OSError, ValueError):
         return None
-    return ProjectPlan(
-        tags=Tags(
-            runner=kept["runner"],
-            project=kept["project"],
-            store=kept["store"],
-            task_id=TaskId(kept["task"]),
-            attempt=kept["attempt"],
-        ),
-        prefix=kept["prefix"],
-        parts=kept["parts"],
-        needs={
-            name: {other: Condition(word) for other, word in needs.items()}
-            for name, needs in kept["needs"].items()
-        },
-    )
 
 
 def _refuse(findings: list[str]) -> None:
     if findings:
         shown = findings[: policy.FINDINGS_SHOWN_MAX]
         raise BadStage("the compose file is refused: " + "; ".join(shown))
-
-
-def _make_folder(folder: ProjectFolder, spec: StageSpec) -> None:
-    folder.files.mkdir(exist_ok=True)
-    folder.files.chmod(FILES_MODE)
-    write_whole(folder.text, spec.compose.encode(errors="replace"), mode=0o600)
-
-
-def _variables(assignment: Assignment, folder: ProjectFolder) -> dict[str, str]:
-    """Returns what ${NAME} in a compose file can mean."""
-    return {**_identity(assignment.task), **assignment.environment, **_places(folder)}
 
 
 def _identity(task: Claimed) -> dict[str, str]:
@@ -307,13 +247,7 @@ def _identity(task: Claimed) -> dict[str, str]:
     }
 
 
-def _places(folder: ProjectFolder) -> dict[str, str]:
-    return {"TIDEWHEEL_JOB_FILES": str(folder.files)}
-
-
-def _ground(
-    assignment: Assignment, folder: ProjectFolder, project: str, cli: Cli
-) -> HostFolders:
+def _ground(assignment: Assignment, folder: Path, project: str, cli: Cli) -> HostFolders:
     folders: tuple[str, ...] = ()
     if run := assignment.environment.get(RUN_DIRECTORY):
         # Not the share folder of its point: a container of another stage that has all of share
@@ -322,7 +256,7 @@ def _ground(
         folders = tuple(f"{run}/{one}" for one in below)
     sockets = (*SOCKETS, *cli.sockets)
     return HostFolders(
-        files=str(folder.files), project=project, folders=folders, sockets=sockets
+        files=str(folder / FILES), project=project, folders=folders, sockets=sockets
     )
 
 
@@ -359,20 +293,13 @@ def _valueless(environment: object) -> set[str]:
     return {str(entry) for entry in entries if "=" not in str(entry)}
 
 
-def _set_variables(document: Document, variables: Mapping[str, str]) -> None:
-    """Sets the task's variables in every service; they count more than those of the file."""
-    told = literally(variables)
-    for service in document["services"].values() if told else ():
-        service["environment"] = as_mapping(service.get("environment")) | told
-
-
 def _plan(document: Document, tags: Tags, prefix: str, engine: Engine) -> ProjectPlan:
     services = document["services"]
-    each = _replicas if engine.replicas_are_parts else _one
+    counts = {name: _replicas(service) for name, service in services.items()}
     return ProjectPlan(
         tags=tags,
         prefix=prefix,
-        parts={name: each(service) for name, service in services.items()},
+        parts=counts if engine.replicas_are_parts else dict.fromkeys(services, 1),
         needs={name: _needs(service) for name, service in services.items()},
     )
 
@@ -381,11 +308,6 @@ def _replicas(service: Mapping[str, Any]) -> int:
     deployed = (service.get("deploy") or {}).get("replicas")
     wanted = service.get("scale") if deployed is None else deployed
     return 1 if wanted is None else int(wanted)
-
-
-def _one(service: Mapping[str, Any]) -> int:
-    del service
-    return 1
 
 
 def _needs(service: Mapping[str, Any]) -> dict[str, Condition]:
@@ -418,7 +340,10 @@ def _mark(document: Document, plan: ProjectPlan, told: Mapping[str, str]) -> Non
     own, variables = literally(plan.tags.labels()), literally(told)
     for service in document["services"].values():
         service["labels"] = as_mapping(service.get("labels")) | own
-        service["environment"] = _told_values(service.get("environment")) | variables
+        # Of variables without a value docker-compose would take its own: the worker's.
+        given = as_mapping(service.get("environment")).items()
+        has_value = {name: value for name, value in given if value is not None}
+        service["environment"] = has_value | variables
         for key in ("container_name", "restart", "depends_on", "profiles"):
             service.pop(key, None)
     networks = document["networks"] = document.get("networks") or {}
@@ -428,13 +353,6 @@ def _mark(document: Document, plan: ProjectPlan, told: Mapping[str, str]) -> Non
             if not (body or {}).get("external"):
                 marked = as_mapping((body or {}).get("labels")) | own
                 document[kind][name] = {**(body or {}), "labels": marked}
-
-
-def _told_values(environment: object) -> dict[str, Any]:
-    """Variables that have a value: of others docker-compose would take its own, which are the
-    worker's."""
-    given = as_mapping(environment)
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def literally(values: Mapping[str, str]) -> dict[str, str]:
@@ -451,12 +369,12 @@ def as_mapping(entries: object) -> dict[str, Any]:
     return {name: value for name, _, value in pairs}
 
 
-def _make_mounts(document: Document, folder: ProjectFolder) -> None:
+def _make_mounts(document: Document, folder: Path) -> None:
     """Folders below ``files`` that are mounted: the engine would make them root's own."""
     for service in document["services"].values():
         for volume in service.get("volumes") or []:
             kind, source = mount_of(volume)
-            if kind == "bind" and is_below(source, str(folder.files)):
+            if kind == "bind" and is_below(source, str(folder / FILES)):
                 path = Path(source)
                 path.mkdir(parents=True, exist_ok=True)
                 path.chmod(FILES_MODE)

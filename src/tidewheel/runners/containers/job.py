@@ -15,17 +15,16 @@ other machines, whose engines nobody here can ask: stages on a Swarm are not sam
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+
+import msgspec
 
 from tidewheel.core.queue.requests import UsageSample
-from tidewheel.core.queue.steps import End, Ending
-from tidewheel.core.queue.task import TaskError
+from tidewheel.core.queue.steps import End
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.ports.runners import JobReports
 from tidewheel.quantities import parse_size
@@ -43,7 +42,6 @@ from tidewheel.runners.containers.outcome import (
     ProjectSeen,
     Startable,
     Verdict,
-    failure,
     judge,
 )
 from tidewheel.runners.containers.project import (
@@ -51,7 +49,6 @@ from tidewheel.runners.containers.project import (
     Phase,
     ProjectPart,
     ProjectPlan,
-    Sightings,
 )
 from tidewheel.runners.job_directory import JobDirectory, with_values, write_whole
 from tidewheel.runners.messages.client import SpooledMessage
@@ -64,38 +61,27 @@ AGAIN_SECONDS = 0.2
 EVENTS_REST_SECONDS = 1.0
 
 
-class Watched(Protocol):
-    """A job that wants to know."""
-
-    @property
-    def project(self) -> str: ...
-    def see(self, parts: tuple[ProjectPart, ...]) -> None: ...
-    def miss(self) -> None:
-        """The engine is away."""
-        ...
-
-
 class EnginePoller:
     """Looks while there is anybody who wants to know."""
 
-    def __init__(self, engine: Engine, on_trouble: Callable[[str | None], None]) -> None:
-        self._on_trouble = on_trouble
+    def __init__(self, engine: Engine) -> None:
+        self.on_trouble: Callable[[str | None], None] = lambda _: None
         self._engine = engine
-        self._jobs: set[Watched] = set()
+        self._jobs: set[EngineJob] = set()
         self._alarm = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._resting: set[asyncio.Task[None]] = set()  # cancelled, and not yet over
 
-    def add(self, job: Watched) -> None:
+    def add(self, job: EngineJob) -> None:
         self._jobs.add(job)
         self.poke()
         if not self._tasks:
             self._tasks = {asyncio.create_task(self._look_on())}
-            arguments = self._engine.events_arguments()
+            arguments = self._engine.events_command
             if arguments is not None:
                 self._tasks.add(asyncio.create_task(self._listen(arguments)))
 
-    def remove(self, job: Watched) -> None:
+    def remove(self, job: EngineJob) -> None:
         self._jobs.discard(job)
         if not self._jobs:
             self._rest()
@@ -126,7 +112,7 @@ class EnginePoller:
             try:
                 sightings = await self._engine.look()
             except (EngineAway, ValueError, KeyError) as away:  # nothing, or nonsense
-                self._on_trouble(str(away))
+                self.on_trouble(str(away))
                 is_away = True
                 for job in wanted:
                     job.miss()
@@ -134,10 +120,12 @@ class EnginePoller:
                 away_seconds = min(away_seconds * 2, AWAY_SECONDS_MAX)
                 continue
             if is_away:
-                self._on_trouble(None)
+                self.on_trouble(None)
                 is_away = False
             away_seconds = AWAY_SECONDS_FIRST
-            _show(wanted, sightings)
+            for job in wanted:
+                sighting = sightings.get(job.project)
+                job.see(() if sighting is None else sighting.parts)
             rest_seconds = await self._rest_until_alarmed(rest_seconds)
 
     async def _rest_until_alarmed(self, rest_seconds: float) -> float:
@@ -163,32 +151,15 @@ class EnginePoller:
             await asyncio.sleep(EVENTS_REST_SECONDS)
 
 
-def _show(jobs: list[Watched], sightings: Sightings) -> None:
-    for job in jobs:
-        sighting = sightings.get(job.project)
-        job.see(() if sighting is None else sighting.parts)
-
-
 CONTAINERS_MAX = 500  # that are asked for at once; of more, the first ones
 FIELDS = "[{{json .ID}},{{json .CPUPerc}},{{json .MemUsage}}]"
-
-
-class Sampled(Protocol):
-    """A job that is told what it uses."""
-
-    @property
-    def running(self) -> tuple[str, ...]:
-        """The ids of its containers."""
-        ...
-
-    def use(self, sample: UsageSample) -> None: ...
 
 
 class ContainerSampler:
     """Samples while there are jobs, beside everything else: docker measures for a second."""
 
     def __init__(
-        self, cli: Cli, jobs: Callable[[], Collection[Sampled]], interval_seconds: float
+        self, cli: Cli, jobs: Callable[[], Collection[EngineJob]], interval_seconds: float
     ) -> None:
         self._cli, self._jobs = cli, jobs
         self._interval_seconds = interval_seconds
@@ -217,7 +188,10 @@ class ContainerSampler:
         used = await self._ask(ids) if ids else {}
         for job, running in wanted:
             if parts := [used[one] for one in running if one in used]:
-                job.use(_together(parts))
+                cpu_percent = round(sum(part.cpu_percent or 0.0 for part in parts), 1)
+                memory_bytes = sum(part.memory_bytes or 0 for part in parts)
+                used_by_job = UsageSample(memory_bytes=memory_bytes, cpu_percent=cpu_percent)
+                job.reports.usage(used_by_job)
 
     async def _ask(self, ids: Sequence[str]) -> dict[str, UsageSample]:
         """Nothing if one of them is gone by now: the next time will do."""
@@ -235,13 +209,6 @@ def _sample(cpu: str, memory: str) -> UsageSample:
     return UsageSample(
         memory_bytes=parse_size(memory.partition("/")[0]),
         cpu_percent=round(float(cpu.rstrip("%")), 1),
-    )
-
-
-def _together(parts: Sequence[UsageSample]) -> UsageSample:
-    return UsageSample(
-        memory_bytes=sum(part.memory_bytes or 0 for part in parts),
-        cpu_percent=round(sum(part.cpu_percent or 0.0 for part in parts), 1),
     )
 
 
@@ -276,7 +243,7 @@ class EngineJob:
         self._engine, self._watch = means.engine, means.watch
         self._plan = plan
         self._files = JobDirectory(directory)
-        self._reports = reports
+        self.reports = reports
         self._grace_seconds = grace_seconds  # for the others, when one part has failed
         self._speaker = Speaker(
             directory=directory, reports=reports, message_bytes_max=means.message_bytes_max
@@ -295,29 +262,27 @@ class EngineJob:
         self._stops = 0  # under way
         # Who adopts a job does not know what the engine did while nobody looked.
         self._was_away = adopted
-        self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
-        self._driving = asyncio.create_task(self._drive())
+        self.over: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        # Cancelled where the worker leaves and the job runs on.
+        self.driving = asyncio.create_task(self._drive())
 
     @property
     def project(self) -> str:
         return self._plan.project
 
     async def wait(self) -> End:
-        """Returns how it ended."""
-        return await asyncio.shield(self._end)
+        return await asyncio.shield(self.over)
 
     async def stop(self, grace_seconds: float) -> None:
         """Ask all parts to end, and after the grace make them."""
-        if self._end.done():
+        if self.over.done():
             return
         self._stop_grace_seconds = grace_seconds
         self._stops += 1
         try:
             if not self._engine.logs_end:
                 await self._patiently(self._logs.complete)
-            await self._patiently(
-                lambda: self._engine.stop(self._plan, self._parts, grace_seconds)
-            )
+            await self._patiently(lambda: self._engine.stop(self.project, grace_seconds))
         finally:
             self._stops -= 1
             self._sure_at = self._views + LOOKS_UNTIL_SURE
@@ -339,30 +304,14 @@ class EngineJob:
         """The ids of its parts that run."""
         return tuple(part.id for part in self._parts if part.phase is Phase.RUNNING)
 
-    def use(self, sample: UsageSample) -> None:
-        """Takes what its containers use."""
-        self._reports.usage(sample)
-
-    def on_over(self, hear: Callable[[], None]) -> None:
-        """Call when it has ended."""
-        self._end.add_done_callback(lambda _: hear())
-
-    def let_go(self) -> None:
-        """The worker leaves; the job runs on."""
-        self._driving.cancel()
-
-    async def until_let_go(self) -> None:
-        """Waits until nobody listens to it any more."""
-        await asyncio.wait({self._driving})
-
     async def _drive(self) -> None:
         self._watch.add(self)
         try:
             end = await self._until_over()
             await self._finish(end)
         except Exception as error:  # the worker hears of it, and nobody waits for ever
-            if not self._end.done():
-                self._end.set_exception(error)
+            if not self.over.done():
+                self.over.set_exception(error)
         finally:
             self._watch.remove(self)
             await self._logs.close()
@@ -412,24 +361,20 @@ class EngineJob:
     async def _finish(self, end: End) -> None:
         """Nothing of it is left when its end is told."""
         parts = self._parts
-        if self._engine.logs_end:
-            await self._end_others(parts)
+        if self._engine.logs_end and any(part.phase is Phase.RUNNING for part in parts):
+            # One has failed: the others have their grace, and their last words.
+            grace = self._grace_seconds
+            await self._patiently(lambda: self._engine.stop(self.project, grace))
         await self._patiently(self._logs.complete)
         verdict = self._judge(parts)  # again: the last words are known by now
         end = verdict.end if isinstance(verdict, Over) else end
         end = with_values(end, lambda: self._values.gather(self._files.path))
-        with suppress(OSError):
-            write_end(self._files.path, end)
+        with suppress(OSError):  # until the store knows, should this worker die before that
+            content = msgspec.json.encode(end)
+            write_whole(self._files.path / END_NAME, content, mode=0o600)
         await self._patiently(lambda: self._engine.remove(self.project))
-        if not self._end.done():
-            self._end.set_result(end)
-
-    async def _end_others(self, parts: tuple[ProjectPart, ...]) -> None:
-        """One has failed: the others have their grace, and their last words."""
-        running = [part for part in parts if part.phase is Phase.RUNNING]
-        if running:
-            grace = self._grace_seconds
-            await self._patiently(lambda: self._engine.stop(self._plan, running, grace))
+        if not self.over.done():
+            self.over.set_result(end)
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """Tries until the engine has done it."""
@@ -448,9 +393,11 @@ class EngineJob:
             return
         self._values.hear(said.values, text)
         if said.progress is not None:
-            self._reports.progress(said.progress)
+            self.reports.progress(said.progress)
         if said.text or said.output is not None:
-            key = f"{service} {line.at.decode(errors='replace')} {hash_of(text)}"
+            # The digest tells two lines of one moment apart.
+            digest = sha256(text.encode(errors="replace")).hexdigest()[:16]
+            key = f"{service} {line.at.decode(errors='replace')} {digest}"
             self._say(said.text, key, said.output)
 
     def _say(self, text: str, key: str, output: str | None = None) -> None:
@@ -458,40 +405,9 @@ class EngineJob:
             self._speaker.hear(SpooledMessage(key=key, text=text, output=output))
 
 
-def hash_of(text: str) -> str:
-    """Tells two lines of one moment apart."""
-    return sha256(text.encode(errors="replace")).hexdigest()[:16]
-
-
-def write_end(directory: Path, end: End) -> None:
-    """Keep how it ended until the store knows, should this worker die before that."""
-    error = end.error
-    kept = {
-        "ending": end.ending.value,
-        "exit_status": end.exit_status,
-        "error": None if error is None else [error.code, error.description, error.args],
-        "values": end.values,
-    }
-    write_whole(directory / END_NAME, json.dumps(kept).encode(), mode=0o600)
-
-
 def read_end(directory: Path) -> End | None:
     """Returns how a job ended whose worker died before it could tell."""
     try:
-        kept = json.loads((directory / END_NAME).read_bytes())
-        error = kept["error"]
-        return End(
-            ending=Ending(kept["ending"]),
-            exit_status=kept["exit_status"],
-            values=kept.get("values"),
-            error=None
-            if error is None
-            else TaskError(code=error[0], description=error[1], args=error[2]),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        return msgspec.json.decode((directory / END_NAME).read_bytes(), type=End)
+    except (OSError, ValueError):
         return None
-
-
-def refused(words: str) -> End:
-    """The end of a job that was never started, since it may not be."""
-    return failure("refused", words)

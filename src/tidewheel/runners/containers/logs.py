@@ -300,7 +300,7 @@ class ProjectLogs:
         """Read what there is; whether docker came to the end of it."""
         since = ("--since", source.since.decode()) if source.since else ()
         arguments = (
-            *(*self._engine.log_arguments(source.part), "--timestamps", *since),
+            *(*self._engine.log_command, "--timestamps", *since),
             *((*(("--follow",) if follow else ()), source.part.id)),
         )
         service = source.part.service

@@ -13,7 +13,6 @@ it, names the container in any case.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 from collections import Counter
@@ -23,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.queue.steps import End, Ending
-from tidewheel.core.queue.task import TaskError
 from tidewheel.runners.containers.docker_cli import Cli, json_rows
 from tidewheel.runners.containers.project import Condition, Phase, ProjectPart, ProjectPlan
-from tidewheel.runners.outcome import DESCRIPTION_LENGTH_MAX, SHELL_SIGNAL_BASE
-from tidewheel.runners.sanitize import printable, storable
+from tidewheel.runners.outcome import SHELL_SIGNAL_BASE
+from tidewheel.runners.outcome import failed as ended_badly
+from tidewheel.runners.sanitize import printable
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 KILLED = SHELL_SIGNAL_BASE + signal.SIGKILL
@@ -85,7 +84,9 @@ def judge(seen: ProjectSeen, last_line: LastLine) -> Verdict:
         by_engine = seen.engine_was_away and all(map(_may_be_the_engines_doing, bad))
         return Over(GIVEN_BACK if by_engine else failed(bad[0], last_line))
     if missing := _missing(seen):
-        return Over(GIVEN_BACK if seen.engine_was_away else _vanished(missing))
+        words = f"service {missing}: its container is gone: somebody else has removed it"
+        gone = failure("vanished", words, service=missing)
+        return Over(GIVEN_BACK if seen.engine_was_away else gone)
     if len(ended) == len(seen.parts):
         return Over(End(ending=Ending.SUCCEEDED, exit_status=0))
     return _judge_going(seen)
@@ -175,26 +176,13 @@ def failed(part: ProjectPart, last_line: LastLine) -> End:
     )
 
 
-def _vanished(service: str) -> End:
-    words = f"service {service}: its container is gone: somebody else has removed it"
-    return failure("vanished", words, service=service)
-
-
 def failure(
     code: str, description: str, *, service: str | None = None, exit_status: int | None = None
 ) -> End:
     """A failed end, with what a program may want to know of it."""
     facts = {"service": service, "exit_status": exit_status}
-    args = {name: value for name, value in facts.items() if value is not None}
-    return End(
-        ending=Ending.FAILED,
-        error=TaskError(
-            code=code,
-            description=printable(storable(description, DESCRIPTION_LENGTH_MAX)),
-            args=json.dumps(args),
-        ),
-        exit_status=exit_status,
-    )
+    known = {name: value for name, value in facts.items() if value is not None}
+    return ended_badly(code, printable(description), known, exit_status=exit_status)
 
 
 LOOKS_MAX = 4

@@ -68,13 +68,6 @@ class HostFolders:
         return real.startswith(f"{self.project}_")
 
 
-class Mount(NamedTuple):
-    """A folder or file of the host in a container."""
-
-    service: str
-    source: str
-
-
 def is_below(path: str, folder: str) -> bool:
     """Returns whether a path is a folder, or lies in it; both without dots."""
     return path == folder or PurePosixPath(folder) in PurePosixPath(path).parents
@@ -92,12 +85,9 @@ def service_mounts(
                 seen = f"service {name}: a mount of type {kind}"
                 yield Denied("bind-mounts", seen, "it is not known what it reaches")
             elif kind == "bind":
-                mounts.append(Mount(name, source))
-    for mount in mounts:
-        yield from _mount(mount, ground)
-    yield from _nested(
-        [*(mount.source for mount in mounts), *map(os.path.normpath, handed_out)]
-    )
+                mounts.append(source)
+                yield from _mount(name, source, ground)
+    yield from _nested([*mounts, *map(os.path.normpath, handed_out)])
 
 
 def mount_of(volume: object) -> tuple[str, str]:
@@ -108,20 +98,17 @@ def mount_of(volume: object) -> tuple[str, str]:
     else:
         source, colon, _ = str(volume).partition(":")
         kind, source = "volume", source if colon else ""
-    is_bind = kind == "bind" or (kind == "volume" and _is_path(source))
+    is_path = bool(source) and not _VOLUME_NAME.fullmatch(source)
+    is_bind = kind == "bind" or (kind == "volume" and is_path)
     return ("bind", os.path.normpath(source)) if is_bind else (kind, source)
 
 
-def _is_path(source: str) -> bool:
-    return bool(source) and not _VOLUME_NAME.fullmatch(source)
-
-
-def _mount(mount: Mount, ground: HostFolders) -> Iterator[Denied]:
-    seen = f"service {mount.service}: the mount {mount.source}"
-    if mount.source.endswith(".sock") or any(is_below(s, mount.source) for s in ground.sockets):
+def _mount(service: str, source: str, ground: HostFolders) -> Iterator[Denied]:
+    seen = f"service {service}: the mount {source}"
+    if source.endswith(".sock") or any(is_below(s, source) for s in ground.sockets):
         why = "it would reach the engine or another service of the host, and be its root"
         yield Denied("engine-socket", seen, why)
-    if not ground.holds(mount.source):
+    if not ground.holds(source):
         yield Denied(
             "bind-mounts", seen, f"it lies outside the job's folder {ground.files}; use ./NAME"
         )
@@ -194,67 +181,16 @@ ALLOWABLE: Mapping[str, str] = {
 }
 
 HARMLESS = frozenset(
-    [
-        "annotations",
-        "attach",
-        "blkio_config",
-        "cap_drop",
-        "command",
-        "configs",
-        "container_name",
-        "cpu_count",
-        "cpu_percent",
-        "cpu_period",
-        "cpu_quota",
-        "cpu_rt_period",
-        "cpu_rt_runtime",
-        "cpu_shares",
-        "cpus",
-        "cpuset",
-        "depends_on",
-        "deploy",
-        "dns",
-        "dns_opt",
-        "dns_search",
-        "domainname",
-        "entrypoint",
-        "environment",
-        "expose",
-        "extra_hosts",
-        "group_add",
-        "healthcheck",
-        "hostname",
-        "image",
-        "init",
-        "isolation",
-        "labels",
-        "links",
-        "mac_address",
-        "mem_limit",
-        "mem_reservation",
-        "mem_swappiness",
-        "memswap_limit",
-        "networks",
-        "pids_limit",
-        "platform",
-        "ports",
-        "profiles",
-        "pull_policy",
-        "read_only",
-        "restart",
-        "scale",
-        "secrets",
-        "shm_size",
-        "stdin_open",
-        "stop_grace_period",
-        "stop_signal",
-        "tmpfs",
-        "tty",
-        "ulimits",
-        "user",
-        "volumes",
-        "working_dir",
-    ]
+    {"annotations", "attach", "blkio_config", "cap_drop", "command", "configs"}
+    | {"container_name", "cpu_count", "cpu_percent", "cpu_period", "cpu_quota"}
+    | {"cpu_rt_period", "cpu_rt_runtime", "cpu_shares", "cpus", "cpuset", "depends_on"}
+    | {"deploy", "dns", "dns_opt", "dns_search", "domainname", "entrypoint", "environment"}
+    | {"expose", "extra_hosts", "group_add", "healthcheck", "hostname", "image", "init"}
+    | {"isolation", "labels", "links", "mac_address", "mem_limit", "mem_reservation"}
+    | {"mem_swappiness", "memswap_limit", "networks", "pids_limit", "platform", "ports"}
+    | {"profiles", "pull_policy", "read_only", "restart", "scale", "secrets", "shm_size"}
+    | {"stdin_open", "stop_grace_period", "stop_signal", "tmpfs", "tty", "ulimits", "user"}
+    | {"volumes", "working_dir"}
 )
 TOP_LEVEL = frozenset(
     {"version", "name", "services", "networks", "volumes", "configs", "secrets"}
@@ -294,55 +230,47 @@ def _is_below_zero(value: object) -> bool:
         return True
 
 
-def _is_set(value: object) -> bool:
-    return bool(value)
-
-
 def _is_risky_option(value: object) -> bool:
     safe = ("no-new-privileges", "no-new-privileges:true", "no-new-privileges=true")
     return isinstance(value, list) and any(one not in safe for one in value)
 
 
 SERVICE_RULES: Mapping[str, PolicyRule] = {
-    "privileged": PolicyRule("privileged", _is_set, "its processes would be root of the host"),
+    "privileged": PolicyRule("privileged", bool, "its processes would be root of the host"),
     "network_mode": PolicyRule(
         "host-network", _is_foreign_network, "it would be on a network not its own"
     ),
     "pid": PolicyRule("host-pid", _is_host, "it would see and signal processes not its own"),
     "ipc": PolicyRule("host-ipc", _is_host, "it would share memory with processes not its own"),
-    "userns_mode": PolicyRule("host-userns", _is_set, "its root would be root of the host"),
+    "userns_mode": PolicyRule("host-userns", bool, "its root would be root of the host"),
     "uts": PolicyRule("host-userns", _is_host, "it could rename the host"),
     "cgroup": PolicyRule("host-userns", _is_host, "it would see the cgroups of the host"),
     "cgroup_parent": PolicyRule(
-        "host-userns", _is_set, "it would leave the limits set for containers"
+        "host-userns", bool, "it would leave the limits set for containers"
     ),
-    "cap_add": PolicyRule("cap-add", _is_set, "it would have powers over the kernel"),
-    "devices": PolicyRule("devices", _is_set, "it would reach devices of the host"),
-    "device_cgroup_rules": PolicyRule("devices", _is_set, "it would reach devices of the host"),
-    "gpus": PolicyRule("devices", _is_set, "it would reach devices of the host"),
+    "cap_add": PolicyRule("cap-add", bool, "it would have powers over the kernel"),
+    "devices": PolicyRule("devices", bool, "it would reach devices of the host"),
+    "device_cgroup_rules": PolicyRule("devices", bool, "it would reach devices of the host"),
+    "gpus": PolicyRule("devices", bool, "it would reach devices of the host"),
     "security_opt": PolicyRule("security-opt", _is_risky_option, "it would be confined less"),
-    "sysctls": PolicyRule("sysctls", _is_set, "it would change parameters of the kernel"),
+    "sysctls": PolicyRule("sysctls", bool, "it would change parameters of the kernel"),
     "volumes_from": PolicyRule(
-        "volumes-from", _is_set, "it would reach files of other containers"
+        "volumes-from", bool, "it would reach files of other containers"
     ),
-    "external_links": PolicyRule("external", _is_set, "it would reach containers of others"),
+    "external_links": PolicyRule("external", bool, "it would reach containers of others"),
     "build": PolicyRule(
-        "build", _is_set, "an image would be built on the host; name a built image"
+        "build", bool, "an image would be built on the host; name a built image"
     ),
-    "extends": PolicyRule("files", _is_set, "files of the host would be read; write it out"),
-    "env_file": PolicyRule(
-        "files", _is_set, "files of the host would be read; use environment"
-    ),
-    "label_file": PolicyRule("files", _is_set, "files of the host would be read; use labels"),
-    "runtime": PolicyRule("runtime", _is_set, "another runtime may confine it less"),
-    "credential_spec": PolicyRule("files", _is_set, "files of the host would be read"),
-    "oom_kill_disable": PolicyRule(
-        "privileged", _is_set, "it could take all memory of the host"
-    ),
+    "extends": PolicyRule("files", bool, "files of the host would be read; write it out"),
+    "env_file": PolicyRule("files", bool, "files of the host would be read; use environment"),
+    "label_file": PolicyRule("files", bool, "files of the host would be read; use labels"),
+    "runtime": PolicyRule("runtime", bool, "another runtime may confine it less"),
+    "credential_spec": PolicyRule("files", bool, "files of the host would be read"),
+    "oom_kill_disable": PolicyRule("privileged", bool, "it could take all memory of the host"),
     "oom_score_adj": PolicyRule(
         "privileged", _is_below_zero, "processes of the host would be killed in its place"
     ),
-    "use_api_socket": PolicyRule("engine-socket", _is_set, "it would be root of the host"),
+    "use_api_socket": PolicyRule("engine-socket", bool, "it would be root of the host"),
 }
 
 
@@ -350,17 +278,23 @@ def findings(
     document: Mapping[str, Any], ground: HostFolders, allowed: frozenset[str]
 ) -> list[str]:
     """Everything that a resolved file asks for and may not have, in words."""
+    secrets, configs = document.get("secrets") or {}, document.get("configs") or {}
     found = [
-        *_top_level_keys(document),
-        *_networks(document.get("networks") or {}, ground),
-        *top_level_volumes(document.get("volumes") or {}, ground),
-        *top_level_files("secret", document.get("secrets") or {}, ground),
-        *top_level_files("config", document.get("configs") or {}, ground),
+        Denied("", f"the key {key}", "it is not known to be harmless")
+        for key in document
+        if key not in TOP_LEVEL and not str(key).startswith("x-")
     ]
+    found += _networks(document.get("networks") or {}, ground)
+    found += top_level_volumes(document.get("volumes") or {}, ground)
+    found += top_level_files("secret", secrets, ground)
+    found += top_level_files("config", configs, ground)
     services: Mapping[str, Service] = document.get("services") or {}
     for name, service in services.items():
         found += _service(name, service or {})
-    found += service_mounts(services, ground, _handed_out(document))
+    # Files that containers get as secrets and configs are mounted as well.
+    entries = [entry or {} for entry in (*secrets.values(), *configs.values())]
+    handed_out = [str(entry["file"]) for entry in entries if entry.get("file")]
+    found += service_mounts(services, ground, handed_out)
     return _told(found, allowed)
 
 
@@ -399,12 +333,8 @@ def _service(name: str, service: Service) -> Iterator[Denied]:
         elif key not in HARMLESS and not key.startswith("x-"):
             seen = f"service {name}: {key}"
             yield Denied("", seen, "this key is not known to stay inside the container")
-    yield from _deploy(name, service.get("deploy") or {})
-
-
-def _deploy(name: str, deploy: Mapping[str, Any]) -> Iterator[Denied]:
-    reserved = (deploy.get("resources") or {}).get("reservations") or {}
-    if reserved.get("devices"):
+    resources = (service.get("deploy") or {}).get("resources") or {}
+    if (resources.get("reservations") or {}).get("devices"):
         seen = f"service {name}: deploy.resources.reservations.devices"
         yield Denied("devices", seen, "it would reach devices of the host")
 
@@ -413,21 +343,6 @@ def _denied(name: str, key: str, value: object) -> Denied:
     rule = SERVICE_RULES[key]
     shown = f" {value}" if isinstance(value, str | bool | int) else ""
     return Denied(rule.what, f"service {name}: {key}{shown}", rule.why)
-
-
-def _top_level_keys(document: Mapping[str, Any]) -> Iterator[Denied]:
-    for key in document:
-        if key not in TOP_LEVEL and not str(key).startswith("x-"):
-            yield Denied("", f"the key {key}", "it is not known to be harmless")
-
-
-def _handed_out(document: Mapping[str, Any]) -> list[str]:
-    """Files that containers get as secrets and configs: they are mounted as well."""
-    entries = [
-        *(document.get("secrets") or {}).values(),
-        *(document.get("configs") or {}).values(),
-    ]
-    return [str(entry["file"]) for entry in entries if (entry or {}).get("file")]
 
 
 def _networks(networks: Mapping[str, Any], ground: HostFolders) -> Iterator[Denied]:

@@ -12,16 +12,18 @@ their labels.
 
 from __future__ import annotations
 
+import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from tidewheel.core.queue.task import TaskId
-from tidewheel.runners.containers.docker_cli import Cli, json_rows
+from tidewheel.runners.containers.docker_cli import Cli, EngineAway, json_rows
 
 NAME_LENGTH_MAX = 63  # of a service of a Swarm, and of a name that other containers look up
 DIGEST_LENGTH = 10
@@ -164,54 +166,6 @@ class CannotCreate(Exception):
     """The engine does not want to make the project, and says why."""
 
 
-class Engine(Protocol):
-    """Does what differs between containers beside the worker and services of a Swarm."""
-
-    name: str
-    cli: Cli
-    # How often to look without being told that something happened.
-    look_seconds: float
-    # Whether the log of a part ends when the part does, and outlives it.
-    logs_end: bool
-    # Whether each replica of a service is a part of its own.
-    replicas_are_parts: bool
-    # Whether a part is a container of this very engine, which can say what it uses.
-    parts_are_here: bool
-
-    def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
-        """Make a resolved file one that this engine executes to its end."""
-        ...
-
-    async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
-        """CannotCreate if it does not want to; parts may be there all the same."""
-        ...
-
-    async def look(self) -> Sightings:
-        """Every part of tidewheel's, of whichever worker, in a call or two."""
-        ...
-
-    async def remains(self) -> list[Tags]:
-        """Returns whose networks and volumes are there, also where no part is left."""
-        ...
-
-    async def start(self, parts: Sequence[ProjectPart]) -> None: ...
-    async def stop(
-        self, plan: ProjectPlan, parts: Sequence[ProjectPart], grace_seconds: float
-    ) -> None: ...
-    async def remove(self, project: str) -> None:
-        """Every trace of it; there may be none."""
-        ...
-
-    def log_arguments(self, part: ProjectPart) -> tuple[str, ...]:
-        """Returns the arguments of docker, less what says from when and for how long."""
-        ...
-
-    def events_arguments(self) -> tuple[str, ...] | None:
-        """Returns the arguments of docker, to be told when something happens; None: it cannot
-        tell."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageWishes:
     """Holds what a task wants of its containers besides what its compose file says."""
@@ -221,22 +175,76 @@ class StageWishes:
     directory: Path  # of the attempt
 
 
-KINDS = ("network", "volume")
-
-
 def label_fields(labels: Sequence[str]) -> list[str]:
     """Returns a part of a ``--format`` that prints JSON: the value of each label."""
     return [f'{{{{json (.Label "{label}")}}}}' for label in labels]
 
 
-async def labelled(cli: Cli, runner: str) -> list[Tags]:
-    """Returns whose networks or volumes are there, once for each owner."""
-    found = []
-    for kind in KINDS:
-        mark = ("--filter", f"label={RUNNER}={runner}")
-        text = await cli.ask(
-            kind, "ls", *mark, "--format", f"[{','.join(label_fields(LABELS))}]"
-        )
-        for values in json_rows(text):
-            found.append(Tags.read(runner, dict(zip(LABELS, values, strict=True))))
-    return found
+REMOVE_TRIES = 40
+# How docker lists and removes what more is to be said of than its label.
+_LISTED = {"container": ("--all",)}
+_FORCED = {"container": ("--force", "--volumes"), "volume": ("--force",)}
+
+
+class Engine(ABC):
+    """Does what containers beside the worker and services of a Swarm need alike."""
+
+    name: str
+    look_seconds: float  # how often to look without being told that something happened
+    logs_end: bool  # whether the log of a part ends when the part does, and outlives it
+    replicas_are_parts: bool  # whether each replica of a service is a part of its own
+    parts_are_here: (
+        bool  # whether a part is a container of this engine, which says what it uses
+    )
+    log_command: tuple[str, ...]  # of docker, less what says from when and for how long
+    events_command: tuple[str, ...] | None  # to be told what happens; None: it cannot tell
+    # What belongs to a project, in the order of removal, by the label that has its name.
+    kinds: ClassVar[Mapping[str, str]]
+    remove_rest_seconds = 0.0
+
+    def __init__(self, cli: Cli) -> None:
+        self.cli = cli
+
+    @abstractmethod
+    def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
+        """Makes a resolved file one that this engine executes to its end."""
+
+    @abstractmethod
+    async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
+        """CannotCreate if it does not want to; parts may be there all the same."""
+
+    @abstractmethod
+    async def look(self) -> Sightings:
+        """Returns every part of tidewheel's, of whichever worker, in a call or two."""
+
+    @abstractmethod
+    async def start(self, parts: Sequence[ProjectPart]) -> None: ...
+
+    @abstractmethod
+    async def stop(self, project: str, grace_seconds: float) -> None: ...
+
+    async def remains(self) -> list[Tags]:
+        """Returns whose networks and volumes are there, also where no part is left."""
+        mark = ("--filter", f"label={RUNNER}={self.name}")
+        form = ("--format", f"[{','.join(label_fields(LABELS))}]")
+        return [
+            Tags.read(self.name, dict(zip(LABELS, values, strict=True)))
+            for kind in ("network", "volume")
+            for values in json_rows(await self.cli.ask(kind, "ls", *mark, *form))
+        ]
+
+    async def remove(self, project: str) -> None:
+        """Removes every trace of a project; there may be none."""
+        for _ in range(REMOVE_TRIES):
+            found = False
+            for kind, label in self.kinds.items():
+                mark = (*_LISTED.get(kind, ()), "--filter", f"label={label}={project}")
+                ids = (await self.cli.ask(kind, "ls", "--quiet", *mark)).split()
+                if ids:
+                    found = True
+                    forced = _FORCED.get(kind, ())
+                    await self.cli.call(self.cli.docker, kind, "rm", *forced, *ids)
+            if not found:
+                return
+            await asyncio.sleep(self.remove_rest_seconds)
+        raise EngineAway(f"{project} cannot be removed: something of it is still in use")

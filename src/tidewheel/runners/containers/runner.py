@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
+from tidewheel.config import CONTAINERS
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
-from tidewheel.runners.containers.compose_build import ProjectFolder, prepare, read_plan
-from tidewheel.runners.containers.docker_cli import EngineAway
+from tidewheel.runners.containers.compose import ComposeEngine
+from tidewheel.runners.containers.compose_build import EXECUTED, FILES, prepare, read_plan
+from tidewheel.runners.containers.docker_cli import Cli, EngineAway
 from tidewheel.runners.containers.job import (
     ContainerSampler,
     EngineAccess,
     EngineJob,
     EnginePoller,
     read_end,
-    refused,
 )
 from tidewheel.runners.containers.logs import Followers
 from tidewheel.runners.containers.outcome import failure
 from tidewheel.runners.containers.policy import read_allowances
-from tidewheel.runners.containers.project import CannotCreate, Engine, Phase, ProjectPlan, Tags
+from tidewheel.runners.containers.project import CannotCreate, Engine, Phase, ProjectPlan
 from tidewheel.runners.containers.stage_spec import BadStage, runner_named
-from tidewheel.runners.job_directory import JobDirectory, make_private_directory, run_folders
+from tidewheel.runners.containers.swarm import SwarmEngine
+from tidewheel.runners.job_directory import make_private_directory, run_folders
 from tidewheel.runners.messages.server import Speaker
-from tidewheel.runners.outcome import EndedJob, cannot_start, host_trouble
+from tidewheel.runners.outcome import EndedJob, not_started
+from tidewheel.runners.registry import RunnerParts
 
 USAGE_INTERVAL_SECONDS = 5.0
 
@@ -49,7 +54,7 @@ class EngineRunner:
         self._allowances = read_allowances(allowed)
         self._means = EngineAccess(
             engine=engine,
-            watch=EnginePoller(engine, self._hear_trouble),
+            watch=EnginePoller(engine),
             followers=Followers(),
             message_bytes_max=message_bytes_max,
         )
@@ -59,7 +64,6 @@ class EngineRunner:
             self._sampler = ContainerSampler(
                 engine.cli, lambda: list(self._jobs), usage_interval_seconds
             )
-        self._tell_trouble: Callable[[str | None], None] = lambda _: None
 
     def accepts(self, task: Claimed) -> bool:
         """Returns whether the task's spec names this runner."""
@@ -67,39 +71,35 @@ class EngineRunner:
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Create the project; a task that may not be run has failed, and that is its end."""
-        files = JobDirectory(assignment.directory)
         allowed = self._allowances.of(assignment.task.queue)
         if assignment.task.fence_kill:
             words = "its queue fences jobs, and containers do not die with their worker"
-            return EndedJob(refused(f"{words}; use a queue without a fence"))
+            return EndedJob(failure("refused", f"{words}; use a queue without a fence"))
         try:
             make_private_directory(assignment.directory)
             if folders := run_folders(assignment):
                 folders.prepare()
             plan = await prepare(self._engine, assignment, allowed)
             await self._remove_earlier(plan)
-            await self._create(plan, ProjectFolder(assignment.directory))
+            await self._create(plan, assignment.directory)
         except BadStage as bad:
-            return EndedJob(refused(str(bad)))
+            return EndedJob(failure("refused", str(bad)))
         except CannotCreate as cannot:
             return EndedJob(failure("start", str(cannot)))
         except EngineAway as away:
             words = str(away).rstrip(".?")  # docker asks whether its daemon is running
             raise RunnerUnable(f"{words}. Stages go back until it is mended") from away
         except OSError as error:
-            if trouble := host_trouble(error, files):
-                raise trouble from error
-            return EndedJob(cannot_start(error, files))
+            return not_started(error, assignment.directory)
         reports.started()
         return self._drive(plan, assignment, reports)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
         """Go on with the project of a worker that died; one never begun is removed."""
-        folder = ProjectFolder(assignment.directory)
-        plan = read_plan(folder)
+        plan = read_plan(assignment.directory)
         if plan is None or plan.tags.runner != self._engine.name:
             return None
-        if (end := read_end(folder.path)) is not None:
+        if (end := read_end(assignment.directory)) is not None:
             with suppress(EngineAway):  # then it is removed as a leftover
                 await self._engine.remove(plan.project)
             return self._ended(end, assignment, reports)
@@ -119,7 +119,10 @@ class EngineRunner:
         except EngineAway:
             return []
         own = {tags.project: tags for tags in there if tags.store == store and tags.project}
-        return [_leftover(tags) for tags in own.values()]
+        return [
+            Leftover(name=tags.project, task_id=tags.task_id, attempt=tags.attempt)
+            for tags in own.values()
+        ]
 
     async def remove(self, leftover: Leftover) -> None:
         """Removes what is left of an attempt whose lease is over."""
@@ -127,27 +130,24 @@ class EngineRunner:
 
     def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None:
         """Sets who is to know that the engine is away, or back (None)."""
-        self._tell_trouble = hear
+        self._means.watch.on_trouble = hear
 
     def stop(self) -> None:
         """Follow no job any more; they run on."""
         for job in self._jobs:
-            job.let_go()
+            job.driving.cancel()
 
     async def stopped(self) -> None:
         """Waits until nothing listens to the engine any more."""
         for job in list(self._jobs):
-            await job.until_let_go()
+            await asyncio.wait({job.driving})
         await self._means.watch.stop()
         if self._sampler is not None:
             await self._sampler.stop()
 
-    def _hear_trouble(self, text: str | None) -> None:
-        self._tell_trouble(text)
-
-    async def _create(self, plan: ProjectPlan, folder: ProjectFolder) -> None:
+    async def _create(self, plan: ProjectPlan, directory: Path) -> None:
         try:
-            await self._engine.create(plan, folder.executed, folder.files)
+            await self._engine.create(plan, directory / EXECUTED, directory / FILES)
         except CannotCreate:
             await self._engine.remove(plan.project)
             raise
@@ -180,7 +180,7 @@ class EngineRunner:
         self._jobs.add(job)
         if self._sampler is not None:
             self._sampler.wake()
-        job.on_over(lambda: self._over(job, assignment))
+        job.over.add_done_callback(lambda _: self._over(job, assignment))
         return job
 
     def _over(self, job: EngineJob, assignment: Assignment) -> None:
@@ -199,5 +199,16 @@ class EngineRunner:
         return EndedJob(end)
 
 
-def _leftover(tags: Tags) -> Leftover:
-    return Leftover(name=tags.project, task_id=tags.task_id, attempt=tags.attempt)
+def open_runner(name: str, parts: RunnerParts) -> EngineRunner:
+    """Opens the runner for one of the engines."""
+    cli = Cli(parts.environ)
+    cli.check_compose(name)
+    # A worker with both has a Swarm for a reason.
+    takes_any = name == SwarmEngine.name or SwarmEngine.name not in parts.runners
+    return EngineRunner(
+        ComposeEngine(cli) if name == ComposeEngine.name else SwarmEngine(cli),
+        called=(name, CONTAINERS) if takes_any else (name,),
+        allowed=parts.allow_compose,
+        message_bytes_max=parts.message_bytes_max,
+        usage_interval_seconds=parts.usage_interval_seconds,
+    )

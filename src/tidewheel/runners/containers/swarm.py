@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tidewheel.runners.containers.compose_build import as_mapping, literally
 from tidewheel.runners.containers.docker_cli import (
@@ -41,13 +41,13 @@ from tidewheel.runners.containers.project import (
     PROJECT,
     RUNNER,
     CannotCreate,
+    Engine,
     Phase,
     ProjectPart,
     ProjectPlan,
     Sightings,
     StageWishes,
     Tags,
-    labelled,
     sighted,
 )
 
@@ -141,7 +141,7 @@ _MOUNT_LENGTH = 2  # "data:/data"
 
 def make_nameless(document: dict[str, Any], project: str) -> None:
     """Take the names from volumes that nobody shares; services have their ``deploy``."""
-    volumes = document.get("volumes") or {}
+    volumes, own = document.get("volumes") or {}, f"{project}_"
     services = document["services"].values()
     users = Counter(
         source
@@ -153,7 +153,9 @@ def make_nameless(document: dict[str, Any], project: str) -> None:
     nameless = {
         name
         for name, body in volumes.items()
-        if users[name] <= 1 and _is_plain(body or {}, f"{project}_")
+        if users[name] <= 1
+        and (body or {}).keys() <= _PLAIN
+        and str((body or {}).get("name", own)).startswith(own)
     }
     for service in services:
         mounts = [_without_name(mount, nameless) for mount in service.get("volumes") or []]
@@ -168,10 +170,6 @@ def _containers(service: Mapping[str, Any]) -> int:
     """Returns how many of it may be on one node."""
     deploy = service["deploy"]
     return 1 if deploy["mode"] == "global" else int(deploy.get("replicas") or 1)
-
-
-def _is_plain(body: Mapping[str, Any], own: str) -> bool:
-    return body.keys() <= _PLAIN and str(body.get("name", own)).startswith(own)
 
 
 def _without_name(mount: object, nameless: set[str]) -> object:
@@ -189,23 +187,34 @@ FORMAT_VERSION = "3.8"
 MODES = {"global": "global", "global-job": "global"}  # any other: replicated
 STOPPED_LOOK_SECONDS = 0.3
 STOP_SECONDS_MORE = 20.0  # than the grace: a node that is down never says that all has ended
-REMOVE_TRIES = 40
 LIST_TRIES = 5
 STACK = "com.docker.stack.namespace"
 _FINAL = frozenset({"complete", "failed", "shutdown", "rejected", "orphaned", "remove"})
 
 
-class SwarmEngine:
-    """The port Engine."""
+class SwarmEngine(Engine):
+    """A Swarm, through one of its managers."""
 
     name = NAME
     look_seconds = 1.0
     logs_end = False
     replicas_are_parts = False
     parts_are_here = False
+    log_command = ("service", "logs", "--raw")
+    events_command = None  # a manager hears nothing of containers on other nodes
+    # Containers of this node; other nodes see to theirs. Networks and volumes come after what
+    # is not found without them (`remains`).
+    kinds: ClassVar = {
+        "container": PROJECT,
+        "secret": STACK,
+        "config": STACK,
+        "network": PROJECT,
+        "volume": PROJECT,
+    }
+    remove_rest_seconds = STOPPED_LOOK_SECONDS
 
     def __init__(self, cli: Cli) -> None:
-        self.cli = cli
+        super().__init__(cli)
         self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
         self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
 
@@ -254,37 +263,18 @@ class SwarmEngine:
             parts.append((facts.tags, await self._with_memory(part_of(facts, tasks))))
         return sighted(parts)
 
-    async def remains(self) -> list[Tags]:
-        return await labelled(self.cli, NAME)
-
     async def start(self, parts: Sequence[ProjectPart]) -> None:
         """A Swarm starts what it is given by itself."""
 
-    async def stop(
-        self, plan: ProjectPlan, parts: Sequence[ProjectPart], grace_seconds: float
-    ) -> None:
-        """Remove the services: a Swarm stops their containers with the grace they were made
-        with, and kills them after it."""
-        del parts, grace_seconds
-        await self._remove_services(plan.project)
-
     async def remove(self, project: str) -> None:
-        """Services, then what they used."""
-        await self._remove_services(project)
-        for _ in range(REMOVE_TRIES):
-            if not await self._remove_rest(project):
-                return
-            await asyncio.sleep(STOPPED_LOOK_SECONDS)
-        raise EngineAway(f"{project} cannot be removed: something of it is still in use")
+        """Removes services, then what they used."""
+        await self.stop(project, 0.0)
+        await super().remove(project)
 
-    def log_arguments(self, part: ProjectPart) -> tuple[str, ...]:
-        del part
-        return ("service", "logs", "--raw")
-
-    def events_arguments(self) -> tuple[str, ...] | None:
-        return None  # a manager hears nothing of containers on other nodes
-
-    async def _remove_services(self, project: str) -> None:
+    async def stop(self, project: str, grace_seconds: float) -> None:
+        """Removes the services: a Swarm stops their containers with the grace they were made
+        with, and kills them after it."""
+        del grace_seconds
         mark = ("--filter", f"label={PROJECT}={project}")
         services = (await self.cli.ask("service", "ls", "--quiet", *mark)).split()
         if not services:
@@ -314,25 +304,6 @@ class SwarmEngine:
                 return
             tasks = [row[0] for row in rows]
             await asyncio.sleep(STOPPED_LOOK_SECONDS)
-
-    async def _remove_rest(self, project: str) -> bool:
-        """Returns whether there was anything."""
-        found = False
-        for kind, label in (
-            ("container", PROJECT),  # of this node; other nodes see to theirs
-            ("secret", STACK),
-            ("config", STACK),
-            ("network", PROJECT),  # after what is not found without it (`remains`)
-            ("volume", PROJECT),
-        ):
-            mark = ("--filter", f"label={label}={project}")
-            everything = ("--all",) if kind == "container" else ()
-            forced = ("--force", "--volumes") if kind == "container" else ()
-            ids = (await self.cli.ask(kind, "ls", "--quiet", *everything, *mark)).split()
-            if ids:
-                found = True
-                await self.cli.call(self.cli.docker, kind, "rm", *forced, *ids)
-        return found
 
     async def _with_memory(self, part: ProjectPart) -> ProjectPart:
         """A Swarm never says that memory ran out; the engine of this node does, of its own."""

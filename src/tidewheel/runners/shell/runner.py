@@ -7,7 +7,6 @@ Theory of operation
 worker, so a later worker of this host learns how a job ended of which it is not the parent.
 It is a process of its own, at a millisecond each, because a trap inside bash is lost when the
 command sets its own or ends with ``exec``; and the command runs exactly as it was submitted.
-A job of a run is called by its whole path: it goes elsewhere and knows its files by ``$0``.
 
 A shell says "exit status 128 + N" for "ended by signal N" and so does the wrapper: a status
 of 129 to 192 is reported as that signal. A fenced job does not survive its worker: a keeper
@@ -29,26 +28,18 @@ from dataclasses import replace
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.core.queue.resources import needs_runner
 from tidewheel.core.queue.steps import End
-from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import processes
-from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, JobStatus, run_folders
-from tidewheel.runners.job_environment import (
-    SECRET,
-    inherited_environment,
-    job_environment,
-    limits_script,
-)
+from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, run_folders, script_name
+from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
-from tidewheel.runners.messages.client import MESSAGE_LIMIT
 from tidewheel.runners.outcome import (
     EndedJob,
-    cannot_start,
     end_of,
     exit_status_of,
-    host_trouble,
     killed,
+    not_started,
     vanished,
 )
 from tidewheel.runners.processes import (
@@ -109,7 +100,6 @@ class ShellJob:
         self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
     async def wait(self) -> End:
-        """Returns how it ended."""
         return await asyncio.shield(self._end)
 
     async def stop(self, grace_seconds: float) -> None:
@@ -146,20 +136,16 @@ class ShellRunner:
         tie_jobs: bool = False,
         log_bytes_max: int = LOG_BYTES_MAX,
     ) -> None:
-        self._environment = inherited_environment(parts.environ)
-        if parts.messages is not None:
-            self._environment[MESSAGE_LIMIT] = str(parts.message_bytes_max)
+        self._parts = parts
+        self._environment = parts.inherited_environment()
         self._bash = find_bash(self._environment["PATH"])
         self._prefix = tying_prefix() if tie_jobs else ()
         self._limits = limits_script(parts.limits)
         self._boot_id = boot_id()
-        self._messages = parts.messages
         self._sampler = sampler
         self._log_bytes_max = log_bytes_max
-        self._run_environment = parts.aids.environment()
         self._children = OwnChildren()
         self._fence = Fence()
-        self._failpoint = parts.failpoint
 
     def accepts(self, task: Claimed) -> bool:
         """Returns whether the task has a command, and not one for another runner."""
@@ -177,20 +163,16 @@ class ShellRunner:
             leader = self._spawn(assignment, files, reports)
         except (OSError, ValueError) as error:
             self._forget(assignment)
-            if trouble := host_trouble(error, files):
-                raise trouble from error
-            return EndedJob(cannot_start(error, files))
-        self._failpoint("job_spawned_before_record")
-        self._children.add(leader.pid)
+            return not_started(error, files.path)
+        self._parts.failpoint("job_spawned_before_record")
+        self._children.pids.add(leader.pid)
         try:
             job = self._follow(
-                assignment, reports, leader, lambda: _read_own_exit(leader, files)
+                assignment, reports, leader, lambda: reap(leader.pid) or _recorded_exit(files)
             )
         except OSError as error:  # no file descriptor is left to watch it with
             self._give_up(leader, assignment)
-            if trouble := host_trouble(error, files):
-                raise trouble from error
-            return EndedJob(cannot_start(error, files))
+            return not_started(error, files.path)
         reports.started()
         return job
 
@@ -208,15 +190,19 @@ class ShellRunner:
             return None
         reports.started()
         leader = status.process
-        if leader is None or not self._is_running(leader, status.boot_id):
-            self._hear(assignment, reports)
+        is_here = status.boot_id == self._boot_id
+        if leader is None or not (is_here and is_alive(leader.pid, leader.started)):
+            self._parts.expect_adopted(assignment, reports)
             self._forget(assignment)
-            # Read again: it may have ended since.
-            return EndedJob(_recorded_end(files.read_status(), files))
+            exited = _recorded_exit(files)  # read again: it may have ended since
+            if exited is not None:
+                return EndedJob(end_of(exited, files))
+            assert leader is not None, "a job without any trace is not adopted"
+            return EndedJob(vanished(leader))
         secret = read_environment(leader.pid).get(SECRET.encode(), b"").decode()
         known = replace(assignment, secret=secret or assignment.secret)
-        self._hear(known, reports)
-        return self._follow(known, reports, leader, lambda: _read_recorded_exit(files))
+        self._parts.expect_adopted(known, reports)
+        return self._follow(known, reports, leader, lambda: _recorded_exit(files))
 
     def stop(self) -> None:
         """No job is started any more; a fenced one that would not end is killed."""
@@ -225,22 +211,14 @@ class ShellRunner:
     def _spawn(
         self, assignment: Assignment, files: JobDirectory, reports: JobReports
     ) -> ProcessId:
-        task = assignment.task
-        assert task.command is not None, "the worker asks accepts() first"
-        files.write_job(task.command, task.spec)
-        inherited, script = self._environment, "./job"
-        if folders := run_folders(assignment):
-            folders.prepare()
-            inherited, script = {**inherited, **self._run_environment}, str(files.script)
-        if self._messages is not None:
-            self._messages.expect(assignment.secret, files.path, reports, caller_of(task))
-        self._failpoint("job_before_start")
+        environment = self._parts.prepare(assignment, reports, self._environment)
+        self._parts.failpoint("job_before_start")
         # In a namespace of its own the job cannot know its pid here; nobody will adopt it.
         boot = "" if self._prefix else self._boot_id
-        facts = (str(files.path), boot, self._bash, self._limits, script)
+        facts = (str(files.path), boot, self._bash, self._limits, script_name(assignment))
         return spawn(
             (*self._prefix, SHELL, "-c", WRAPPER, "job", *facts),
-            job_environment(inherited, assignment, files.spec),
+            environment,
             out=files.out,
             err=files.err,
         )
@@ -285,46 +263,26 @@ class ShellRunner:
         self._children.remove(leader.pid)
         self._forget(assignment)
 
-    def _is_running(self, process: ProcessId, boot: str) -> bool:
-        return boot == self._boot_id and is_alive(process.pid, process.started)
-
-    def _hear(self, assignment: Assignment, reports: JobReports) -> None:
-        if self._messages is not None:
-            with suppress(OSError):  # an unwritable directory ends no running job
-                self._messages.expect(
-                    assignment.secret, assignment.directory, reports, caller_of(assignment.task)
-                )
-
     def _forget(self, assignment: Assignment) -> None:
         self._fence.open_for(assignment.directory)
-        if self._messages is not None:
-            self._messages.forget(assignment.secret)
+        self._parts.forget(assignment)
 
 
 class OwnChildren:
     """The jobs that this process has to reap, apart from orphans that came to it."""
 
     def __init__(self) -> None:
-        self._pids: set[int] = set()
+        self.pids: set[int] = set()
         self._takes_in_orphans = takes_in_orphans()
         self._orphans_reaped_at = time.monotonic()
 
-    def add(self, pid: int) -> None:
-        """A job was started."""
-        self._pids.add(pid)
-
     def remove(self, pid: int) -> None:
         """A job was reaped; now and then look for orphans too."""
-        self._pids.discard(pid)
+        self.pids.discard(pid)
         now = time.monotonic()
         if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
             self._orphans_reaped_at = now
-            reap_orphans(self._pids)
-
-
-def caller_of(task: Claimed) -> TaskId | None:
-    """Returns whose calls are answered: those of jobs that belong to a run."""
-    return None if task.run is None else task.id
+            reap_orphans(self.pids)
 
 
 def find_bash(path: str) -> str:
@@ -342,17 +300,6 @@ def is_elsewhere(job_boot_id: str, own_boot_id: str) -> bool:
     return same_kernel and job_boot_id != own_boot_id
 
 
-def _read_own_exit(leader: ProcessId, files: JobDirectory) -> Exit | None:
-    return reap(leader.pid) or _read_recorded_exit(files)
-
-
-def _read_recorded_exit(files: JobDirectory) -> Exit | None:
+def _recorded_exit(files: JobDirectory) -> Exit | None:
     recorded = files.read_status().exit_status
     return None if recorded is None else Exit(status=recorded)
-
-
-def _recorded_end(status: JobStatus, files: JobDirectory) -> End:
-    if status.exit_status is not None:
-        return end_of(Exit(status=status.exit_status), files)
-    assert status.process is not None, "a job without any trace is not adopted"
-    return vanished(status.process)

@@ -134,7 +134,7 @@ class SlurmRecord:
     task_id: str = ""
     attempt: int = 0
     is_void: bool = False
-    is_over: bool = False
+    is_over: bool = False  # nobody who begins a later attempt need look for this one
 
 
 def known_id(task_id: str) -> str:
@@ -143,35 +143,22 @@ def known_id(task_id: str) -> str:
     return task_id if task_id.isprintable() and len(task_id) <= ID_LENGTH_MAX else ""
 
 
-def write_key(directory: Path, record: SlurmRecord) -> None:
-    """Writes the key, before sbatch is called."""
-    _write(directory, record)
-
-
-def write_id(directory: Path, record: SlurmRecord, job_id: str) -> None:
-    """Slurm has the job. Whole: a job that begins meanwhile reads the one or the other."""
-    _write(directory, replace(record, id=job_id))
+def write_record(directory: Path, record: SlurmRecord) -> None:
+    """Writes a record as a whole: a job that begins meanwhile reads the one or the other."""
+    lines = [
+        f"key={record.key}",
+        *((f"id={record.id}",) if record.id is not None else ()),
+        *(f"store={record.store}", f"task={record.task_id}", f"attempt={record.attempt}"),
+        *((VOID,) if record.is_void else ()),
+        *((OVER,) if record.is_over else ()),
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    write_whole(directory / RECORD_NAME, text.encode(errors="replace"), mode=0o600)
 
 
 def make_void(directory: Path, record: SlurmRecord) -> None:
     """No job with this key may begin any more."""
-    _write(directory, record, VOID)
-
-
-def make_over(directory: Path, record: SlurmRecord) -> None:
-    """Notes that nobody who begins a later attempt need look for this one."""
-    _write(directory, record, OVER)
-
-
-def _write(directory: Path, record: SlurmRecord, word: str = "") -> None:
-    lines = [
-        f"key={record.key}",
-        *(("id=" + record.id,) if record.id is not None else ()),
-        *(f"store={record.store}", f"task={record.task_id}", f"attempt={record.attempt}"),
-        *((word,) if word else ()),
-    ]
-    text = "".join(f"{line}\n" for line in lines)
-    write_whole(directory / RECORD_NAME, text.encode(errors="replace"), mode=0o600)
+    write_record(directory, replace(record, is_void=True))
 
 
 def read_record(directory: Path) -> SlurmRecord | None:
@@ -261,12 +248,7 @@ class SlurmJob:
     def files(self) -> JobDirectory:
         return JobDirectory(self.assignment.directory)
 
-    @property
-    def directory(self) -> Path:
-        return self.assignment.directory
-
     async def wait(self) -> End:
-        """Returns how it ended."""
         return await asyncio.shield(self.over)
 
     async def stop(self, grace_seconds: float) -> None:

@@ -15,11 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tidewheel.core.queue.steps import TIMED_OUT, End, Ending
-from tidewheel.core.queue.task import TaskError
 from tidewheel.runners.job_directory import JobDirectory, JobStatus, last_line, tail
-from tidewheel.runners.outcome import DESCRIPTION_LENGTH_MAX, end_of, exit_status_of
+from tidewheel.runners.outcome import end_of, exit_status_of, failed
 from tidewheel.runners.processes import Exit
-from tidewheel.runners.sanitize import storable
 from tidewheel.runners.slurm.programs import SlurmRow, SlurmUsage
 
 TIMES_NAME = "job.times"  # what the shell counted
@@ -72,11 +70,11 @@ def slurm_end(
     if reason is not None:
         code, what, advice = reason
         ending = Ending.ABORTED if code == TIMED_OUT else Ending.FAILED
-        error = _error(code, row, what, advice, last_line(files.err))
         exit_status = (
             None if recorded is None else end_of(Exit(status=recorded), files).exit_status
         )
-        return End(ending=ending, error=error, exit_status=exit_status)
+        end = _failure(code, row, what, advice, files)
+        return replace(end, ending=ending, exit_status=exit_status)
     return None if recorded is None else end_of(Exit(status=recorded), files)
 
 
@@ -103,7 +101,7 @@ def unrecorded_end(row: SlurmRow, code: tuple[int, int] | None, files: JobDirect
     if code is not None and (code[0] or row.state == "COMPLETED"):
         return end_of(Exit(status=code[0]), files)
     what = "it left no exit status: it was killed, or its folder could not be written"
-    return _failed(_error("vanished", row, what, "look at job.err", last_line(files.err)))
+    return _failure("vanished", row, what, "look at job.err", files)
 
 
 def forgotten_end(job_id: str | None, status: JobStatus, files: JobDirectory) -> End:
@@ -116,7 +114,7 @@ def forgotten_end(job_id: str | None, status: JobStatus, files: JobDirectory) ->
         "no worker watched it (Slurm forgets ended jobs after MinJobAge)"
     )
     code = START if status.process is None else "vanished"
-    return _failed(TaskError(code=code, description=description))
+    return failed(code, description)
 
 
 def with_usage(end: End, files: JobDirectory, usage: SlurmUsage | None) -> End:
@@ -148,7 +146,7 @@ def _seconds(text: str) -> float:
 
 def not_submitted(refused: str) -> End:
     """Slurm does not take the job."""
-    return _failed(TaskError(code=START, description=storable(refused, DESCRIPTION_LENGTH_MAX)))
+    return failed(START, refused)
 
 
 def _never_began(row: SlurmRow, files: JobDirectory, *, by_us: bool) -> End:
@@ -157,22 +155,17 @@ def _never_began(row: SlurmRow, files: JobDirectory, *, by_us: bool) -> End:
         what, advice = "it was cancelled before it began", "this was asked for"
     elif row.state in _REASONS:
         _, what, advice = _REASONS[row.state]
-    return _failed(_error(START, row, what, advice, last_line(files.err)))
+    return _failure(START, row, what, advice, files)
 
 
-def _error(code: str, row: SlurmRow, what: str, advice: str, last_words: str) -> TaskError:
+def _failure(code: str, row: SlurmRow, what: str, advice: str, files: JobDirectory) -> End:
     where = f" on {row.nodes}" if row.nodes else ""
     why = "" if row.reason in ("None", "") else f" ({row.reason})"
+    last_words = last_line(files.err)
     said = f"; last line of job.err: {last_words}" if last_words else ""
     text = f"Slurm job {row.id}{where}: {what}{why}; {advice}{said}"
     facts = {"slurm_job": row.id, "state": row.state, "nodes": row.nodes, "reason": row.reason}
-    return TaskError(
-        code=code, description=storable(text, DESCRIPTION_LENGTH_MAX), args=json.dumps(facts)
-    )
-
-
-def _failed(error: TaskError) -> End:
-    return End(ending=Ending.FAILED, error=error)
+    return failed(code, text, facts)
 
 
 # Others end, a time comes, a licence is given back: nobody has to do anything.

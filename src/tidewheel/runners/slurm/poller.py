@@ -24,8 +24,9 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.core.queue.requests import UsageSample
@@ -40,10 +41,9 @@ from tidewheel.runners.outcome import killed
 from tidewheel.runners.slurm.job import (
     SlurmJob,
     key_of,
-    make_over,
     make_void,
     read_record,
-    write_id,
+    write_record,
 )
 from tidewheel.runners.slurm.outcome import (
     ENDED,
@@ -62,7 +62,6 @@ from tidewheel.runners.slurm.programs import (
     SlurmRefused,
     SlurmRow,
     SlurmSilent,
-    SlurmUsage,
 )
 
 BATCH_SECONDS = 0.02  # what is asked within this time is asked in one call
@@ -102,7 +101,8 @@ class SlurmStopping:
     """``look_soon`` is told whenever a job may have ended because of it."""
 
     def __init__(self, slurm: Slurm, look_soon: Callable[[], Awaitable[None]]) -> None:
-        self._withdrawing = Together(slurm.cancel_waiting)
+        # Out of Slurm's queue; those that have begun are passed over.
+        self._withdrawing = Together(lambda ids: slurm.cancel(ids, "--state=PENDING"))
         self._terminating = Together(lambda ids: slurm.signal(ids, "TERM"))
         self._killing = Together(lambda ids: slurm.signal(ids, "KILL"))
         self._cancelling = Together(slurm.cancel)
@@ -155,10 +155,9 @@ class SlurmLeftovers:
 
     async def _look(self) -> list[SlurmPlace]:
         """Nothing while Slurm does not answer."""
-        try:
+        with suppress(SlurmSilent, SlurmRefused):
             return await self._slurm.places()
-        except (SlurmSilent, SlurmRefused):
-            return []
+        return []
 
     def remove(self, leftover: Leftover) -> None:
         """Ends a job, which may begin no more; if Slurm does not hear it, it is found again."""
@@ -227,15 +226,12 @@ class SlurmSampler:
         took = time.monotonic() - now
         self._next_at = now + max(self._interval_seconds, USAGE_SHARE_MAX * took)
         for job_id in used.keys() & running.keys():
-            _tell(running[job_id], used[job_id], now)
-
-
-def _tell(job: SlurmJob, usage: SlurmUsage, now: float) -> None:
-    cpu_before = job.usage.cpu_seconds if job.usage else 0.0
-    elapsed = max(now - (job.usage_at or job.submitted_at), 1e-6)
-    percent = round(100.0 * max(0.0, usage.cpu_seconds - cpu_before) / elapsed, 1)
-    job.usage, job.usage_at = usage, now
-    job.reports.usage(UsageSample(memory_bytes=usage.memory_bytes, cpu_percent=percent))
+            job, usage = running[job_id], used[job_id]
+            cpu_before = job.usage.cpu_seconds if job.usage else 0.0
+            elapsed = max(now - (job.usage_at or job.submitted_at), 1e-6)
+            percent = round(100.0 * max(0.0, usage.cpu_seconds - cpu_before) / elapsed, 1)
+            job.usage, job.usage_at = usage, now
+            job.reports.usage(UsageSample(memory_bytes=usage.memory_bytes, cpu_percent=percent))
 
 
 ROUND_SECONDS_MIN = 1.0
@@ -248,8 +244,7 @@ LAST_WORD_SECONDS = 10.0
 TellTrouble = Callable[[str | None], None]
 
 
-@dataclass(frozen=True, slots=True)
-class FilesSeen:
+class FilesSeen(NamedTuple):
     """Holds what the folder of an attempt shows."""
 
     status: JobStatus
@@ -311,7 +306,7 @@ class SlurmWatch:
         if self._messages is None:
             return
         with suppress(OSError):  # its begin or end is heard of, at the latest
-            append(job.directory, said)
+            append(job.files.path, said)
             self._messages.hear_spool(job.assignment.secret)
 
     def stop(self) -> None:
@@ -359,7 +354,9 @@ class SlurmWatch:
             self._is_silent = False
             self.tell_trouble(None)
         known = [job for job in self._jobs if job.submitted_at <= asked_at]
-        _match(known, rows)
+        by_key = {key_of(row.name): row for row in rows}
+        for job in known:
+            job.row = by_key.get(job.record.key)
         seen = await asyncio.to_thread(_look_at, known, self._log_bytes_max)
         for job in known:
             await self._hear(job, seen.get(job, NOTHING_SEEN))
@@ -390,7 +387,7 @@ class SlurmWatch:
         if row is None:
             return self._end_of_unlisted(job, seen)
         if record.id is None:
-            write_id(job.directory, record, row.id)
+            write_record(job.files.path, replace(record, id=row.id))
             job.record = replace(record, id=row.id)
             self.tell_submitted(job)
         if row.state not in ENDED:
@@ -413,11 +410,12 @@ class SlurmWatch:
     def _end_of_unlisted(self, job: SlurmJob, seen: FilesSeen) -> End | None:
         """Slurm answers and does not know it: it was never submitted, or is long over."""
         if job.record.id is None and seen.status.process is None:
-            make_void(job.directory, job.record)
-            if JobDirectory(job.directory).read_status().process is None:
+            make_void(job.files.path, job.record)
+            if JobDirectory(job.files.path).read_status().process is None:
                 job.record = replace(job.record, is_void=True)
                 return End(ending=Ending.YIELDED)
-            write_id(job.directory, job.record, "")  # it began just now, and goes on
+            # It began just now, and goes on.
+            write_record(job.files.path, replace(job.record, id=""))
             return None
         if seen.status.exit_status is None and self._may_wait(job):
             return None
@@ -434,17 +432,11 @@ class SlurmWatch:
         self._jobs.discard(job)
         if not job.record.is_void:
             with suppress(OSError):
-                make_over(job.directory, job.record)
+                write_record(job.files.path, replace(job.record, is_over=True))
         if self._messages is not None:
             self._messages.forget(job.assignment.secret)
         if folders := run_folders(job.assignment):
             folders.tidy_up()
-
-
-def _match(jobs: Iterable[SlurmJob], rows: Iterable[SlurmRow]) -> None:
-    by_key = {key_of(row.name): row for row in rows}
-    for job in jobs:
-        job.row = by_key.get(job.record.key)
 
 
 def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, FilesSeen]:
@@ -453,7 +445,7 @@ def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, Fil
     for job in begun:
         for log in (job.files.out, job.files.err):
             cut_log(log, log_bytes_max)
-    return {job: _files_seen(job.directory) for job in begun}
+    return {job: _files_seen(job.files.path) for job in begun}
 
 
 def _files_seen(directory: Path) -> FilesSeen:

@@ -145,15 +145,12 @@ class Slurm:
 
     async def signal(self, ids: Iterable[str], signal_name: str) -> None:
         """Send a signal to every process of running jobs."""
-        await self._scancel(ids, "--full", f"--signal={signal_name}")
+        await self.cancel(ids, "--full", f"--signal={signal_name}")
 
-    async def cancel_waiting(self, ids: Iterable[str]) -> None:
-        """Take jobs out of Slurm's queue; those that have begun are passed over."""
-        await self._scancel(ids, "--state=PENDING")
-
-    async def cancel(self, ids: Iterable[str]) -> None:
-        """End jobs, wherever they are; those that have ended are passed over."""
-        await self._scancel(ids)
+    async def cancel(self, ids: Iterable[str], *options: str) -> None:
+        """Ends jobs, wherever they are; those that have ended are passed over."""
+        for part in _parts(list(ids)):
+            await self._call("scancel", "--quiet", *options, *part)
 
     async def exit_code(self, job_id: str) -> tuple[int, int] | None:
         """(exit status, signal) of a job as Slurm remembers it; None if it does not."""
@@ -186,10 +183,6 @@ class Slurm:
                         known.memory_bytes + usage[1].memory_bytes,
                     )
         return found
-
-    async def _scancel(self, ids: Iterable[str], *options: str) -> None:
-        for part in _parts(list(ids)):
-            await self._call("scancel", "--quiet", *options, *part)
 
     async def _call(self, program: str, *arguments: str, text: str = "") -> str:
         try:

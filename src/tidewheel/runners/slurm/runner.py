@@ -22,18 +22,10 @@ from pathlib import Path
 from tidewheel.core.queue.requests import Claimed
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
-from tidewheel.runners.job_directory import JobDirectory, run_folders
-from tidewheel.runners.job_environment import (
-    SECRET,
-    inherited_environment,
-    job_environment,
-    limits_script,
-)
-from tidewheel.runners.messages.client import MESSAGE_LIMIT
-from tidewheel.runners.messages.server import MessageServer
-from tidewheel.runners.outcome import EndedJob, cannot_start, host_trouble
+from tidewheel.runners.job_directory import JobDirectory, script_name
+from tidewheel.runners.job_environment import SECRET, limits_script
+from tidewheel.runners.outcome import EndedJob, not_started
 from tidewheel.runners.registry import RunnerParts
-from tidewheel.runners.shell.runner import caller_of
 from tidewheel.runners.slurm.directives import (
     RUNNER_LABEL,
     head_lines,
@@ -53,8 +45,7 @@ from tidewheel.runners.slurm.job import (
     read_record,
     read_variable,
     write_environment,
-    write_id,
-    write_key,
+    write_record,
 )
 from tidewheel.runners.slurm.outcome import ENDED, not_submitted
 from tidewheel.runners.slurm.poller import (
@@ -80,13 +71,9 @@ class SlurmRunner:
     def __init__(
         self, parts: RunnerParts, *, last_word_seconds: float = LAST_WORD_SECONDS
     ) -> None:
-        self._environment = inherited_environment(parts.environ) | {JOB_RUNNER: "slurm"}
-        if parts.messages is not None:
-            self._environment[MESSAGE_LIMIT] = str(parts.message_bytes_max)
-        self._run_environment = parts.aids.environment()
+        self._parts = parts
+        self._environment = parts.inherited_environment() | {JOB_RUNNER: "slurm"}
         self._limits = limits_script(parts.limits)
-        self._messages = parts.messages
-        self._failpoint = parts.failpoint
         self._slurm = Slurm(parts.environ)
         self._watch = SlurmWatch(
             self._slurm,
@@ -119,17 +106,14 @@ class SlurmRunner:
         lines = head_lines(command)
         if finding := _finding(assignment.task, lines):
             return EndedJob(not_submitted(finding))
-        files = JobDirectory(assignment.directory)
         spoken = SlurmReports(reports)
         await self._end_earlier_attempts(assignment)
         try:
-            record = self._prepare(assignment, files, spoken)
+            record = self._prepare(assignment, spoken)
         except (OSError, ValueError) as error:
-            self._forget(assignment)
-            if trouble := host_trouble(error, files):
-                raise trouble from error
-            return EndedJob(cannot_start(error, files))
-        self._failpoint("job_before_start")
+            self._parts.forget(assignment)
+            return not_started(error, assignment.directory)
+        self._parts.failpoint("job_before_start")
         return await self._submit(assignment, spoken, lines, record)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
@@ -144,9 +128,7 @@ class SlurmRunner:
         secret = read_variable(assignment.directory, SECRET)
         known = replace(assignment, secret=secret or assignment.secret)
         spoken = SlurmReports(reports)
-        if self._messages is not None:
-            with suppress(OSError):  # an unwritable directory ends no running job
-                self._hear(known, spoken, self._messages)
+        self._parts.expect_adopted(known, spoken)
         return self._follow(known, spoken, record)
 
     async def leftovers(self, store: str) -> list[Leftover]:
@@ -157,27 +139,18 @@ class SlurmRunner:
         """End the job of an attempt whose lease is over."""
         self._leftovers.remove(leftover)
 
-    def _prepare(
-        self, assignment: Assignment, files: JobDirectory, reports: SlurmReports
-    ) -> SlurmRecord:
+    def _prepare(self, assignment: Assignment, reports: SlurmReports) -> SlurmRecord:
         """Everything that the job finds in its folder; the record of the submission."""
         task = assignment.task
-        assert task.command is not None, "the worker asks accepts() first"
-        files.write_job(task.command, task.spec)
-        inherited = self._environment
-        if folders := run_folders(assignment):
-            folders.prepare()
-            inherited = {**inherited, **self._run_environment}
-        write_environment(files.path, job_environment(inherited, assignment, files.spec))
-        if self._messages is not None:
-            self._hear(assignment, reports, self._messages)
+        environment = self._parts.prepare(assignment, reports, self._environment)
+        write_environment(assignment.directory, environment)
         record = SlurmRecord(
             key=os.urandom(KEY_BYTES).hex(),
             store=assignment.store,
             task_id=known_id(task.id),
             attempt=task.attempt,
         )
-        write_key(files.path, record)
+        write_record(assignment.directory, record)
         return record
 
     async def _submit(
@@ -188,29 +161,23 @@ class SlurmRunner:
         record: SlurmRecord,
     ) -> Job:
         directory, key = assignment.directory, record.key
-        is_of_run = run_folders(assignment) is not None
-        script = batch_script(
-            lines,
-            directory,
-            key,
-            script=str(directory / "job") if is_of_run else "./job",
-            limits=self._limits,
-        )
+        called = script_name(assignment)
+        script = batch_script(lines, directory, key, script=called, limits=self._limits)
         try:
             job_id = await self._slurm.submit(_options(assignment, lines, key), script)
         except SlurmRefused as refused:
-            self._forget(assignment)
+            self._parts.forget(assignment)
             return EndedJob(not_submitted(f"Slurm does not take the job: {refused}"))
         except SlurmNotReached as silent:
-            self._forget(assignment)
+            self._parts.forget(assignment)
             with suppress(OSError):
                 make_void(directory, record)
             raise _unable(silent) from silent
         except SlurmSilent:  # it may be there: the watch looks for it
             return self._follow(assignment, reports, record)
-        self._failpoint("job_spawned_before_record")
+        self._parts.failpoint("job_spawned_before_record")
         with suppress(OSError):  # the watch will find it by its key
-            write_id(directory, record, job_id)
+            write_record(directory, replace(record, id=job_id))
             record = replace(record, id=job_id)
         job = self._follow(assignment, reports, record)
         if record.id is not None:
@@ -245,15 +212,11 @@ class SlurmRunner:
                 raise _unable(error) from error
             return
 
-    def _hear(
-        self, assignment: Assignment, reports: SlurmReports, messages: MessageServer
-    ) -> None:
-        caller = caller_of(assignment.task)
-        messages.expect(assignment.secret, assignment.directory, reports, caller)
 
-    def _forget(self, assignment: Assignment) -> None:
-        if self._messages is not None:
-            self._messages.forget(assignment.secret)
+def open_runner(name: str, parts: RunnerParts) -> SlurmRunner:
+    """Opens the runner of this package."""
+    del name
+    return SlurmRunner(parts)
 
 
 def _finding(task: Claimed, lines: list[str]) -> str:
@@ -269,22 +232,18 @@ def _finding(task: Claimed, lines: list[str]) -> str:
 def _options(assignment: Assignment, lines: list[str], key: str) -> list[str]:
     """Returns what counts more than any directive."""
     files = JobDirectory(assignment.directory)
+    logs = {"output": files.out, "error": files.err}
     wanted = resource_directives(assignment.task.resources, None, names_of(lines))
     return [
         *(f"{name}={value}" for name, value in wanted),
         f"--job-name={job_name(assignment, key)}",
-        f"--output={_literally(files.out)}",
-        f"--error={_literally(files.err)}",
+        # A file name without what Slurm would replace in it.
+        *(f"--{name}=" + str(path).replace("%", "%%") for name, path in logs.items()),
         "--open-mode=append",
         f"--chdir={files.path}",
         "--export=ALL",  # of what sbatch itself was given, which is an allow-list
         "--no-requeue",
     ]
-
-
-def _literally(path: Path) -> str:
-    """A file name without what Slurm would replace in it."""
-    return str(path).replace("%", "%%")
 
 
 def _earlier_directories(assignment: Assignment) -> Iterator[Path]:
