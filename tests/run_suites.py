@@ -6,7 +6,7 @@ hangs: the stacks of its tests are printed, and it is ended with everything it s
 lie in build/junit, where `make traceability` reads them.
 
 Two suites run side by side: one with real parts, which mostly waits for them, and one that only
-computes and yields to the other, unless a database keeps time there (docs/decisions/0039).
+computes and yields to the other, unless a database keeps time there (docs/decisions/0040).
 What a suite printed is shown as a whole when it has ended.
 
 In CI (CI=true) every seed is fixed; by hand each run draws a fresh one, which is printed
