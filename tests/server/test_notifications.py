@@ -45,6 +45,8 @@ def test_an_admin_tries_a_rule_and_hears_whether_it_arrived(home, admin, hook):
     assert post.json["test"] is True
     assert post.json["id"] == test["id"]
     assert admin.post("/notifications/test", {}).json["tests"][1]["rule"] == "other"
+    told = [entry["target"] for entry in admin.get("/audit?limit=2").json["entries"]]
+    assert sorted(told) == ["rule *", "rule ops"]
 
 
 def test_what_went_wrong_is_in_the_answer(home, admin, hook):

@@ -3,7 +3,9 @@
 import pytest
 
 from tidewheel.core.queue.steps import Ending
-from tidewheel.core.queue.task import TaskId
+from tidewheel.core.queue.task import TaskError, TaskId
+from tidewheel.runners.containers.compose_build import read_plan
+from tidewheel.runners.containers.job import read_end
 from tidewheel.runners.containers.outcome import (
     KeepWaiting,
     Over,
@@ -154,3 +156,26 @@ def test_an_image_that_a_node_has_not_and_a_node_that_is_gone_are_named():
     assert missing.error.endswith("(node n1)")
     lost = swarm_part(("Running", "Shutdown", ""))
     assert (lost.phase, lost.error) == (Phase.RUNNING, "its node n1 does not answer")
+
+
+def test_a_stage_that_a_worker_of_an_earlier_version_left_can_be_adopted(tmp_path):
+    tags = '"runner": "compose", "project": "p", "store": "s", "task": "t", "attempt": 2'
+    rest = '"prefix": "#x ", "parts": {"web": 1}, "needs": {"web": {"db": "service_started"}}'
+    (tmp_path / "project.json").write_text(f"{{{tags}, {rest}}}")
+    plan = read_plan(tmp_path)
+    assert plan is not None
+    assert (plan.project, plan.tags.task_id, plan.tags.attempt) == ("p", "t", 2)
+    assert plan.parts == {"web": 1}
+
+
+def test_an_end_that_a_worker_of_an_earlier_version_left_is_read(tmp_path):
+    (tmp_path / "job.end").write_text(
+        '{"ending": "failed", "exit_status": 3, "error": ["exit", "it failed", "{}"], '
+        '"values": null}'
+    )
+    end = read_end(tmp_path)
+    assert end is not None
+    assert (end.exit_status, end.error) == (
+        3,
+        TaskError(code="exit", description="it failed", args="{}"),
+    )

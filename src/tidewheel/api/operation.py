@@ -123,6 +123,7 @@ class Operation:
     missing: Callable[[], Any] | None = None  # the method's answer where there is no such thing
     again: bool | None = None  # whether it may be done twice; None: as its method says
     audited: bool = True
+    target: Callable[[Mapping[str, Any]], str] | None = None  # named in the audit, of arguments
     only_reads: bool = False  # and is as urgent, though it is a POST
     work: Work = Work.HERE
     seconds_max: float | None = None

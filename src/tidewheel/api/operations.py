@@ -517,6 +517,7 @@ NOTIFICATIONS = (
         of=ServiceName.NOTIFICATIONS,
         takes=(_body("rule", RuleName | None, None),),
         form=("TestIn", "The name of the rule to try; without one, each rule is tried."),
+        target=lambda asked: f"rule {asked['rule'] or '*'}",
         seconds_max=TEST_SECONDS_MAX,
     ),
 )

@@ -129,12 +129,14 @@ def _answer_type(row: Operation) -> object:
 
 
 def _handler(row: Operation, then: Handler | None) -> Handler:
-    service, work, name = _SERVICES[row.of], _WORK[row.work], row.name
+    service, work, name, target = _SERVICES[row.of], _WORK[row.work], row.name, row.target
     getters = [(one.name, _getter(one)) for one in row.takes]
     fixed, tell = dict(row.fixed), _TELLERS.get(type(row.answers), _tell_thing)(row.answers)
 
     async def handler(call: Call) -> object:
         asked = {argument: get(call) for argument, get in getters}
+        if target is not None:
+            call.targets.append(target(asked))
         found = await work(call, getattr(service(call), name)(**asked, **fixed))
         return tell(call, found) if then is None else await then(call)
 

@@ -227,8 +227,11 @@ async def resolve(
 def read_plan(directory: Path) -> ProjectPlan | None:
     """The plan that a dead worker left; None if it had not got so far."""
     try:
-        return msgspec.json.decode((directory / PLAN).read_bytes(), type=ProjectPlan)
-    except (OSError, ValueError):
+        kept = msgspec.json.decode((directory / PLAN).read_bytes())
+        if "tags" not in kept:  # a worker of an earlier version wrote it
+            kept = {"tags": {**kept, "task_id": kept["task"]}, **kept}
+        return msgspec.convert(kept, ProjectPlan)
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

@@ -408,6 +408,11 @@ class EngineJob:
 def read_end(directory: Path) -> End | None:
     """Returns how a job ended whose worker died before it could tell."""
     try:
-        return msgspec.json.decode((directory / END_NAME).read_bytes(), type=End)
-    except (OSError, ValueError):
+        kept = msgspec.json.decode((directory / END_NAME).read_bytes())
+        if isinstance(kept["error"], list):  # a worker of an earlier version wrote it
+            kept["error"] = dict(
+                zip(("code", "description", "args"), kept["error"], strict=True)
+            )
+        return msgspec.convert(kept, End)
+    except (OSError, ValueError, KeyError, TypeError):
         return None
