@@ -89,12 +89,10 @@ def test_a_flow_that_does_not_exist_is_refused_with_those_that_do(tidewheel):
             assert answer.err == "tidewheel: there is no flow 7\n  Known flows: 1\n"
 
 
+REOPENING = [["trigger", "1/prep"], ["set", "1/prep"], ["release", "--all"]]
 COMMANDS = [
-    ["trigger", "1/prep"],
-    ["set", "1/prep"],
     ["remove", "1/prep"],
     ["hold", "1/prep"],
-    ["release", "--all"],
     ["kill", "1/prep"],
     ["poll", "1/prep"],
     ["pause"],
@@ -114,6 +112,15 @@ def test_a_run_that_nobody_drives_obeys_nobody_and_says_how_to_carry_it_on(tidew
         assert f"{run.name} is running, but its scheduler is gone" in answer.err
         assert f"tidewheel run {run.name}" in answer.err
     assert tidewheel("show", "--history", "--json").json["commands"] == []
+
+
+def test_a_run_that_nobody_drives_keeps_what_reopens_it_and_says_how_to_carry_it_on(tidewheel):
+    run = started(tidewheel).is_let_go()
+    for answer in answers(tidewheel, REOPENING):
+        assert answer.status == 0
+        assert f"tidewheel run {run.name}" in answer.out + answer.err
+    kept = tidewheel("show", "--history", "--json").json["commands"]
+    assert sorted(one["verb"] for one in kept) == ["release", "set", "trigger"]
 
 
 def test_a_verb_without_tasks_asks_for_them(tidewheel):
@@ -149,7 +156,7 @@ def test_words_that_do_not_go_together_are_refused(tidewheel):
 
 def test_refusals_come_as_json_too(tidewheel):
     started(tidewheel).is_let_go()
-    answer = tidewheel("--json", "trigger", "1/prep")
+    answer = tidewheel("--json", "hold", "1/prep")
     error = json.loads(answer.err)["error"]
     assert (answer.status, error["code"]) == (2, "not_running")
     assert error["advice"].endswith("tidewheel run forecast/run1")

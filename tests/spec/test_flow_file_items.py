@@ -163,8 +163,6 @@ def test_without_a_word_the_defaults_hold(tmp_path):
     assert settings.scheduler.events.stall_timeout_seconds == 3600.0
     assert settings.is_acyclic()
     assert not settings.is_acyclic("2030")
-    assert settings.xtrigger("wall_clock") is not None
-    assert settings.xtrigger("other") is None
 
 
 @pytest.mark.parametrize(
