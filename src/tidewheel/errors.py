@@ -22,7 +22,7 @@ TidewheelError
     RunLost             the scheduler's lease of a run was taken over: a newer epoch writes
     Aborted             the block was aborted, which is final
     NotRunning          no scheduler drives the run, so nobody could obey
-    RunStopping         its scheduler stops the run, so that nothing of it is begun any more
+    RunStopping         its scheduler stops the run; nothing of it is begun (a NotRunning)
     AlreadyRegistered   a workflow of this name and version has other content
     UnknownWorkflow     no workflow of this name and version is registered (a NotFound)
     Declined            the run heard a command and does not do it
@@ -444,16 +444,17 @@ class NotRunning(Refused):
         super().__init__(f"{seen}; {do}")
 
 
-class RunStopping(Refused):
+class RunStopping(NotRunning):
     """The scheduler of this run is stopping it, and nothing of it is begun any more."""
 
     code = "run_stopping"
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
+        self.name, self.status = name, "stopping"
+        Refused.__init__(
+            self,
             f"{name} is stopping, and no more of its tasks are begun; "
-            f"carry it on first: tidewheel run {name}"
+            f"carry it on first: tidewheel run {name}",
         )
 
 
