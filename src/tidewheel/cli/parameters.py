@@ -43,7 +43,7 @@ def parse_durations(text: str) -> list[float]:
 
 
 def parse_need(text: str) -> tuple[str, str | None]:
-    """Reads a task id and the output of it that is needed; None: its success is."""
+    """Reads a task id and the output that is needed of it; None stands for success."""
     task_id, colon, output = text.rpartition(":")
     if not colon:
         return text, None

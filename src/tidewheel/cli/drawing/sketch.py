@@ -88,7 +88,7 @@ class Wishes:
 def make_sketch(
     graph: Graph, shown: Window, facts: Mapping[Edge, EdgeFact], wishes: Wishes
 ) -> Sketch:
-    """Makes a sketch; its boxes are ordered by point and definition: it is repeatable."""
+    """Makes a sketch; boxes are in the order of points and the definition: it is repeatable."""
     return _Sketcher(graph, shown, wishes).sketch(facts)
 
 

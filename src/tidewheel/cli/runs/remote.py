@@ -213,7 +213,7 @@ async def _earlier(
 async def _offer(
     runs: Runs, run: RunView, wanted: Wanted, how: Following, *, is_new: bool
 ) -> None:
-    """Asks for a run that nobody drives to be carried on; one that is driven needs nothing."""
+    """Has a run that nobody drives carried on; for one that is driven, options are refused."""
     said = replace(wanted.given, now=0.0, compat="", parameters="")
     if is_new or run.given is not None:
         return

@@ -213,7 +213,7 @@ async def tell_of_namesake_far(workflows: Workflows, wanted: Wanted) -> None:
 
 
 class Origin(NamedTuple):
-    """Says by what the runs of a registered workflow are known: where they come from."""
+    """Says where runs of a registered workflow come from, by which earlier ones are found."""
 
     folder: str
     request: str | None  # of a SIP definition the parameters; with others it is another run

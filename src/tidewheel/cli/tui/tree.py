@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
     @property
     def task(self) -> str | None:
-        """Returns the id of the task that this row, a submission or an attempt, is about."""
+        """Returns the id of the task, if the row is a task, a submission or an attempt."""
         return self.ids if self.kind in (TASK, SUBMISSION, ATTEMPT) else None
 
 
