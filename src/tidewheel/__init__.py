@@ -1,4 +1,4 @@
-"""tidewheel: a durable task queue, and graphs of tasks that repeat over cycle points.
+"""Offers a durable task queue, and graphs of tasks that repeat over cycle points.
 
     import tidewheel
 
@@ -49,7 +49,7 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - only whoever needs a name pays for it
+    from importlib import import_module  # noqa: PLC0415 - a name is paid for where it is used
 
     return getattr(import_module(_HOMES[name]), name)
 

@@ -1,4 +1,4 @@
-"""``python -m tidewheel`` is ``tidewheel``."""
+"""Makes ``python -m tidewheel`` the same as ``tidewheel``."""
 
 from tidewheel.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Settings: read once at the edge, checked there, passed down as frozen objects.
+"""Reads settings once at the edge, checks them there, and hands them down as frozen objects.
 
 Only this module reads the environment. A setting comes from the command line, else from a
 ``TIDEWHEEL_*`` variable, else from its default here.
@@ -41,7 +41,7 @@ CONTAINERS = "containers"  # a task may leave it to the worker which of these ru
 
 
 class RunnerRow(NamedTuple):
-    """A runner that a worker may have besides bash and handlers."""
+    """Describes a runner that a worker may have besides bash and handlers."""
 
     name: str  # in options, settings and the label `runner:NAME` of tasks
     package: str  # of tidewheel.runners; its `runner.py` has `open_runner(name, parts)`
@@ -60,7 +60,7 @@ CONTAINER_RUNNERS = tuple(row.name for row in RUNNER_ROWS if not row.runs_comman
 
 
 class OnStop(StrEnum):
-    """The ways in which a worker can treat its jobs when it is asked to stop."""
+    """Says how a worker treats its jobs when it is asked to stop."""
 
     YIELD = "yield"  # end them and give the tasks to other workers at once (seed 002)
     DRAIN = "drain"  # let them finish, take no new ones
@@ -69,7 +69,7 @@ class OnStop(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """The token that is shown to a server, and the certificates that servers are checked by."""
+    """Holds the token to show to a server, and the certificates to check servers by."""
 
     token: str | None = field(default=None, repr=False)
     origin: str = ""  # where the token comes from, for messages
@@ -278,7 +278,7 @@ def home_directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The store, or the server, that the environment names."""
+    """Returns the store, or the server, that the environment names."""
     if store := environ.get("TIDEWHEEL_STORE"):
         return store
     server = environ.get("TIDEWHEEL_SERVER")
@@ -288,12 +288,15 @@ def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def own_store_url(environ: Mapping[str, str] = os.environ) -> str:
-    """The store of this user, unless something else was named."""
+    """Returns the address of this user's own store, which counts if nothing else was named."""
     return f"sqlite:///{home_directory(environ)}/tidewheel.db"
 
 
 def token_file_of(store: str) -> str:
-    """The token for the server of one store, where the usual file is for another server."""
+    """Returns the name of the token file for the server of one store.
+
+    It is for the case that the usual file has the token of another server.
+    """
     return f"{TOKEN_FILE}-{hashlib.sha256(store.encode()).hexdigest()[:12]}"
 
 
@@ -335,7 +338,7 @@ def _is_here(server: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundServer:
-    """A server, and the store that it serves, as far as it can be told."""
+    """Holds a server, and the store that it serves, as far as it can be told."""
 
     url: str
     store: str
@@ -377,7 +380,7 @@ def submit_limits(environ: Mapping[str, str] = os.environ) -> SubmitLimits:
 
 
 def monitor_settings(environ: Mapping[str, str] = os.environ) -> MonitorSettings:
-    """A stand-alone monitor is configured by its environment (R002-85)."""
+    """Returns the settings of a stand-alone monitor, from its environment (R002-85)."""
     retention = _number(environ, "TIDEWHEEL_RETENTION_SECONDS", RETENTION_SECONDS_DEFAULT)
     workers = _number(
         environ, "TIDEWHEEL_WORKERS_RETENTION_SECONDS", WORKERS_RETENTION_SECONDS_DEFAULT

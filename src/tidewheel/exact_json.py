@@ -1,9 +1,9 @@
-"""JSON between Python values and text, exactly: integers of up to 4,300 digits, and no NaN.
+"""Reads and writes JSON exactly: integers of up to 4,300 digits, and no NaN.
 
 A text that is not JSON and a value that JSON cannot hold raise ValueError with the reason in
 words; the caller knows what it belongs to.
 
-To read or write an integer takes time quadratic in its digits, and nobody else gets a turn
+To read or write an integer takes time quadratic in its digits, and no other task gets a turn
 meanwhile: a caller who could send one of a million digits could stop a server. So the length is
 looked at before anything is read.
 """
@@ -23,7 +23,7 @@ _TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 def encode(value: object) -> str:
-    """The shortest JSON text of a value."""
+    """Returns the shortest JSON text of a value."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     except TypeError as error:
@@ -43,7 +43,7 @@ def encode(value: object) -> str:
 
 
 def decode(text: str) -> object:
-    """The value of a JSON text."""
+    """Returns the value of a JSON text."""
     return _decoded(text, lambda digits: int(checked_digits(digits)))
 
 
@@ -56,7 +56,7 @@ def decode_stored(text: str) -> object:
 
 
 def check_numbers(raw: bytes) -> None:
-    """ValueError if a number of a JSON text is too long; nothing is read for that."""
+    """Raises ValueError if a number of a JSON text is too long, without reading the number."""
     if len(raw) <= DIGITS_MAX or _LONG_NUMBER.search(raw) is None:
         return
     if found := _LONG_NUMBER.search(_TEXTS.sub(b'""', raw)):

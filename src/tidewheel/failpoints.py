@@ -1,4 +1,4 @@
-"""Named places at which a process can be told to die, to see that it may.
+"""Names places at which a process can be told to die, to see that it may.
 
 ``TIDEWHEEL_FAILPOINT=claim_after_commit`` kills the process, as kill -9 does, when it gets
 there for the first time; ``claim_after_commit:3`` the third time. In production nothing is
@@ -76,11 +76,11 @@ FAILPOINTS = (
 
 
 def go_on(_name: str) -> None:
-    """The failpoint of production."""
+    """Does nothing: this is the failpoint of production."""
 
 
 class DeathAt:
-    """Dies at one place."""
+    """Kills the process when it gets to one place for the n-th time."""
 
     def __init__(self, name: str, nth: int = 1) -> None:
         self._name = name

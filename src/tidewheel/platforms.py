@@ -18,7 +18,7 @@ PLATFORM_RUNNERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """The meaning of `platform = NAME` in a definition on this host."""
+    """Says what `platform = NAME` in a definition means on this host."""
 
     name: str
     runner: str = SHELL
@@ -32,7 +32,7 @@ class Platform:
 
 
 def read_platforms(home: Path) -> dict[str, Platform]:
-    """The platforms of a state directory, by name; none if it has no file of them."""
+    """Returns the platforms of a state directory, by name; none if it has no file of them."""
     path = home / PLATFORMS_FILE
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -59,5 +59,5 @@ def _platform(path: Path, name: str, table: object) -> Platform:
 
 
 def _said(value: object) -> str:
-    """``exclusive = true`` is a directive without a value."""
+    """Returns a directive's value as text; ``exclusive = true`` is one without a value."""
     return "" if value is True else str(value)

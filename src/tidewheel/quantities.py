@@ -1,4 +1,4 @@
-"""Durations, sizes and times as people write and read them.
+"""Reads and writes durations, sizes and times as people do.
 
 Durations: a number of seconds, or a number with ``ms s m h d``, or ISO 8601 (``PT1H30M``).
 Sizes: a number of bytes, or a number with ``B kB MB GB TB`` (powers of 1000) or
@@ -38,7 +38,7 @@ _ISO_SECONDS = {"w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 def parse_duration(text: str | float, what: str = "duration") -> float:
-    """Seconds."""
+    """Returns the seconds of a duration; raises BadSetting if it is none."""
     if isinstance(text, int | float) and not isinstance(text, bool):
         try:
             seconds = float(text)
@@ -64,7 +64,7 @@ def _parse_duration_text(text: str, what: str) -> float:
 
 
 def parse_size(text: str | int, what: str = "size") -> int:
-    """Bytes; a fraction of a byte is dropped."""
+    """Returns the bytes of a size; a fraction of a byte is dropped."""
     number = _NUMBER.fullmatch(str(text).strip())
     if isinstance(text, bool) or number is None or number[2].lower() not in _BYTES:
         raise BadSetting(what, text, SIZES_ACCEPTED)
@@ -115,7 +115,7 @@ def show_size(count: float) -> str:
 
 
 def exact_size(count: int) -> str:
-    """Exactly so many bytes, as options take them, in the largest unit without a fraction."""
+    """Returns a number of bytes as options take it, in the largest unit without a fraction."""
     whole = [(size, unit) for size, unit in _UNITS if count and count % size == 0]
     size, unit = max(whole, default=(1, ""))
     return f"{count // size}{unit}"
@@ -129,7 +129,7 @@ _UNITS = tuple(
 
 
 def show_instant(instant: float) -> str:
-    """ISO 8601 in UTC; a fraction only where there is one."""
+    """Returns a time as ISO 8601 in UTC; with a fraction only where there is one."""
     return datetime.fromtimestamp(instant, UTC).isoformat().replace("+00:00", "Z")
 
 

@@ -1,4 +1,4 @@
-"""The words of two other systems for the same things: Scylla's (seed 002), Banyan's (003).
+"""Translates to the words of two other systems: Scylla's (seed 002), Banyan's (003).
 
 Tables first; the functions below only look things up in them. What a foreign word cannot
 tell apart is shown by the nearest one: Scylla has no word for a task that waits, so it is
@@ -101,7 +101,7 @@ Document = dict[str, object]
 def statuses_named(
     words: Iterable[str], vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
 ) -> tuple[Status, ...]:
-    """The statuses that words of any vocabulary stand for.
+    """Returns the statuses that words of any vocabulary stand for.
 
     A word that several use means what it means in ``vocabulary``, else what it means here.
     Banyan's ``terminated`` finds the tasks that succeeded or failed; a cancelled task is
@@ -132,12 +132,12 @@ def _accepted_words(word: str) -> str:
 
 
 def time_text(instant: Instant | None) -> str | None:
-    """As both write times: ISO 8601 in UTC; None stays None."""
+    """Returns a time as both systems write it: ISO 8601 in UTC; None stays None."""
     return None if instant is None else show_instant(instant)
 
 
 def scylla_task(task: Task, history: Sequence[HistoryEntry] = ()) -> Document:
-    """A task as Scylla's clients know it."""
+    """Returns a task as Scylla's clients know it."""
     fields = {
         "id": task.id,
         "spec": task.spec,
@@ -162,7 +162,7 @@ def _renamed(fields: Mapping[str, object], vocabulary: Vocabulary) -> Document:
 
 
 def scylla_history(history: Iterable[HistoryEntry]) -> list[Document]:
-    """Assignments, yields and timeouts in the order in which they happened."""
+    """Returns assignments, yields and timeouts in the order in which they happened."""
     return [
         _history_document(entry, HISTORY_TYPES[entry.signal])
         for entry in history
@@ -178,7 +178,7 @@ def _history_document(entry: HistoryEntry, typ: str) -> Document:
 
 
 def error_document(error: TaskError) -> Document:
-    """An error in Scylla's form, which is ours too."""
+    """Returns an error in Scylla's form, which is ours too."""
     return {
         "code": error.code,
         "args": decode_stored(error.args),
@@ -192,7 +192,7 @@ def banyan_task(
     edges: Sequence[EdgeView] = (),
     usage: Sequence[UsageView] = (),
 ) -> Document:
-    """A task as Banyan's clients know it."""
+    """Returns a task as Banyan's clients know it."""
     infos = [execution_info(attempt, usage) for attempt in attempts]
     fields = {
         "id": task.id,
@@ -213,7 +213,10 @@ def banyan_task(
 
 
 def banyan_state(task: Task, attempts: Sequence[AttemptView]) -> str:
-    """A cancelled task whose attempt had ended by itself is terminated (R003-46)."""
+    """Returns Banyan's word for the status of a task.
+
+    A cancelled task whose attempt had ended by itself is terminated (R003-46).
+    """
     if task.status is Status.CANCELLED and attempts and _ended_by_itself(attempts[-1]):
         return "terminated"
     return STATUS_WORDS[Vocabulary.BANYAN][task.status]
@@ -257,5 +260,5 @@ def _add_to_series(series: Mapping[str, list[Document]], point: UsageView) -> No
 
 
 def requested_resources(asked: Resources) -> Document:
-    """Banyan's names for what a task asks of a machine; half a core is 0.5."""
+    """Returns what a task asks of a machine, under Banyan's names; half a core is 0.5."""
     return {"memory": asked.memory_bytes, "cores": asked.cpu, "gpus": asked.gpu}

@@ -1,4 +1,4 @@
-"""The form of an operation that a server does for others: a row of ``api.operations``."""
+"""Defines the form of an operation that a server does for others: a row of ``operations``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Place(Enum):
 
 
 class Parameter(NamedTuple):
-    """Is an argument of the method, and how it travels."""
+    """Describes an argument of the method, and how it travels."""
 
     name: str
     place: Place
@@ -88,14 +88,14 @@ class Part(NamedTuple):
 
 
 class Echo(NamedTuple):
-    """Is the answer of a method without one: the name in the path."""
+    """Is the answer for a method that returns nothing: the name in the path."""
 
     title: str
     key: str
 
 
 class ListedDocuments(NamedTuple):
-    """Is a document with a list of documents, which a caller may see by their workflow."""
+    """Is a document with a list of documents; a caller sees those of permitted workflows."""
 
     kind: str
     key: str
@@ -107,7 +107,7 @@ Answer = Listed | Part | Echo | ListedDocuments | type | str
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Is one row of the table."""
+    """Describes one operation: one row of the table."""
 
     name: str  # of the method
     route: str  # a method of HTTP, and a path below the API
@@ -143,7 +143,7 @@ class Operation:
 
 
 def resolved(kind: Any) -> Any:  # noqa: ANN401 - any type
-    """Returns a type that may be named by a text."""
+    """Returns a type; a text names one, so that its module is loaded only now."""
     if not isinstance(kind, str):
         return kind
     module, _, name = kind.rpartition(".")

@@ -73,7 +73,7 @@ def decoded(text: str | None) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """Is one step of a task's life."""
+    """Describes one step of a task's life."""
 
     seq: int
     at: Instant
@@ -102,7 +102,7 @@ class AttemptView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputView:
-    """Is a message or a custom output, in the order in which the attempt made them."""
+    """Describes a message or a custom output; `number` is its place in the attempt's order."""
 
     attempt: int
     number: int
@@ -113,7 +113,7 @@ class OutputView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageView:
-    """Is a point of a usage series."""
+    """Is one sample of what an attempt used."""
 
     attempt: int
     at: Instant
@@ -132,7 +132,7 @@ class EdgeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """Is a queue and how much waits in it, for people and for autoscalers."""
+    """Describes a queue and how much waits in it, for people and for autoscalers."""
 
     queue: str
     settings: QueueSettings
@@ -142,7 +142,7 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerView:
-    """Is a worker and what it holds."""
+    """Describes a worker and what it holds."""
 
     id: WorkerId
     name: str
@@ -160,7 +160,7 @@ class WorkerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Is something about the store that can be measured, for machines that watch it."""
+    """Is a measured value of the store, for machines that watch it."""
 
     name: str
     label: str  # of what, where there are several

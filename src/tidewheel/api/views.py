@@ -62,7 +62,7 @@ class ViewQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RunsQuery(ViewQuery):
-    """The parameters that select runs.
+    """Selects runs.
 
     Of summaries that the server has yet to work out, 50 come with each request.
     """
@@ -74,38 +74,38 @@ class RunsQuery(ViewQuery):
 
 
 class TasksQuery(ViewQuery):
-    """The parameter that selects tasks, separated by commas: 2/model, globs, families."""
+    """Selects tasks by ids between commas: 2/model, globs, families."""
 
     ids: str = ""
 
 
 class TreeQuery(TasksQuery):
-    """A window shows everything within so many edges of the pool."""
+    """Selects tasks for a tree; the window `n` shows all within so many edges of the pool."""
 
     n: Edges | None = None
     all: bool = False
 
 
 class GraphQuery(TreeQuery):
-    """`since`: the `version` of an answer that the caller has; only differences are told."""
+    """Selects a graph; `since`, the `version` of an earlier answer, asks for differences."""
 
     since: Annotated[str, msgspec.Meta(max_length=100)] = ""
 
 
 class SelectQuery(TasksQuery):
-    """The parameter with which a glob takes tasks that are not in the pool, too."""
+    """Selects tasks; with `all_at_point` globs take those that are not in the pool, too."""
 
     all_at_point: bool = False
 
 
 class RunHistoryQuery(ViewQuery):
-    """The parameter that limits how many commands are listed."""
+    """Limits how many commands are listed."""
 
     limit: Count = 100
 
 
 class StateQuery(ViewQuery):
-    """POINT/NAME:SELECTOR as in `cylc workflow-state`."""
+    """Selects tasks by POINT/NAME:SELECTOR, as `cylc workflow-state` does."""
 
     id: str = ""
     offset: str = ""
@@ -115,7 +115,7 @@ class StateQuery(ViewQuery):
 
 
 class SubmissionsQuery(ViewQuery):
-    """The parameters that select submissions: of all tasks, of a point, of a name."""
+    """Selects submissions: of all tasks, of a point, of a name."""
 
     point: str = ""
     name: str = ""
@@ -123,28 +123,28 @@ class SubmissionsQuery(ViewQuery):
 
 
 class AttemptsQuery(ViewQuery):
-    """The parameter that limits how many of the newest submissions are looked at."""
+    """Limits how many of the newest submissions are looked at."""
 
     limit: LongCount = 1_000
 
 
 class PathQuery(ViewQuery):
-    """The parameter that names the end of the path; without one, it is what ended last."""
+    """Names the end of the path; without an id, it is what ended last."""
 
     id: str = ""
 
 
 class ChangesQuery(ViewQuery):
-    """The batches behind one; `next` of an answer is the `after` of the next request."""
+    """Selects the batches behind one; an answer's `next` is the `after` of the next request."""
 
     after: Batch = 0
     limit: Count = 100
 
 
 class PastQuery(ViewQuery):
-    """Behind a batch, or at a time; without either, as it is now.
+    """Says which past is asked for: behind a batch, or at a time; without either, now.
 
-    With more than `limit` tasks, those of the newest points.
+    If there are more than `limit` tasks, those of the newest points are shown.
     """
 
     batch: Batch | None = None
@@ -153,14 +153,14 @@ class PastQuery(ViewQuery):
 
 
 class PastGraphQuery(TasksQuery):
-    """Behind a batch; n edges around the tasks that were live then, or around `ids`."""
+    """Selects the graph behind a batch: n edges around the tasks live then, or `ids`."""
 
     batch: Batch | None = None
     n: Edges = 1
 
 
 class View(NamedTuple):
-    """Is one row of the table."""
+    """Describes one view: one row of the table."""
 
     name: str
     says: str

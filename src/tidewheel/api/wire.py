@@ -197,7 +197,7 @@ def _struct(name: str, says: str | None, shown: list[Any]) -> type[Out]:
 
 
 def _shown(hint: Any) -> Any:  # noqa: ANN401, PLR0911 - any type, a line for each
-    """The type in JSON of a field of this type."""
+    """Returns the type that a field of this type has in JSON."""
     if hint is Instant:
         return str | None
     if hint == RetryPolicy:
@@ -220,7 +220,7 @@ def _shown(hint: Any) -> Any:  # noqa: ANN401, PLR0911 - any type, a line for ea
 
 
 class _Field(NamedTuple):
-    """A field of a thing: its keys with their types, and how its value becomes theirs."""
+    """Describes a field of a thing: its keys with types, and how its value becomes theirs."""
 
     name: str
     shown: list[Any]
@@ -240,7 +240,7 @@ def _form(kind: type) -> tuple[_Field, ...]:
 
 @cache
 def _plan(kind: type) -> tuple[tuple[str, ...], Callable[[Any], Any], Any, Any]:
-    """The fields by what is to be done with them; lists of tasks are long."""
+    """Sorts the fields by what is done with them, only once: lists of tasks are long."""
     form = _form(kind)
     plain = tuple(one.name for one in form if one.convert is None and one.write is None)
     return (
@@ -274,7 +274,7 @@ def _json_field(name: str) -> _Field:
 
 
 def _text_beside(text: str | None) -> str | msgspec.UnsetType:
-    """The text, where the JSON alone does not say it letter by letter."""
+    """Returns the text, where the JSON alone does not say it letter by letter."""
     return UNSET if text is None or (text == text.strip() != "null") else text
 
 
@@ -314,13 +314,14 @@ def _retry_out(policy: RetryPolicy) -> Document:
 
 
 def read(kind: type[Kind], given: Fields) -> Kind:
-    """Returns the thing; unknown keys are left out, so that a newer server can say more."""
+    """Returns the thing that JSON describes; unknown keys are left out, as a newer server may
+    say more."""
     values = {name: reader(given) for name, reader in _readers(cast("Hashable", kind))}
     return kind(**{name: value for name, value in values.items() if value is not _MISSING})
 
 
 def read_all(kind: type[Kind], given: Iterable[Fields]) -> list[Kind]:
-    """Returns a list of them."""
+    """Returns a list of things."""
     return [read(kind, one) for one in given]
 
 

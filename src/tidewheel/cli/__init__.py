@@ -1,1 +1,1 @@
-"""The command line: modules of commands, loaded when one of them is called."""
+"""Is the command line; a module of commands is loaded when one of them is called."""

@@ -1,4 +1,4 @@
-"""Options of every command that executes tasks: what this machine offers them."""
+"""Defines the options of all commands that execute tasks: what this machine offers them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OPTION_NAMES = (
 
 
 def offering_options(command: Command) -> Command:
-    """The options, in this order."""
+    """Adds these options to a command, in their order."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -78,7 +78,7 @@ def _capacity(options: dict[str, Any]) -> Resources:
 
 
 def lacking(asked: Resources, capacity: Resources) -> str:
-    """Returns the options with which such a machine would take what is asked; "" if none."""
+    """Returns the options with which this machine would take such a task; "" if it does."""
     from tidewheel.services.explain import AMOUNTS, exact_amount
 
     wanted = [

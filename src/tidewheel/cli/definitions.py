@@ -39,7 +39,7 @@ class UnknownName(Refused):
 
 
 class ForRun(NamedTuple):
-    """A definition that was read for a run; nothing of it is kept if it has errors."""
+    """Holds a definition that was read for a run; `captured` is None if it has errors."""
 
     loaded: LoadedWorkflow
     captured: Captured | None = None
@@ -47,7 +47,7 @@ class ForRun(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A definition that somebody named on the command line, and how to read it."""
+    """Names a definition on the command line, and says how to read it."""
 
     path: Path
     as_json: bool
@@ -70,7 +70,7 @@ class Definition(NamedTuple):
             lists=self.lists,
             file=self.set_file,
         )
-        # Whoever types a folder's name may run what lies in it.
+        # A user who types a folder's name may run what lies in it.
         return SourceOptions(variables=texts, code_trusted=True)
 
     def parameters(self) -> dict[str, object]:
@@ -94,7 +94,7 @@ class Definition(NamedTuple):
 
     @property
     def is_sip(self) -> bool:
-        """A YAML or JSON file, or a template of one."""
+        """Says whether the path is a YAML or JSON file, or a template of one."""
         return self.path.name.removesuffix(".j2").endswith((".yaml", ".yml", ".json"))
 
     def refuse_python(self, command: str) -> None:
@@ -106,7 +106,7 @@ class Definition(NamedTuple):
             )
 
     def load(self, findings: Findings) -> LoadedWorkflow:
-        """Read, compiled and checked; whatever is wrong with it is in the findings."""
+        """Reads, compiles and checks the definition; what is wrong goes into the findings."""
         return self._load(self.load_options(), findings)
 
     def _load(self, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
@@ -158,7 +158,7 @@ class Definition(NamedTuple):
         return ForRun(loaded, capture(loaded, self.path, variables, trusted=True))
 
     def variables(self, findings: Findings) -> dict[str, object]:
-        """Template variables, or the parameters of a request, by name."""
+        """Returns the template variables, or the parameters of a request, by name."""
         from tidewheel.formats.flow_cylc.template_variables import read_variables
 
         return dict(read_variables(self.source_options().variables, findings))
@@ -190,7 +190,7 @@ class Definition(NamedTuple):
 def definition_command(
     name: str, *, epilog: str | None = None
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """A click command for a folder or file, whose function gets a Definition first."""
+    """Makes a click command for a folder or file, whose function gets a Definition first."""
 
     def build(function: Callable[..., object]) -> click.Command:
         def call(*args: object, **options: object) -> object:
@@ -217,7 +217,10 @@ def definition_command(
 
 
 def _reading_options(own: Collection[str]) -> list[click.Parameter]:
-    """``own`` are the options of the command itself; `-p` is another one of Cylc's in two."""
+    """Returns the options for reading a definition, beside the command's ``own``.
+
+    In two commands `-p` is already another option of Cylc's.
+    """
     parameter = ["-p"] if "-p" not in own else []
     return [
         click.Option(

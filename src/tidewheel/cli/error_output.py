@@ -1,4 +1,4 @@
-"""Errors as people read them: what happened, what to do; and the exit status."""
+"""Prints errors for people: what happened, and what to do; and chooses the exit status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOK_FOR = {
 
 
 def tell(error: Exception, *, as_json: bool) -> int:
-    """Say what went wrong, and answer with the exit status; a bug is raised again."""
+    """Says what went wrong, and returns the exit status; a bug is raised again."""
     if isinstance(error, InvalidDefinition):
         from tidewheel.cli.pages.workflows import tell_refusal
 
@@ -48,7 +48,7 @@ def tell(error: Exception, *, as_json: bool) -> int:
 
 
 def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
-    """Say what is wrong with the words on the command line."""
+    """Says what is wrong with the words on the command line, and returns the exit status."""
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     advice = f"See: {ctx.command_path} --help" if ctx is not None else HELP
     _show("usage", error.format_message(), advice, as_json=as_json)
@@ -56,7 +56,10 @@ def tell_usage(error: click.ClickException, *, as_json: bool) -> int:
 
 
 def what_and_advice(error: TidewheelError) -> tuple[str, str]:
-    """Two sentences: errors say both in one message, what to do after the last part."""
+    """Splits an error into two sentences: what happened, and what to do.
+
+    Errors say both in one message, with the advice as its last part.
+    """
     text = str(error)
     match error:
         case InvalidTask():

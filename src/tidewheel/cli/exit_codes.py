@@ -1,4 +1,4 @@
-"""The exit statuses with which commands answer the shell, each with its meaning.
+"""Defines the exit statuses with which commands answer the shell, each with its meaning.
 
 docs/exit_codes.md shows this table; a test compares the two.
 """
@@ -11,7 +11,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """The exit status of every command, here and through a server."""
+    """Is the exit status of every command, here and through a server."""
 
     DONE = 0
     FAILED = 1
@@ -38,7 +38,7 @@ SIGNALLED = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMI
 
 
 class FinalStatus(int):
-    """An exit status with the step that comes last, when nothing else is left to do."""
+    """Is an exit status with a step that comes last, when nothing else is left to do."""
 
     last_step: Callable[[], None]
 
@@ -49,7 +49,7 @@ class FinalStatus(int):
 
 
 def settled(status: int) -> int:
-    """The exit status, after its last step if it has one."""
+    """Does the last step of an exit status, if it has one, and returns the status."""
     if isinstance(status, FinalStatus):
         status.last_step()
     return status

@@ -1,4 +1,4 @@
-"""``tidewheel``: finds the command and turns its outcome into an exit status (exit_codes.py).
+"""Runs ``tidewheel``: finds the command, and makes its outcome an exit status (exit_codes.py).
 
 Nothing is imported before a command needs it.
 """
@@ -105,7 +105,7 @@ def commands() -> list[str]:
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command's module when the command is called."""
+    """Imports a command's module only when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -193,7 +193,7 @@ def completion(shell: str) -> int:
 
 
 def main() -> None:
-    """The program."""
+    """Runs the program and exits."""
     status = program()
     if isinstance(status, FinalStatus):
         # What said that the result is owed is gone: nothing may come between that and the exit.
@@ -203,7 +203,7 @@ def main() -> None:
 
 
 def program() -> int:
-    """The command that was typed, in a process of its own; its exit status."""
+    """Runs the command that was typed, in a process of its own; returns its exit status."""
     # Modules that are being loaded leave nothing to collect; to look for it takes time.
     gc.set_threshold(GARBAGE_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -215,7 +215,7 @@ def program() -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """One command, and its exit status."""
+    """Runs one command, and returns its exit status."""
     try:
         outcome = cli.main(list(arguments), prog_name="tidewheel", standalone_mode=False)
         sys.stdout.flush()

@@ -26,7 +26,7 @@ LAST_COLUMN_WIDTH_MIN = 24
 
 
 class StyledWord(NamedTuple):
-    """A word with the look that the palette has for it."""
+    """Is a word with the look that the palette has for it."""
 
     word: str
     look: Look | None
@@ -69,7 +69,7 @@ def _json_escape(letter: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """1 task, 2 tasks."""
+    """Returns a number with its noun, such as 1 task, 2 tasks."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -121,7 +121,7 @@ def _shaped(one: StyledWord) -> str:
 def say_table(
     headers: Sequence[str], rows: Sequence[Row], *, indent: int = 0, drop: Sequence[str] = ()
 ) -> None:
-    """A table; aligned text without colour where nobody is looking.
+    """Prints a table; outside a terminal, as aligned text without colour.
 
     On a terminal that is too narrow, the columns in ``drop`` are left out, the first first.
     """
@@ -178,14 +178,14 @@ def _plain(cell: Cell) -> str:
 
 
 def console() -> Console:
-    """Rich, which is loaded only where somebody is looking."""
+    """Returns a console of rich, which is loaded only for a terminal."""
     from rich.console import Console
 
     return Console(highlight=False)
 
 
 def rich_table(headers: Sequence[str], rows: Sequence[Row], *, indent: int = 0) -> Table:
-    """The table as rich draws it."""
+    """Returns a table for rich to draw."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -207,7 +207,7 @@ def rich_table(headers: Sequence[str], rows: Sequence[Row], *, indent: int = 0) 
 
 
 def _rich_cell(cell: Cell) -> Text:
-    """Never markup: what users wrote is shown as they wrote it."""
+    """Returns a cell for rich as text, never as markup: users see what they wrote."""
     from rich.text import Text
 
     one = _styled(cell)

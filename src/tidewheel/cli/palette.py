@@ -1,4 +1,4 @@
-"""The look of each status, everywhere: colour and shape, so that neither is needed alone."""
+"""Gives each status its look, everywhere: colour and shape, so that either alone will do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidewheel.core.queue.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A colour that every terminal has, the same for the web, and a shape."""
+    """Holds a colour that every terminal has, its like for the web, and a shape."""
 
     colour: str
     web_colour: str

@@ -1,4 +1,4 @@
-"""Option types of the command line: durations, sizes, needs, limits; and options of tasks."""
+"""Defines option types (durations, sizes, needs, limits), and the options of tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Parsed(click.ParamType[T]):
-    """A text that a function reads; what is accepted is said when it cannot."""
+    """Reads an option's text with a function; a failure says what is accepted."""
 
     def __init__(self, name: str, parse: Callable[[str], T], accepted: str) -> None:
         self.name = name
@@ -38,12 +38,12 @@ class Parsed(click.ParamType[T]):
 
 
 def parse_durations(text: str) -> list[float]:
-    """Several durations with commas between them."""
+    """Reads several durations with commas between them, in seconds."""
     return [parse_duration(part) for part in text.split(",")]
 
 
 def parse_need(text: str) -> tuple[str, str | None]:
-    """A task id, with the output that is needed if it is not success."""
+    """Reads a task id and the output that is needed of it; None stands for success."""
     task_id, colon, output = text.rpartition(":")
     if not colon:
         return text, None
@@ -69,7 +69,7 @@ def parse_rate(text: str) -> Limit:
 
 
 def parse_job_limit(text: str) -> tuple[str, float]:
-    """One limit on each process of a job, as (field of JobLimits, value)."""
+    """Reads a limit on each process of a job, as (field of JobLimits, value)."""
     name, _, value = text.partition("=")
     field, parse = JOB_LIMITS[name]
     return field, parse(value)

@@ -158,7 +158,7 @@ def _names(handlers: Handlers | None) -> frozenset[str]:
 
 
 def _load_handlers(where: str | None) -> Handlers | None:
-    """The Handlers object that MODULE:OBJECT names; modules of this folder can be named."""
+    """Loads the Handlers object that MODULE:OBJECT names, also from modules in this folder."""
     if where is None:
         return None
     accepted = "MODULE:OBJECT, where OBJECT is a tidewheel.Handlers"
@@ -336,8 +336,11 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
 
 
 def _workers(roles: Roles, options: dict[str, Any]) -> list[Role]:
-    """One for each kind: a run has as many jobs at once as its graph allows, a queue as many as
-    there are cores. They share what this machine has."""
+    """Makes two workers, which share what this machine has.
+
+    One is for queues, with a slot per core; the other is for runs, which have as many jobs at
+    once as their graph allows.
+    """
     if options["no_worker"]:
         return []
     from tidewheel.client.local_run import SLOTS_DEFAULT

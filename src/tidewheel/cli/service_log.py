@@ -63,16 +63,16 @@ SENTENCES = {
 
 
 class ServiceLog:
-    """One line per event, for people or as JSON."""
+    """Prints the log of a service: one line per event, for people or as JSON."""
 
     def __init__(self, *, as_json: bool, sums_up: bool = False) -> None:
-        """One that sums up says in its last line alone how a worker ended that ended well."""
+        """Begins a log; with ``sums_up`` only its last line tells that a worker ended well."""
         self._as_json, self._sums_up = as_json, sums_up
         self._begun: dict[tuple[str, int], float] = {}
         self._stopped: dict[tuple[str, int], str] = {}  # why
 
     def report(self, report: ServiceReport) -> None:
-        """Something that a service did or met."""
+        """Logs something that a service did or met."""
         facts = report.facts
         if report.event == "job.stopping":
             self._stopped[str(facts["task"]), int(str(facts["attempt"]))] = str(facts["reason"])
@@ -83,7 +83,7 @@ class ServiceLog:
             self._say(report.event, **report.facts)
 
     def job(self, task: Claimed, end: End | None) -> None:
-        """A job began or ended."""
+        """Logs that a job began or ended."""
         key = (task.id, task.attempt)
         if end is None:
             self._begun[key] = time.monotonic()
@@ -102,7 +102,7 @@ class ServiceLog:
         )
 
     def leaves(self, left: Mapping[str, int], unknown: Sequence[str], *, idle: bool) -> None:
-        """A worker goes, and leaves what it cannot do: how many tasks, by why; and the queues
+        """Logs that a worker exits: how many tasks it leaves, by reason, and the queues
         that nobody knows."""
         skipped, reasons = sum(left.values()), dict(left)
         self._say(
@@ -161,7 +161,7 @@ def _unknown(queues: object) -> str:
 
 
 def _sentence(event: str, facts: dict[str, object]) -> str:
-    """The facts as a person reads them; numbers stay numbers for the format."""
+    """Returns the facts as a sentence for people; numbers stay numbers for the format."""
     shown = {
         name: value if isinstance(value, int | float) else safe(value)
         for name, value in facts.items()

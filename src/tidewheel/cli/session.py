@@ -20,20 +20,20 @@ Question = Callable[["AsyncClient"], Awaitable[Result]]
 
 
 class GlobalOptions(NamedTuple):
-    """Options that may stand before the command as well as after it."""
+    """Holds the options that may stand before the command as well as after it."""
 
     store: str | None = None
     as_json: bool = False
 
 
 class Session(NamedTuple):
-    """One call of one command."""
+    """Is one call of one command: the store that it names, and how it answers."""
 
     store: str | None
     as_json: bool
 
     def ask(self, question: Question[Result]) -> Result:
-        """Open the store, ask, close it. No store is made: where this user has none yet, the
+        """Opens the store, asks, closes it. No store is made: where this user has none yet, the
         answer is that of an empty one, and one that was named and is not there is refused."""
         from tidewheel.wiring.stores import store_to_read
 
@@ -78,13 +78,13 @@ class Session(NamedTuple):
         return 0
 
     def require_if_named(self) -> None:
-        """Refused if a store was named that is not there."""
+        """Raises a refusal if a store was named that is not there."""
         from tidewheel.wiring.stores import require_if_named
 
         require_if_named(self.store)
 
     def new_store(self) -> NewStore:
-        """Asked before the store is opened."""
+        """Looks whether the store has yet to be made; to be called before it is opened."""
         return NewStore(self.store, as_json=self.as_json)
 
 
@@ -92,7 +92,7 @@ class NewStore:
     """Says once that a store was made where one was named: the name may be a mistake."""
 
     def __init__(self, where: str | None, *, as_json: bool) -> None:
-        """Looks, before the store is opened, whether it will be made."""
+        """Looks, before the store is opened, whether opening will make it."""
         from tidewheel.wiring.stores import named_store_to_make
 
         self._path = None if as_json else named_store_to_make(where)
@@ -107,7 +107,7 @@ class NewStore:
 
 
 def ask_client(where: Where, question: Question[Result]) -> Result:
-    """Open a store, ask, close it."""
+    """Opens a store, asks, and closes it."""
     import asyncio
 
     from tidewheel.client import AsyncClient
@@ -128,7 +128,7 @@ def stop_writing() -> int:
 def session_command(
     name: str, *, epilog: str | None = None
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """A click command with --store and --json, whose function gets a Session first."""
+    """Makes a click command with --store and --json, whose function gets a Session first."""
 
     def build(function: Callable[..., object]) -> click.Command:
         def call(*args: object, store: str | None, as_json: bool, **options: object) -> object:

@@ -1,4 +1,4 @@
-"""The verbs with which people act on a run: one row each, from which every surface derives.
+"""Lists the verbs with which people act on a run: a row each, from which all surfaces derive.
 
 A row says the options and the help of `tidewheel VERB`, whether it may be tried with --dry-run,
 how its answer is told, the key that does the same in the terminal interface, and how scripts
@@ -23,7 +23,7 @@ YES = (("y", ""),)
 
 
 class VerbOption(NamedTuple):
-    """One option; with a `value` it is a flag that stands for that value of the field."""
+    """Is one option; with a `value` it is a flag that stands for that value of the field."""
 
     names: tuple[str, ...]
     field: str
@@ -34,7 +34,7 @@ class VerbOption(NamedTuple):
 
 
 class CylcCall(NamedTuple):
-    """The call of a verb in a script that was written for Cylc, inside a job.
+    """Says how a script that was written for Cylc calls the verb inside a job.
 
     Options stand between commas with all of their names; one that takes a value ends with "=".
     An option that the verb does not have itself is accepted and changes nothing.
@@ -51,7 +51,7 @@ class CylcCall(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """One verb; `words` are what is written behind its name."""
+    """Is one verb; `words` are what is written behind its name."""
 
     name: str
     summary: str  # in the list of commands

@@ -1,4 +1,4 @@
-"""Using a store from an application: submit and look, lease and report, wait and ask why.
+"""Lets an application use a store: submit and look, lease and report, wait and ask why.
 
 Names are loaded when they are first used: a run that is driven here needs no client.
 """
@@ -29,7 +29,7 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - only whoever needs a name pays for it
+    from importlib import import_module  # noqa: PLC0415 - a name is paid for where it is used
 
     return getattr(import_module(_HOMES[name]), name)
 

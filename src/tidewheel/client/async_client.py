@@ -1,4 +1,4 @@
-"""Is the asynchronous client: every request that an application can make of a store.
+"""Makes every request of a store that an application can make, asynchronously.
 
 Refusals and failures are the errors of ``tidewheel.errors``. A client may be used by any
 number of coroutines of one event loop.
@@ -68,7 +68,7 @@ async def wait_for(
     timeout: float | None,
     on_progress: Callable[[Task], None] | None,
 ) -> list[Task]:
-    """The tasks once all have ended."""
+    """Waits until all tasks have ended, and returns them."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
     def ring(_: Wake) -> None:
@@ -139,10 +139,10 @@ HISTORY_PAGE = 1_000
 
 
 class ReadApi(Connection):
-    """The methods of a client that only read."""
+    """Holds the methods of a client that only read."""
 
     async def get(self, task_id: str) -> Task:
-        """One task; NotFound if there is none."""
+        """Returns one task; raises NotFound if there is none."""
         return await self.store.get(TaskId(task_id))
 
     async def peek(self, queue: str = QUEUE_DEFAULT, count: int = 10) -> list[Task]:
@@ -150,7 +150,7 @@ class ReadApi(Connection):
         return await self.store.peek(queue, count)
 
     async def history(self, task_id: str) -> list[HistoryEntry]:
-        """The whole life of a task, oldest first."""
+        """Returns the whole history of a task, oldest first."""
         entries: list[HistoryEntry] = []
         while True:
             after = entries[-1].seq if entries else 0
@@ -160,15 +160,15 @@ class ReadApi(Connection):
                 return entries
 
     async def attempts(self, task_id: str) -> list[AttemptView]:
-        """Every attempt, the live one last."""
+        """Returns every attempt at the task, the live one last."""
         return await self.store.attempts(TaskId(task_id))
 
     async def outputs(self, task_id: str) -> list[OutputView]:
-        """Messages and outputs in the order in which they were made."""
+        """Returns the task's messages and outputs in the order in which they were made."""
         return await self.store.outputs(TaskId(task_id))
 
     async def values(self, task_id: str) -> dict[str, object] | None:
-        """The object that the task hands to those after it; None: it hands on nothing."""
+        """Returns the object that the task hands to those after it; None: it hands on none."""
         found = await self.store.values_of([TaskId(task_id)])
         text = found.get(TaskId(task_id))
         return None if text is None else json.loads(text)
@@ -191,11 +191,11 @@ class ReadApi(Connection):
         timeout: float | None = None,
         on_progress: Callable[[Task], None] | None = None,
     ) -> list[Task]:
-        """Waits until all have ended, and returns them in the order asked for.
+        """Waits until all these tasks have ended, and returns them in the order asked for.
 
-        TimeoutError if that takes longer than ``timeout``.
+        Raises TimeoutError if that takes longer than ``timeout``.
 
-        ``on_progress`` hears of each task at first and whenever its status, attempt or
+        ``on_progress`` is called with each task at first and whenever its status, attempt or
         progress changed.
         """
         return await wait_for(
@@ -203,11 +203,11 @@ class ReadApi(Connection):
         )
 
     async def queues(self) -> list[QueueView]:
-        """Every queue that has settings or tasks that have not ended."""
+        """Returns every queue that has settings or tasks that have not ended."""
         return await self.store.queues()
 
     async def queue(self, name: str) -> QueueView:
-        """One queue; a queue nobody has named yet has the settings that all begin with."""
+        """Returns one queue; one that nobody has named yet has the default settings."""
         for view in await self.store.queues():
             if view.queue == name:
                 return view
@@ -215,11 +215,11 @@ class ReadApi(Connection):
         return QueueView(queue=name, settings=settings, counts={}, oldest_ready_seconds=None)
 
     async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
-        """Workers with what they hold, newest first."""
+        """Returns the workers with what they hold, newest first."""
         return await self.store.workers(live_only=live_only)
 
     async def verify(self) -> list[Violation]:
-        """Every row of the store that breaks a promise; none is the right answer."""
+        """Returns every row of the store that breaks a promise; there should be none."""
         return await self.store.verify()
 
 
@@ -228,7 +228,7 @@ class ReadApi(Connection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """The outcome of submitting many tasks, which never fails as a whole (002)."""
+    """Is the outcome of submitting many tasks, which never fails as a whole (002)."""
 
     inserted: tuple[TaskId, ...] = ()
     present: tuple[TaskId, ...] = ()  # the same task was there already
@@ -240,7 +240,7 @@ _TICKS_PER_MS = 4096  # twelve bits of a version 7 UUID hold the fraction of a m
 
 
 class TimeOrderedIds:
-    """UUIDs of version 7 (RFC 9562): sorted as text they are sorted by time.
+    """Makes UUIDs of version 7 (RFC 9562): sorted as text they are sorted by time.
 
     The clock only orders them, it decides nothing; a clock that is set back is waited out by
     counting on from the last id.
@@ -274,19 +274,20 @@ class QueueChanges(TypedDict, total=False):
 
 
 class WriteApi(Connection):
-    """The methods of a client that change tasks and queues."""
+    """Holds the methods of a client that change tasks and queues."""
 
     async def submit(self, queue: str = QUEUE_DEFAULT, **task: Unpack[TaskFields]) -> Submitted:
-        """Store one task; the answer has its id and whether it is new."""
+        """Stores one task; the answer has its id and whether it is new."""
         answers = await self.store.submit([new_task(queue, task, new_id)])
         return answers[0]
 
     async def submit_many(
         self, tasks: Sequence[NewTask | Mapping[str, Any]], *, atomic: bool = False
     ) -> Batch:
-        """Store many; each by itself, or with ``atomic`` all or none (the refusal is raised).
+        """Stores many tasks: each by itself, or with ``atomic`` all or none.
 
-        A task is a dictionary of the fields of ``submit``, with ``queue`` among them.
+        With ``atomic`` a refusal is raised. A task is a dictionary of the fields of ``submit``,
+        with ``queue`` among them.
         """
         built: list[NewTask] = []
         invalid: list[Submitted] = []
@@ -300,44 +301,44 @@ class WriteApi(Connection):
         return _batch(await self.store.submit(built, atomic=atomic), invalid)
 
     async def arm(self, task_id: str) -> Task:
-        """Let a task that was created unarmed run."""
+        """Lets a task that was created unarmed run."""
         return await self.store.arm(TaskId(task_id))
 
     async def amend(self, task_id: str, **changed: Unpack[TaskFields]) -> Task:
-        """Change a task that waits: name, command, retries, estimated_runtime,
+        """Changes a task that waits: name, command, retries, estimated_runtime,
         max_termination; cpu, memory, gpu, labels, nodes, exclusive and buffer together."""
         return await self.store.amend(TaskId(task_id), amendment(task_id, changed))
 
     async def add_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
-        """Let these tasks wait for this one."""
+        """Lets these tasks wait for this one."""
         await self.store.add_edges([(TaskId(task_id), TaskId(c)) for c in continuations])
 
     async def remove_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
-        """Let these tasks no longer wait for this one."""
+        """Lets these tasks no longer wait for this one."""
         await self.store.remove_edges([(TaskId(task_id), TaskId(c)) for c in continuations])
 
     async def cancel(self, *task_ids: str) -> list[Cancelled]:
-        """Cancel tasks and everything that needs them; again changes nothing."""
+        """Cancels tasks and everything that needs them; to do so again changes nothing."""
         return await self.store.cancel([TaskId(task_id) for task_id in task_ids])
 
     async def cancel_matching(
         self, *, count_max: int = 1000, **which: Unpack[Filters]
     ) -> list[Cancelled]:
-        """Cancel what the filters of ``list`` find and has not ended, oldest first."""
+        """Cancels what the filters of ``list`` find and has not ended, oldest first."""
         return await self.store.cancel_matching(task_filter(**which), count_max)
 
     async def pause_queue(self, queue: str) -> None:
-        """No task of the queue is leased until it is resumed; what runs goes on."""
+        """Pauses a queue: no task of it is leased until it is resumed; what runs goes on."""
         await self.store.pause_queue(queue, paused=True)
 
     async def resume_queue(self, queue: str) -> None:
-        """Let tasks of the queue be leased again."""
+        """Lets tasks of the queue be leased again."""
         await self.store.pause_queue(queue, paused=False)
 
     async def configure_queue(
         self, queue: str, **changes: Unpack[QueueChanges]
     ) -> QueueSettings:
-        """Set how a queue behaves."""
+        """Changes the settings of a queue, and returns all of them."""
         stored = {view.queue: view.settings for view in await self.store.queues()}
         settings = replace(stored.get(queue, QueueSettings()), **changes)
         await self.store.configure_queue(queue, settings)
@@ -367,31 +368,33 @@ def _batch(answers: Sequence[Submitted], invalid: Sequence[Submitted]) -> Batch:
 
 
 class AsyncClient(WriteApi, ReadApi, LeaseApi):
-    """``async with AsyncClient("postgresql://…") as client: await client.submit(…)``.
+    """Is the asynchronous client of a store, PostgreSQL or SQLite, or of a server.
+
+    ``async with AsyncClient("postgresql://…") as client: await client.submit(…)``.
 
     The address of a server, ``https://…``, does as well. Without an address it uses the store
-    or the server of this user (docs/configuration.md). A store
-    that is given is shared, and closed by whoever opened it.
+    or the server of this user (docs/configuration.md). A store that is given is shared, and
+    closed by the application that opened it.
     """
 
     @property
     def runs(self) -> Runs:
-        """Runs of workflows: look at them, and act on those that a scheduler drives."""
-        # Whoever only uses the queue need not load what knows about runs.
+        """Gives access to runs: to look at them, and act on those that a scheduler drives."""
+        # An application that only uses the queue need not load what knows about runs.
         from tidewheel.client.runs import Runs
 
         return Runs(self)
 
     @property
     def workflows(self) -> Workflows:
-        """The registry: definitions by name and version, and runs of them."""
+        """Gives access to the registry: definitions by name and version, and runs of them."""
         from tidewheel.client.workflows import Workflows
 
         return Workflows(self)
 
     @property
     def blocks(self) -> Blocks:
-        """Scheduling block instances, processing blocks and buffer objects."""
+        """Gives access to scheduling block instances, processing blocks and buffer objects."""
         from tidewheel.client.workflows import Blocks
 
         return Blocks(self)
@@ -406,11 +409,11 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
     ) -> AsyncGenerator[FollowedEvent, None]:
         """Yields what happens from now on, or after the id of an event: `task`, `run`.
 
-        The first is `start`, with the id from where it begins. After `resync` something was
-        missed, which nobody can tell any more: look anew, then go on reading. A server or a
-        database that is away for a while is waited for.
+        The first event is `start`, with the id from where it begins. After `resync` some events
+        were missed, which nobody can tell any more: look anew, then go on reading. A server or
+        a database that is away for a while is waited for.
         """
-        # Whoever only uses the queue need not load what knows about runs.
+        # An application that only uses the queue need not load what knows about runs.
         from tidewheel.client.runs import follow
 
         async with aclosing(follow(self.store, since, run, queue, kind)) as events:  # type: ignore[type-var]
@@ -421,13 +424,13 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
     async def list(
         self, *, limit: int = 100, before: int | None = None, **which: Unpack[Filters]
     ) -> Sequence[Task]:
-        """Tasks, newest first; ``before`` is the ``seq`` of the last one of the page before."""
+        """Returns tasks, newest first; ``before`` is the last ``seq`` of the previous page."""
         page = KeysetPage(count=limit, before=before)
         found = await self.store.list_tasks(task_filter(**which), page)
         return found
 
     async def close(self) -> None:
-        """Sign off as a worker, if it was one, and let go of a store that it opened itself."""
+        """Signs off as a worker, if it was one, and closes a store that it opened itself."""
         try:
             await self.sign_off()
         finally:

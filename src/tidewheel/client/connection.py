@@ -1,4 +1,4 @@
-"""The store behind a client: opened when it is first needed, closed by who opened it."""
+"""Connects a client to its store: opens one when it is first needed, and closes only that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Where = str | StoreSettings | TaskStore | None
 
 
 class Connection:
-    """The connection to a store that all parts of a client share.
+    """Is the connection to a store that all parts of a client share.
 
     A token is for a server; it takes the place of the user's own.
     """
@@ -28,7 +28,7 @@ class Connection:
 
     @property
     def store(self) -> TaskStore:
-        """The store, opened now if it was not before."""
+        """Returns the store, opened now if it was not before."""
         if self._opened is None:
             if self._given is None or isinstance(self._given, str | StoreSettings):
                 self._opened = open_store(self._given)
@@ -48,7 +48,7 @@ class Connection:
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the store, unless it was somebody else's; a second time does nothing."""
+        """Closes the store if this client opened it; a second time does nothing."""
         opened, self._opened = self._opened, None
         if opened is not None and opened is not self._given:
             await opened.close()

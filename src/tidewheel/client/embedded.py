@@ -101,7 +101,7 @@ async def left_behind(
 
 
 async def unknown_queues(store: TaskStore, settings: WorkerSettings) -> list[str]:
-    """Queues of which the store has neither a task nor a setting, so that their names may be
+    """Returns queues of which the store has neither a task nor a setting: their names may be
     mistaken; the default one is nobody's mistake."""
     known = {view.queue for view in await store.queues()} | {QUEUE_DEFAULT}
     named = [one for one in settings.queues if not is_pattern(one) and one not in known]
@@ -200,7 +200,7 @@ class WorkerFields(TypedDict, total=False):
 
 
 def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
-    """Settings with what this machine offers where nothing else was said."""
+    """Returns settings, with what this machine offers where nothing else was said."""
     given = dict(fields)
     given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
     given.setdefault("name", worker_name())
@@ -216,7 +216,7 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
 
 
 class Attended(Protocol):
-    """A service that runs until it is asked to stop."""
+    """Is a service that runs until it is asked to stop."""
 
     async def run(self) -> None: ...
     def ask_stop(self) -> None: ...
@@ -230,7 +230,7 @@ class Shared(TypedDict, total=False):
 
 
 class Role(ABC):
-    """One kind of process: a service with the store it works on, started in one of three ways.
+    """Is one kind of process: a service on a store, which can be started in three ways.
 
     ``at_database`` names a role that works where the database is, behind no server.
     """
@@ -262,10 +262,10 @@ class Role(ABC):
 
     @abstractmethod
     def serve(self, store: Store) -> Coroutine[object, object, None]:
-        """Build the service, ``attend`` it, and let go of what it needs."""
+        """Builds the service, ``attend``s it, and lets go of what it needs."""
 
     async def run(self) -> None:
-        """Work until asked to stop."""
+        """Works until it is asked to stop."""
         async with awaited_store(
             self._where,
             self._wait_for_store_seconds,
@@ -277,7 +277,7 @@ class Role(ABC):
                 await self.run_on(store)
 
     async def run_on(self, store: Store) -> None:
-        """Work on a store that is open already, beside others that use it."""
+        """Works on a store that is open already, beside others that use it."""
         self._loop = asyncio.get_running_loop()
         await self.serve(store)
 
@@ -288,7 +288,7 @@ class Role(ABC):
             await self._arrived.wait()
 
     async def attend(self, service: Attended) -> None:
-        """Run the service; requests to stop that came before it was there count."""
+        """Runs the service; requests to stop that came before it was there count."""
         self._service = service
         if self._arrived is not None:
             self._arrived.set()
@@ -299,7 +299,10 @@ class Role(ABC):
         await service.run()
 
     def ask_stop(self) -> None:
-        """The first time: wind down as set; again: at once. From any thread."""
+        """Asks the service to stop: at first to wind down as set, then at once.
+
+        It may be called from any thread.
+        """
         self._stop_asked += 1
         self._stop_alarm.ring()
         if self._service is not None and self._loop is not None:
@@ -307,7 +310,7 @@ class Role(ABC):
                 self._loop.call_soon_threadsafe(self._service.ask_stop)
 
     def run_blocking(self) -> None:
-        """Work until another thread or a signal handler asks to stop."""
+        """Works until another thread or a signal handler asks it to stop."""
         asyncio.run(self.run())
 
     async def __aenter__(self) -> Self:
@@ -375,8 +378,11 @@ class Worker(Role):
         wait_for_store_seconds: float = 0.0,
         **settings: Unpack[WorkerFields],
     ) -> None:
-        """``beside`` is one in the same loop that offers the same machine: what tasks of the
-        one take is not there for the other."""
+        """Makes a worker.
+
+        ``beside`` is another worker in the same loop, which offers the same machine: what tasks
+        of the one take is not there for the other.
+        """
         super().__init__(
             store, on_report=on_report, wait_for_store_seconds=wait_for_store_seconds
         )
@@ -417,7 +423,7 @@ class Monitor(Role):
 
 
 class Scheduler(Role):
-    """Takes over runs whose scheduler died; tasks of them need a worker, as always."""
+    """Drives runs that wait for a scheduler, or whose scheduler died; tasks need a worker."""
 
     at_database = "a scheduler"
 
@@ -460,7 +466,7 @@ class Scheduler(Role):
 
 
 class Notifier(Role):
-    """Tells what the rules of the state directory want told (docs/notifications.md)."""
+    """Sends notifications by the rules in the state directory (docs/notifications.md)."""
 
     at_database = "a notifier"
 

@@ -35,7 +35,7 @@ from tidewheel.vocabulary import Vocabulary, statuses_named
 
 
 def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of the task as its runner wants them; ValueError says what is wrong.
+    """Returns the fields of the task as its runner wants them; ValueError says what is wrong.
 
     What the task asks for becomes directives: Slurm has it, not the worker that submits it. So
     does its time limit, which Slurm counts from when the job begins.
@@ -68,7 +68,7 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
 def _for_containers(
     runner: str, fields: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """A stage: its spec names the runner and holds the compose file."""
+    """Returns the fields of a stage: its spec names the runner and holds the compose file."""
     spec = decode(given["spec"]) if given.get("spec") is not None else {}
     if not isinstance(spec, dict):
         raise ValueError(f"the spec of a task for runner {runner} is an object")
@@ -177,7 +177,7 @@ FIELD_NAMES = frozenset(TaskFields.__annotations__) | {"queue"}
 
 
 def new_task(queue: str, fields: Mapping[str, Any], new_id: Callable[[], str]) -> NewTask:
-    """The task that these fields describe; InvalidTask with every finding if they do not."""
+    """Returns the task that these fields describe; InvalidTask has every finding."""
     task_id = fields["id"] if fields.get("id") is not None else new_id()
     findings = _unknown_findings(fields) + _type_findings({**fields, "queue": queue})
     if findings:
@@ -203,7 +203,7 @@ def new_task(queue: str, fields: Mapping[str, Any], new_id: Callable[[], str]) -
 
 
 def check_spec(task: NewTask) -> None:
-    """A task that was built by hand may still hold a spec that is no JSON."""
+    """Raises InvalidTask if the spec is no JSON, as a task that was built by hand may have."""
     if task.spec is not None:
         try:
             decode(task.spec)
@@ -274,7 +274,10 @@ def _type_findings(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _spec(fields: Mapping[str, Any]) -> dict[str, str]:
-    """A spec of None is JSON's null, which is a value; without the field there is no spec."""
+    """Returns the spec as JSON text, if there is one.
+
+    A spec of None is JSON's null, which is a value; without the field there is no spec.
+    """
     if "spec" in fields and fields.get("spec_text") is not None:
         raise ValueError("it has both spec and spec_text; give one of them")
     if fields.get("spec_text") is not None:
@@ -429,7 +432,7 @@ def explained(form: type[TaskFields | Filters]) -> dict[str, str]:
 
 
 def task_filter(**which: Unpack[Filters]) -> TaskFilter:
-    """The store's filter."""
+    """Returns the filter as the store takes it; raises TypeError for an unknown one."""
     if unknown := which.keys() - Filters.__annotations__.keys():
         # A filter that is not heard would find, or cancel, too much.
         raise TypeError(f"there is no filter {sorted(unknown)[0]!r}")

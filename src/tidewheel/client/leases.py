@@ -33,7 +33,7 @@ ErrorGiven = TaskError | Mapping[str, object] | str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedTask:
-    """A task that this client may execute until the deadline; needed for every report on it."""
+    """Is a task that this client may execute until the deadline; each report on it takes it."""
 
     id: TaskId
     attempt: int
@@ -52,7 +52,7 @@ class LeasedTask:
 
     @property
     def holder(self) -> Holder:
-        """The claim to be its owner."""
+        """Returns the claim to be the owner of this attempt."""
         return Holder(task_id=self.id, attempt=self.attempt, worker=self.worker)
 
     @classmethod
@@ -71,7 +71,7 @@ class LeasedTask:
 
 
 class Said:
-    """The number of an attempt's messages that the store has, and a lock for sending more."""
+    """Counts an attempt's messages that the store has, and has a lock for sending more."""
 
     __slots__ = ("count", "turn")
 
@@ -81,7 +81,7 @@ class Said:
 
 
 class LeaseApi(Connection):
-    """The methods with which a client leases tasks and reports on them, as a worker does.
+    """Holds the methods with which a client leases tasks and reports on them, as a worker does.
 
     A report for a lease that was lost raises LeaseLost or WrongStatus.
     """
@@ -95,7 +95,7 @@ class LeaseApi(Connection):
         slots: int = 1,
         capacity: Resources | None = None,
     ) -> WorkerId:
-        """Take a worker id from the store; this client leases as that worker from now on."""
+        """Takes a worker id from the store; this client leases as that worker from now on."""
         self._worker = await self.store.register_worker(
             NewWorker(
                 name=name or sys.argv[0].rpartition("/")[2] or "application",
@@ -121,7 +121,7 @@ class LeaseApi(Connection):
         *,
         worker: str | None = None,
     ) -> list[LeasedTask]:
-        """Up to ``n`` tasks, the oldest of the highest priority first; none is no error."""
+        """Leases up to ``n`` tasks, the oldest of the highest priority first, or none."""
         owner = await self._own_id(worker)
         request = ClaimRequest(queue=queue, worker=owner, count=n, lease_seconds=lease_seconds)
         return [LeasedTask.of(one, owner) for one in await self.store.claim(request)]
@@ -129,7 +129,7 @@ class LeaseApi(Connection):
     async def lease_by_id(
         self, task_id: str, lease_seconds: float | None = None, *, worker: str | None = None
     ) -> LeasedTask:
-        """Leases this task; WrongStatus unless it is ready."""
+        """Leases this task; raises WrongStatus unless it is ready."""
         owner = await self._own_id(worker)
         claimed = await self.store.claim_by_id(TaskId(task_id), owner, lease_seconds)
         return LeasedTask.of(claimed, owner)
@@ -140,7 +140,7 @@ class LeaseApi(Connection):
         return self._worker or await self.register_worker()
 
     async def heartbeat(self, task: LeasedTask, progress: float | None = None) -> None:
-        """Extend the lease; WrongStatus with the status if the task was cancelled or ended."""
+        """Extends the lease; WrongStatus has the status if the task was cancelled or ended."""
         beat = Beat(task_id=task.id, attempt=task.attempt, progress=progress)
         [answer] = await self.store.heartbeat(task.worker, [beat])
         if answer is not LeaseAnswer.GO_ON:
@@ -154,11 +154,11 @@ class LeaseApi(Connection):
         return view.status is Status.CANCELLING
 
     async def started(self, task: LeasedTask) -> None:
-        """The work has begun."""
+        """Reports that the work has begun."""
         await self._report(Report(holder=task.holder, started=True))
 
     async def message(self, task: LeasedTask, text: str, output: str | None = None) -> None:
-        """Say something; ``output`` names what others may be waiting for.
+        """Sends a message of the task; ``output`` names what others may be waiting for.
 
         If the store did not answer, call it again with the same words: it is stored once.
         """
@@ -198,7 +198,7 @@ class LeaseApi(Connection):
         return await self._end(task, End(ending=Ending.ABORTED, error=_error(error)))
 
     async def yield_(self, task: LeasedTask) -> Status:
-        """Give it back: another worker may take it at once."""
+        """Gives the task back: another worker may take it at once."""
         return await self._end(task, End(ending=Ending.YIELDED))
 
     async def _end(self, task: LeasedTask, end: End) -> Status:
@@ -226,7 +226,10 @@ def _refusal(task: LeasedTask, view: Task, operation: str) -> Refused:
 
 
 def _error(given: ErrorGiven) -> TaskError:
-    """An error needs a code or a description (002: abort needs an error)."""
+    """Returns the error as a TaskError; it needs a code or a description.
+
+    That is because an abort needs an error (002).
+    """
     match given:
         case TaskError():
             return given

@@ -40,7 +40,7 @@ HURRIED_SECONDS_MAX = 2.0  # of a process that leaves; the diary keeps what is n
 async def told_meanwhile(
     store: Store, home: Path, on_report: OnReport | None, is_hurried: Callable[[], bool]
 ) -> AsyncIterator[None]:
-    """A notifier beside what is done in the block, if there are rules."""
+    """Runs a notifier beside what is done in the block, if there are rules."""
     if not (home / RULES_FILE).exists():
         yield
         return
@@ -84,7 +84,7 @@ LOST, LEFT = "lost", "left"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHereSettings:
-    """The settings of a run that is driven in this process."""
+    """Holds the settings of a run that is driven in this process."""
 
     slots: int = SLOTS_DEFAULT
     tie_jobs: bool = False
@@ -98,7 +98,7 @@ class RunHereSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """The status in which a run was left, and the reason."""
+    """Holds the status in which a run was left, and the reason."""
 
     status: str
     reason: str
@@ -132,7 +132,7 @@ class RunHere:
         on_batch: OnBatch | None = None,
         on_report: OnReport | None = None,
     ) -> None:
-        """`on_claimed` is called when the run is ours, before anything is done with it."""
+        """Prepares the run; `on_claimed` is called once its lease is held, before all else."""
         self._where, self._store, self._run = where, store, run
         self._on_claimed = on_claimed
         self._settings = settings
@@ -211,10 +211,10 @@ class RunHere:
     # ---- stopping ----
 
     def ask_stop(self) -> None:
-        """First: jobs that run finish, nothing new begins. Again: leave at once, jobs go on.
+        """Asks to stop. First: jobs that run finish, none begins. Again: leave, jobs go on.
 
-        Once more: whatever the store says, or does not say. Who is not driving the run yet, or
-        cannot open it, hears no commands and leaves at once.
+        Once more: leave without waiting for the store. A process that does not drive the run
+        yet, or cannot open it, hears no commands and leaves at once.
         """
         self._stops_asked += 1
         if self._draining is not None:
@@ -232,7 +232,7 @@ class RunHere:
         task.add_done_callback(self._asking.discard)
 
     def leave(self) -> None:
-        """Go at once: the run stays as it is, and the next start adopts its jobs."""
+        """Leaves at once: the run stays as it is, and the next start adopts its jobs."""
         if self._draining is not None:
             self._draining.ask_stop(OnStop.LEAVE)
         self._leave()

@@ -23,7 +23,7 @@ OnJob = Callable[[Claimed, End | None], None]  # without an end: it begins
 
 @dataclass(frozen=True, slots=True)
 class ToldJob:
-    """A job that tells ``on_job`` its end when it was waited for."""
+    """Is a job that tells ``on_job`` its end when it was waited for."""
 
     job: Job
     task: Claimed
@@ -42,7 +42,7 @@ class ToldJob:
 
 @dataclass(frozen=True, slots=True)
 class ToldRunner:
-    """The port Runner."""
+    """Is a Runner (the port) that tells ``on_job`` of each job."""
 
     runner: Runner
     on_job: OnJob
@@ -52,13 +52,13 @@ class ToldRunner:
         return self.runner.accepts(task)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Start, and tell: what could not be started has not begun."""
+        """Starts the job, and then tells of it: what could not be started has not begun."""
         job = await self.runner.start(assignment, reports)
         self.on_job(assignment.task, None)
         return ToldJob(job, assignment.task, self.on_job)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
-        """Tell, if there is something to adopt."""
+        """Adopts the job, and tells of it if there was one."""
         job = await self.runner.adopt(assignment, reports)
         if job is None:
             return None
@@ -68,7 +68,7 @@ class ToldRunner:
 
 @dataclass(frozen=True, slots=True)
 class PromptToldRunner(ToldRunner):
-    """The port PromptRunner."""
+    """Is a PromptRunner (the port) that tells ``on_job`` of each job."""
 
     runner: PromptRunner
 
@@ -79,7 +79,7 @@ class PromptToldRunner(ToldRunner):
         reports: JobReports,
         on_end: Callable[[End], None],
     ) -> Job:
-        """Tell, and start; the end is told before anybody acts on it."""
+        """Tells of the job, and starts it; the end is told before anybody acts on it."""
 
         def tell_end(end: End) -> None:
             self.on_job(task, end)
@@ -91,7 +91,7 @@ class PromptToldRunner(ToldRunner):
 
 @dataclass(frozen=True, slots=True)
 class TidyToldRunner(ToldRunner):
-    """The port TidyRunner."""
+    """Is a TidyRunner (the port) that tells ``on_job`` of each job."""
 
     runner: TidyRunner
 

@@ -36,7 +36,7 @@ from tidewheel.wiring.services import run_door
 def follow(
     store: TaskStore, since: str | None, run: str | None, queue: str | None, kind: str | None
 ) -> AsyncIterator[FollowedEvent]:
-    """Events after an id, else from now on."""
+    """Returns the events after an id, or from now on."""
     if kind is not None and kind not in tuple(EventKind):
         raise BadSetting("kind", kind, " or ".join(EventKind))
     if since is not None:
@@ -52,7 +52,7 @@ def follow(
 
 
 class Runs:
-    """``client.runs``: the same methods on a store and on a server."""
+    """Is ``client.runs``; it has the same methods on a store and on a server."""
 
     def __init__(self, connection: Connection, home: Path | None = None) -> None:
         self._connection = connection
@@ -73,15 +73,15 @@ class Runs:
         return await self.door.find(text)
 
     async def list(self, *, workflow: str | None = None, count: int = 100) -> Document:
-        """Runs, newest first."""
+        """Returns runs, newest first."""
         return await self.look("runs", workflow=workflow, count=count)
 
     async def look(self, name: str, /, **arguments: object) -> Document:
-        """Any view of ``views``."""
+        """Returns any view of ``views``, by its name."""
         return await self.door.look(name, arguments)
 
     async def show(self, run: str, *ids: str) -> Document:
-        """A run, or some of its tasks."""
+        """Returns the view of a run, or of some of its tasks."""
         return await self.look("show", run=run, ids=ids)
 
     async def why(self, run: str, *ids: str) -> Document:
@@ -91,7 +91,7 @@ class Runs:
     async def tree(
         self, run: str, *ids: str, window: int | None = None, everything: bool = False
     ) -> Document:
-        """A run as a tree; `window` is how many edges around the pool are shown."""
+        """Returns a run as a tree; `window` is how many edges around the pool are shown."""
         return await self.look("tree", run=run, ids=ids, window=window, all=everything)
 
     async def history(self, run: str, count: int = 100) -> Document:
@@ -112,7 +112,7 @@ class Runs:
         bytes_max: int = LOG_BYTES_MAX,
         wait_seconds: float = 0.0,
     ) -> LogPart:
-        """A part of the log of a run, or of a job (`id`, `file`, `submit`, `attempt`)."""
+        """Returns part of the log of a run, or of a job (`id`, `file`, `submit`, `attempt`)."""
         return await self.door.log_part(
             run, wish, offset=offset, bytes_max=bytes_max, wait_seconds=wait_seconds
         )
@@ -125,17 +125,17 @@ class Runs:
         who: str = "",
         seconds_max: float | None = None,
     ) -> Answer:
-        """Ask something of a run and wait for its answer; a refusal is raised."""
+        """Gives a command to a run and waits for its answer; a refusal is raised."""
         seconds = ANSWER_SECONDS_MAX if seconds_max is None else seconds_max
         asker = who or getpass.getuser()
         return await self.door.give(run, command, who=asker, seconds_max=seconds)
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        """A new run, which the next scheduler takes up."""
+        """Creates a run, which the next scheduler takes up."""
         return await self.door.begin(new, definition)
 
     async def carry_on(self, run: str, given: RunOptions | None = None) -> RunView:
-        """Ask any scheduler to go on with a run that nobody drives."""
+        """Asks any scheduler to go on with a run that nobody drives."""
         return await self.door.carry_on(run, given or RunOptions(mode=""))
 
     async def definition(self, run: str) -> StoredDefinition:
@@ -143,11 +143,11 @@ class Runs:
         return await self.door.definition(run)
 
     async def save_definition(self, run: str, definition: StoredDefinition) -> str:
-        """Keep a definition, so that the run can be told to go on with it by its digest."""
+        """Stores a definition, so that the run can be told to go on with it by its digest."""
         return await self.door.save_definition(run, definition)
 
     async def delete(self, run: str) -> RunView:
-        """Everything of a run that has ended, its files on this host included."""
+        """Deletes everything of a run that has ended, its files on this host included."""
         return await self.door.delete(run)
 
 
@@ -155,7 +155,7 @@ class Runs:
 
 
 class BlockingRuns(BlockingPart[Runs]):
-    """``client.runs`` of the blocking client."""
+    """Is ``client.runs`` of the blocking client."""
 
     find = of_part(Runs.find)
     list = of_part(Runs.list)

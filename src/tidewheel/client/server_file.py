@@ -1,6 +1,6 @@
-"""`server.json` in the state directory: where a server of this user answers, while it does.
+"""Keeps `server.json` in the state directory, which says where this user's server answers.
 
-`tidewheel up` writes it and takes it away again. A server that was killed leaves it behind:
+`tidewheel up` writes the file and removes it at the end. A killed server leaves it behind:
 a reader asks whether that very process still lives.
 """
 
@@ -19,7 +19,7 @@ from tidewheel.wiring.stores import is_remote, store_settings
 
 
 def without_password(address: str) -> str:
-    """The address of a store as it may be written down."""
+    """Returns the address of a store without its password, as it may be written down."""
     parts = urlsplit(address)
     if parts.scheme not in ("postgresql", "postgres"):
         return address
@@ -70,7 +70,7 @@ def remove_server_file(home: Path) -> None:
 
 
 def server_url(where: str | None) -> str:
-    """The server that was named, or that this user runs, whatever store it stands before."""
+    """Returns the server that was named, or the one that this user runs, whatever its store."""
     if where or store_url():
         url = store_settings(where).url
         if is_remote(url):

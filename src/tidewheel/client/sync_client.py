@@ -1,4 +1,4 @@
-"""Is the client for code without asyncio: the same methods, each waiting for its answer.
+"""Offers the client to code without asyncio: the same methods, each waiting for its answer.
 
 The asynchronous client does the work in an event loop in a thread of its own, so there is no
 second copy of anything. A blocking client may be used by any number of threads.
@@ -55,7 +55,7 @@ def _one_by_one(
 
 
 class BlockingPart(Generic[S]):
-    """A part of the blocking client, such as ``client.runs``."""
+    """Is a part of the blocking client, such as ``client.runs``."""
 
     def __init__(self, client: Client, part: S) -> None:
         self.client, self.part = client, part
@@ -74,7 +74,10 @@ def of_part(
 
 
 class Client:
-    """``with Client() as client: client.submit(command="echo hello")``."""
+    """Is the blocking client of a store or a server, for code without asyncio.
+
+    ``with Client() as client: client.submit(command="echo hello")``.
+    """
 
     def __init__(self, store: Where = None, *, token: str | None = None) -> None:
         self.asynchronous = AsyncClient(store, token=token)
@@ -85,7 +88,7 @@ class Client:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """Do something with ``asynchronous`` and wait for it; an interrupt ends it."""
+        """Does something with ``asynchronous`` and waits for it; an interrupt cancels it."""
         answer = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return answer.result()
@@ -95,28 +98,28 @@ class Client:
 
     @property
     def runs(self) -> BlockingRuns:
-        """Runs of workflows: look at them, and act on those that a scheduler drives."""
-        # Whoever only uses the queue need not load what knows about runs.
+        """Gives access to runs: to look at them, and act on those that a scheduler drives."""
+        # An application that only uses the queue need not load what knows about runs.
         from tidewheel.client.runs import BlockingRuns
 
         return BlockingRuns(self, self.asynchronous.runs)
 
     @property
     def workflows(self) -> BlockingWorkflows:
-        """The registry: definitions by name and version, and runs of them."""
+        """Gives access to the registry: definitions by name and version, and runs of them."""
         from tidewheel.client.workflows import BlockingWorkflows
 
         return BlockingWorkflows(self, self.asynchronous.workflows)
 
     @property
     def blocks(self) -> BlockingBlocks:
-        """Scheduling block instances, processing blocks and buffer objects."""
+        """Gives access to scheduling block instances, processing blocks and buffer objects."""
         from tidewheel.client.workflows import BlockingBlocks
 
         return BlockingBlocks(self, self.asynchronous.blocks)
 
     def close(self) -> None:
-        """Let go of the store and end the thread; a second time does nothing."""
+        """Closes the client's store and ends the thread; a second time does nothing."""
         if self._loop.is_closed():
             return
         try:

@@ -1,4 +1,4 @@
-"""Making tokens: the secret is shown once, the store knows its hash."""
+"""Makes tokens: the secret is shown once, and the store knows only its hash."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))
 async def make_token(
     store: TokenStore, name: str, grant: Grant, lasts_seconds: float | None = None
 ) -> tuple[str, TokenView]:
-    """A new token: its text, which nobody can ask for again, and what is stored of it."""
+    """Makes a token; returns its text, which is never shown again, and what is stored of it."""
     return await _made(store, name, grant, lasts_seconds=lasts_seconds)
 
 
 async def derive_token(
     store: TokenStore, parent: TokenView, kind: TokenKind, lasts_seconds: float
 ) -> tuple[str, TokenView]:
-    """One that allows what another does, and ends with it at the latest."""
+    """Makes a token that allows what its parent does, and ends with it at the latest."""
     return await _made(
         store,
         parent.name,
@@ -85,7 +85,7 @@ async def local_admin(store: TokenStore, home: Path, address: str) -> tuple[Toke
 
 
 async def _good_admin(store: TokenStore, path: Path) -> TokenView | None:
-    """The token in a file, if this store knows it."""
+    """Returns the token in a file, if it is valid in this store and has the scope admin."""
     if not path.exists():
         return None
     split = split_token(path.read_text(encoding="ascii", errors="replace").strip())

@@ -22,7 +22,7 @@ Paths = str | PathLike[str]
 
 
 class Workflows:
-    """``client.workflows``: the same methods on a store and on a server.
+    """Is ``client.workflows``; it has the same methods on a store and on a server.
 
     A workflow is named as NAME or NAME/VERSION; without a version the highest is meant.
     """
@@ -41,7 +41,7 @@ class Workflows:
     async def register(
         self, *paths: Paths, name: str = "", version: str = "", strict: bool = False
     ) -> Document:
-        """Definitions in files and folders of this machine: all of them, or none.
+        """Registers definitions in files and folders of this machine: all of them, or none.
 
         ``name`` and ``version`` are for a single flow.cylc or Python file. InvalidDefinition
         has every finding.
@@ -60,7 +60,7 @@ class Workflows:
         return await self.door.list(name)
 
     async def show(self, workflow: str) -> Document:
-        """One version, with what was found, its parameters and its files."""
+        """Returns one version, with its findings, its parameters and its files."""
         return await self.door.show(*split_reference(workflow))
 
     async def check(
@@ -76,7 +76,7 @@ class Workflows:
         return await self.door.render(*split_reference(workflow), parameters)
 
     async def remove(self, workflow: str) -> Document:
-        """Forget one version; runs of it are not harmed."""
+        """Removes one version from the registry; runs of it are not harmed."""
         return await self.door.remove(*split_reference(workflow))
 
     async def run(
@@ -88,7 +88,7 @@ class Workflows:
         queue: str = "",
         options: RunOptions | None = None,
     ) -> RunView:
-        """A new run, which the next scheduler takes up."""
+        """Creates a run, which the next scheduler takes up."""
         registered, version = split_reference(workflow)
         asked = RunRequest(
             workflow=registered,
@@ -120,7 +120,7 @@ JSON_NAME = "request.json"
 
 
 class Blocks:
-    """``client.blocks``: the same methods on a store and on a server."""
+    """Is ``client.blocks``; it has the same methods on a store and on a server."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -134,9 +134,10 @@ class Blocks:
         return self._door
 
     async def submit(self, request: Request) -> Document:
-        """A scheduling block instance: the path of a JSON or YAML file, or what is in it.
+        """Submits a scheduling block instance: the path of a JSON or YAML file, or its content.
 
-        All of its blocks or none; InvalidSbi has every finding. The same again is a no-op.
+        All of its blocks are accepted or none; InvalidSbi has every finding. To submit the same
+        again changes nothing.
         """
         if isinstance(request, Mapping):
             return await self.submit_text(JSON_NAME, json.dumps(request).encode())
@@ -148,7 +149,7 @@ class Blocks:
         return await self.door.submit_sbi(file, content, who=getpass.getuser())
 
     async def sbis(self, count: int = 100) -> Document:
-        """Newest first."""
+        """Returns the scheduling block instances, newest first."""
         return await self.door.sbis(count)
 
     async def sbi(self, sbi_id: str) -> Document:
@@ -156,7 +157,7 @@ class Blocks:
         return await self.door.sbi(sbi_id)
 
     async def list(self, *, sbi: str | None = None, count: int = 100) -> Document:
-        """Blocks, newest first."""
+        """Returns processing blocks, newest first."""
         return await self.door.blocks(sbi=sbi, count=count)
 
     async def show(self, block_id: str) -> Document:
@@ -164,7 +165,7 @@ class Blocks:
         return await self.door.block(block_id)
 
     async def abort(self, block_id: str, reason: str = "") -> Document:
-        """End the stages that run, start no more; `changed` false: it was over."""
+        """Ends the stages of a block that run, starts no more; `changed` false: it was over."""
         return await self.door.abort(block_id, who=getpass.getuser(), reason=reason)
 
     async def post_objects(
@@ -187,7 +188,7 @@ class Blocks:
 
 
 class BlockingWorkflows(BlockingPart[Workflows]):
-    """``client.workflows`` of the blocking client."""
+    """Is ``client.workflows`` of the blocking client."""
 
     register = of_part(Workflows.register)
     register_bundles = of_part(Workflows.register_bundles)
@@ -200,7 +201,7 @@ class BlockingWorkflows(BlockingPart[Workflows]):
 
 
 class BlockingBlocks(BlockingPart[Blocks]):
-    """``client.blocks`` of the blocking client."""
+    """Is ``client.blocks`` of the blocking client."""
 
     submit = of_part(Blocks.submit)
     submit_text = of_part(Blocks.submit_text)

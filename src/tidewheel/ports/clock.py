@@ -1,4 +1,4 @@
-"""Time that can be waited for."""
+"""Defines a clock that can be waited for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Local time for waiting; never used for leases, which live on the database's clock."""
+    """Tells local time for waiting; never for leases, which live on the database's clock."""
 
     def monotonic(self) -> float: ...
     async def sleep(self, seconds: float) -> None: ...

@@ -16,7 +16,7 @@ from tidewheel.core.queue.task import TaskId, WorkerId
 
 
 class JobReports(Protocol):
-    """The reports of a running job to its worker; they may be called from any thread."""
+    """Takes the reports of a running job to its worker; may be called from any thread."""
 
     def started(self) -> None: ...
     def progress(self, value: float) -> None: ...
@@ -26,7 +26,7 @@ class JobReports(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """An attempt as a runner sees it."""
+    """Is an attempt as a runner sees it."""
 
     task: Claimed
     worker: WorkerId
@@ -37,7 +37,7 @@ class Assignment:
 
 
 class Job(Protocol):
-    """A started attempt."""
+    """Is an attempt that was started."""
 
     async def wait(self) -> End:
         """Waits until the job has ended, and returns how it ended.
@@ -47,26 +47,26 @@ class Job(Protocol):
         ...
 
     async def stop(self, grace_seconds: float) -> None:
-        """Ask it to end, then after the grace make the whole process tree end."""
+        """Asks the job to end, then after the grace makes its whole process tree end."""
         ...
 
 
 class Runner(Protocol):
-    """A runner makes a job of an attempt."""
+    """Makes a job of an attempt."""
 
     def accepts(self, task: Claimed) -> bool: ...
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """RunnerUnable if no job at all can be started here just now."""
+        """Starts a job; raises RunnerUnable if none at all can be started here just now."""
         ...
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
-        """The job that a dead worker left in this directory; None if there is none."""
+        """Returns the job that a dead worker left in this directory; None if there is none."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftover:
-    """Something that an attempt holds outside of this machine's processes."""
+    """Is something that an attempt holds outside of this machine's processes."""
 
     name: str
     task_id: TaskId
@@ -75,10 +75,10 @@ class Leftover:
 
 @runtime_checkable
 class TidyRunner(Runner, Protocol):
-    """A runner whose jobs live elsewhere, and do not end because their worker did."""
+    """Is a runner whose jobs live elsewhere, and do not end because their worker did."""
 
     async def leftovers(self, store: str) -> list[Leftover]:
-        """Every attempt of a store of which something is there, its lease over or not."""
+        """Returns each attempt of a store of which something is left, its lease over or not."""
         ...
 
     async def remove(self, leftover: Leftover) -> None: ...
@@ -86,7 +86,7 @@ class TidyRunner(Runner, Protocol):
 
 @runtime_checkable
 class PromptRunner(Runner, Protocol):
-    """A runner that starts a job without waiting for anything and calls back at its end.
+    """Starts a job without waiting for anything and calls back at its end.
 
     Such a job needs neither a coroutine of the worker that waits for it nor, unless it asks
     for one, a directory: with handlers that do little, these would be most of the work.

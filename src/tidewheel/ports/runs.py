@@ -27,7 +27,7 @@ Parameters = Mapping[str, object]
 
 
 class Answer(NamedTuple):
-    """The answer to a command that was obeyed."""
+    """Is the answer to a command that was obeyed."""
 
     run: str
     number: int  # of the command, as in history
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class LogPlace(NamedTuple):
-    """The place of a file of a run; for the run's own log, id, submit and attempt are None."""
+    """Says where a file of a run is; for the run's own log, id, submit and attempt are None."""
 
     id: str | None
     submit: int | None
@@ -45,7 +45,7 @@ class LogPlace(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """Some bytes of a log; `over`: nothing more will come behind them."""
+    """Holds some bytes of a log; `over`: nothing more will come behind them."""
 
     place: LogPlace
     content: bytes
@@ -60,14 +60,17 @@ class LogPart(NamedTuple):
 
 
 class RunDoor(Protocol):
-    """A run is named as people do: by name, by number, or by the beginning of its name."""
+    """Is the service for runs, on a store or a server.
+
+    A run is named as people do: by name, by number, or by the beginning of its name.
+    """
 
     async def find(self, text: str = "") -> RunView:
         """Returns a run; without a text, the only run there is."""
         ...
 
     async def look(self, name: str, arguments: Arguments) -> Document:
-        """A view of ``views``; `run` among the arguments says of which run."""
+        """Returns a view of ``views``; `run` among the arguments says of which run."""
         ...
 
     async def log_part(
@@ -90,7 +93,10 @@ class RunDoor(Protocol):
     async def give(
         self, run: str, command: Command, *, who: str, seconds_max: float = ANSWER_SECONDS_MAX
     ) -> Answer:
-        """Ask something of a run and wait for its answer: Declined, NotRunning, NoAnswer."""
+        """Gives a command to a run and waits for its answer.
+
+        Raises Declined, NotRunning or NoAnswer.
+        """
         ...
 
     async def post(self, run: str, command: Command, *, who: str) -> int:
@@ -98,11 +104,11 @@ class RunDoor(Protocol):
         ...
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        """A run that the next scheduler takes up; InvalidDefinition with every finding."""
+        """Creates a run for the next scheduler; InvalidDefinition has every finding."""
         ...
 
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
-        """Ask any scheduler to go on with a run that nobody drives, with these options."""
+        """Asks any scheduler to go on with a run that nobody drives, with these options."""
         ...
 
     async def definition(self, run: str) -> StoredDefinition:
@@ -110,27 +116,30 @@ class RunDoor(Protocol):
         ...
 
     async def save_definition(self, run: str, definition: StoredDefinition) -> str:
-        """Keep a definition, so that the run can be told to go on with it (reload).
+        """Stores a definition, so that the run can be told to go on with it (reload).
 
         The answer is the digest that it is kept under: a server marks nothing as trusted.
         """
         ...
 
     async def delete(self, run: str) -> RunView:
-        """Everything of a run that nobody drives, its files at this end included."""
+        """Deletes everything of a run that nobody drives, its files at this end included."""
         ...
 
 
 class RegistryDoor(Protocol):
-    """On a store (``services.registry.service``) or before a server (``store.remote``).
+    """Is the registry of a store (``services.registry.service``) or server (``store.remote``).
 
-    Without a version the highest one is meant. UnknownWorkflow if there is none.
+    Without a version the highest one is meant. UnknownWorkflow is raised if there is none.
     """
 
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
     ) -> Document:
-        """All definitions of all bundles or none; InvalidDefinition has every finding."""
+        """Registers all definitions of all bundles or none.
+
+        InvalidDefinition has every finding.
+        """
         ...
 
     async def list(self, name: str = "") -> Document:
@@ -155,15 +164,15 @@ class RegistryDoor(Protocol):
         ...
 
     async def begin(self, asked: RunRequest) -> RunView:
-        """A run that the next scheduler takes up; InvalidDefinition with every finding."""
+        """Creates a run for the next scheduler; InvalidDefinition has every finding."""
         ...
 
 
 class BlockDoor(Protocol):
-    """The service for blocks and objects, on a store or a server; answers are documents."""
+    """Is the service for blocks and objects, on a store or a server; answers are documents."""
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
-        """A scheduling block instance in JSON or YAML, as the file's name says; InvalidSbi
+        """Submits a scheduling block instance, JSON or YAML as the file's name says; InvalidSbi
         with every finding, and then nothing is stored."""
         ...
 
@@ -175,13 +184,13 @@ class BlockDoor(Protocol):
         ...
 
     async def abort(self, block_id: str, *, who: str, reason: str = "") -> Document:
-        """Stages that run are ended, nothing else starts; `changed` false: it was over."""
+        """Ends the stages of a block that run, starts no more; `changed` false: it was over."""
         ...
 
     async def post_objects(
         self, objects: Mapping[str, Mapping[str, object]], *, who: str
     ) -> Document:
-        """Names, each with what is known of the object."""
+        """Says that objects are present: their names, each with what is known of the object."""
         ...
 
     async def objects(self, *, after: str = "", count: int = 1_000) -> Document: ...
@@ -190,14 +199,14 @@ class BlockDoor(Protocol):
 
 @runtime_checkable
 class FindsRuns(Protocol):
-    """A store that has runs, and not only tasks."""
+    """Is a store that has runs, and not only tasks."""
 
     async def find_run(self, text: str) -> RunView: ...
 
 
 @runtime_checkable
 class BringsEvents(Protocol):
-    """A store behind a server, which tells what happens there."""
+    """Is a store behind a server, which tells what happens there."""
 
     def follow_events(
         self, since: str | None, which: EventFilter
@@ -206,7 +215,7 @@ class BringsEvents(Protocol):
 
 @runtime_checkable
 class BringsLogs(Protocol):
-    """A store behind a server, which has the logs of attempts."""
+    """Is a store behind a server, which has the logs of attempts."""
 
     async def task_log(
         self, task_id: TaskId, stream: str, attempt: int, offset: int
@@ -217,7 +226,7 @@ class BringsLogs(Protocol):
 
 @runtime_checkable
 class BringsNotifications(Protocol):
-    """A store whose server knows the rules and messages of notifications, and can try them."""
+    """Is a store whose server has the rules and messages of notifications, and can try them."""
 
     async def notifications(self) -> Document: ...
     async def try_notifications(self, rule: str | None = None) -> Document: ...
@@ -225,20 +234,20 @@ class BringsNotifications(Protocol):
 
 @runtime_checkable
 class BringsRunDoor(Protocol):
-    """A store behind a server, which brings the service for its runs."""
+    """Is a store behind a server, which brings the service for its runs."""
 
     def run_door(self) -> RunDoor: ...
 
 
 @runtime_checkable
 class BringsRegistryDoor(Protocol):
-    """A store behind a server, which brings its registry."""
+    """Is a store behind a server, which brings its registry."""
 
     def registry_door(self) -> RegistryDoor: ...
 
 
 @runtime_checkable
 class BringsBlockDoor(Protocol):
-    """A store behind a server, which brings the service for its blocks."""
+    """Is a store behind a server, which brings the service for its blocks."""
 
     def block_door(self) -> BlockDoor: ...

@@ -47,7 +47,10 @@ if TYPE_CHECKING:
 
 
 class TaskStore(Protocol):
-    """Every operation is one transaction: it happened whole, or not at all."""
+    """Holds tasks, queues and workers.
+
+    Every operation is one transaction: it happens as a whole, or not at all.
+    """
 
     # clients
     async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:

@@ -1,4 +1,4 @@
-"""The one place that knows which class stands behind each port.
+"""Chooses the class that stands behind each port; no other package knows it.
 
 Command line, clients and demo ask here for a store, a worker or a monitor.
 """

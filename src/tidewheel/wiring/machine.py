@@ -1,4 +1,4 @@
-"""This machine for packages that may not know runners: its processes, private folders."""
+"""Describes this machine to packages that may not know runners: processes, private folders."""
 
 from __future__ import annotations
 

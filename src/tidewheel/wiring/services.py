@@ -55,7 +55,7 @@ async def awaited_store(
     stop_asked: Callable[[], bool],
     on_report: OnReport | None = None,
 ) -> AsyncIterator[Store | None]:
-    """A store that may not answer yet; None if asked to stop before it did.
+    """Opens a store that may not answer yet; None if asked to stop before it did.
 
     A file that cannot be opened is a mistake, and waiting mends no mistake.
     """
@@ -102,9 +102,9 @@ async def driving(  # noqa: PLR0913 - each by name
     on_batch: OnBatch | None = None,
     on_report: OnReport | None = None,
 ) -> AsyncIterator[RunDriver]:
-    """A scheduler for one run, which it holds from now on.
+    """Builds the scheduler of one run, and takes the run's lease for it.
 
-    If the one that held it is dead for sure, nobody has to wait for its lease. ``given`` are
+    If the scheduler that held it is surely dead, its lease need not run out. ``given`` are
     options with which a run is carried on instead of those that it has.
     """
     from tidewheel.core.operator.requests import RunClaim
@@ -170,7 +170,7 @@ async def _scheduler_home(
     smtp: str,
     on_report: OnReport | None,
 ) -> AsyncIterator[SchedulerHome]:
-    """The things that a run is driven with; the commands of its event handlers are heard."""
+    """Prepares what a run is driven with, and listens to commands of its event handlers."""
     from tidewheel.platforms import read_platforms
     from tidewheel.runners import event_handlers as handlers
     from tidewheel.runners.job_environment import write_programs
@@ -248,7 +248,7 @@ def block_door(store: TaskStore, home: Path) -> BlockDoor:
         return store.block_door()
     from tidewheel.services.blocks.service import BlockService
 
-    # Whoever can open the store runs what is in it, with rights of their own.
+    # A user who can open the store runs what is in it, with rights of their own.
     near = cast("Store", store)
     return BlockService(near, run_door(store, home), home, code_trusted=True)
 
@@ -259,7 +259,7 @@ def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
         return store.registry_door()
     from tidewheel.services.registry.service import RegistryService
 
-    # Whoever can open the store runs what is in it, with rights of their own.
+    # A user who can open the store runs what is in it, with rights of their own.
     return RegistryService(cast("Store", store), run_door(store, home), code_trusted=True)
 
 

@@ -35,7 +35,7 @@ SERVERS = ("http:", "https:")
 
 
 def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
-    """Settings for an address; without one, for what the environment names, for the store
+    """Returns settings for an address; without one, for what the environment names, the store
     that this user's server stands before, or for the file in the state directory."""
     if isinstance(where, StoreSettings):
         return where
@@ -46,7 +46,7 @@ def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
 
 
 def _served_url() -> str | None:
-    """The running server of this user, if it stands before another store than this file."""
+    """Returns this user's running server, if it stands before another store than this file."""
     from tidewheel.config import found_server
 
     found = found_server(home_directory())
@@ -61,7 +61,7 @@ def is_remote(where: str | StoreSettings | None = None) -> bool:
 
 
 def require_database(where: str | StoreSettings | None, role: str) -> None:
-    """Refused for a server: the role is done where the database is."""
+    """Raises BadSetting for a server: the role is done where the database is."""
     if is_remote(where):
         raise BadSetting(
             "store",
@@ -86,7 +86,7 @@ def store_exists(where: str | StoreSettings | None = None) -> bool:
 
 
 def require_store(where: str | StoreSettings | None = None) -> None:
-    """Refused if there is no store: what only looks makes none."""
+    """Raises NoStore if there is no store: what only looks makes none."""
     if store_exists(where):
         return
     from tidewheel.store.sqlite_file import file_path
@@ -97,8 +97,8 @@ def require_store(where: str | StoreSettings | None = None) -> None:
 
 
 def require_if_named(where: str | StoreSettings | None = None) -> None:
-    """Refused if a store was named that is not there: its name is a mistake, more likely than
-    not. The store of this user may still be made."""
+    """Raises NoStore if a store was named that is not there: more likely than not its name is
+    a mistake. The store of this user may still be made."""
     if where or store_url():
         require_store(where)
 
@@ -163,7 +163,7 @@ def open_store(where: str | StoreSettings | None = None) -> Store:
 
 
 def with_readers_of(store: Store, second: Store) -> Store:
-    """A store that writes as the first and looks as the second, on one file."""
+    """Returns a store on one file that writes through the first and reads by the second."""
     from tidewheel.store.store import SharedWriter
 
     return SharedWriter(store, second)
@@ -171,13 +171,13 @@ def with_readers_of(store: Store, second: Store) -> Store:
 
 @cache
 def this_failpoint() -> Failpoint:
-    """One for the whole process: all its parts count together how often they got there."""
+    """Returns the failpoint of this process, all of whose parts count their passes together."""
     return failpoint()
 
 
 @asynccontextmanager
 async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterator[Store]:
-    """A store that is closed at the end of the block."""
+    """Opens a store, and closes it at the end of the block."""
     store = open_store(where)
     try:
         yield store
@@ -186,7 +186,7 @@ async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterato
 
 
 def migrate_store(where: str | StoreSettings | None = None) -> MigrationReport:
-    """Bring a store to the schema of this program."""
+    """Brings a store to the schema of this program."""
     require_database(where, "a migration")
     require_store(where)
     settings = store_settings(where)

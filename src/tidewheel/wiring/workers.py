@@ -42,7 +42,7 @@ def worker_name() -> str:
 
 
 def usable_cores() -> int:
-    """The cores that this process may run on."""
+    """Returns the number of cores that this process may run on."""
     return len(os.sched_getaffinity(0))
 
 
@@ -65,7 +65,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
     machine: Machine | None = None,
     on_report: OnReport | None = None,
 ) -> AsyncIterator[Worker]:
-    """A worker with its runners; what they hold of this machine is let go at the end.
+    """Builds a worker with its runners; what they hold of this machine is let go at the end.
 
     ``where`` is the address of ``store``: heartbeats have a connection of their own. Without
     handlers it runs commands only; other workers of this process may use the same machine.
@@ -106,7 +106,9 @@ async def built_worker(  # noqa: PLR0913 - each by name
 
 
 def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
-    """This process, and whether another is dead whose jobs this one may take over.
+    """Returns this process, and a function that says whether another worker's process lives.
+
+    The jobs of a dead one may be taken over.
 
     Only workers of one home know each other: what another keeps elsewhere, its jobs and their
     files, cannot be found from here, and would be taken for something that never started.
@@ -181,7 +183,7 @@ def _python(
 
 
 def _supply(store: TaskStore, home: Path) -> Supply:
-    """Files of runs, for jobs of runs whose folder is not here."""
+    """Fetches files of runs, for jobs of runs whose folder is not here."""
     from tidewheel.core.operator.definition import read_job_name
     from tidewheel.services.definition_sync import Supplies
 
@@ -193,7 +195,7 @@ def _supply(store: TaskStore, home: Path) -> Supply:
 
 @dataclass(frozen=True, slots=True)
 class _Afar:
-    """The differences where a server stands between a worker and its store."""
+    """Holds what differs where a server stands between a worker and its store."""
 
     ways: ServerWays
     speaking_for: SpeakingFor

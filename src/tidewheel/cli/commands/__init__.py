@@ -1,1 +1,1 @@
-"""The commands; `cli/main.py` says which module has which, and imports it when it is called."""
+"""Holds the commands; `cli/main.py` says where each is, and imports it when it is called."""

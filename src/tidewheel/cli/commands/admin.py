@@ -1,4 +1,4 @@
-"""Commands of those who keep a store or a server: token, notify, verify, migrate."""
+"""Has the commands of those who keep a store or a server: token, notify, verify, migrate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about processing: ``sbi`` (scheduling block instances), ``blocks``, ``objects``."""
+"""Has the commands ``sbi`` (scheduling block instances), ``blocks`` and ``objects``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
 
 
 def _submit(session: Session, what: str) -> Document:
-    """No store is made for what an empty one refuses."""
+    """Submits a scheduling block instance from a file or from standard input.
+
+    An empty store is asked first: no store is made for what an empty one refuses.
+    """
     from tidewheel.cli.session import ask_client
     from tidewheel.wiring.stores import empty_store, store_exists
 

@@ -1,4 +1,4 @@
-"""``tidewheel cancel``: cancel tasks by id, or all that a filter finds."""
+"""Does ``tidewheel cancel``: cancels tasks by id, or all that a filter finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that read a definition and show it: ``validate``, ``list``, ``config``, ``view``."""
+"""Has the commands that show a definition: ``validate``, ``list``, ``config``, ``view``."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _say_tree(loaded: LoadedWorkflow, nodes: Mapping[str, NodeDef], *, as_json: 
         return {"name": name, "title": _title(nodes.get(name)), "children": below}
 
     def rows(name: str, own: str = "", below: str = "") -> Iterator[tuple[str, str]]:
-        """`own` stands before the name itself, `below` before what is below it."""
+        """Yields rows of a tree; `own` stands before the name, `below` before children."""
         yield own + name, _title(nodes.get(name))
         children = inside.get(name, [])
         for number, child in enumerate(children, start=1):

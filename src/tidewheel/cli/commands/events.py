@@ -1,4 +1,4 @@
-"""``tidewheel events``: what happens, line by line, as it happens."""
+"""Does ``tidewheel events``: prints events line by line as they happen."""
 
 from __future__ import annotations
 

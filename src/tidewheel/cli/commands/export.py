@@ -1,4 +1,4 @@
-"""``tidewheel export``: write tasks to a file, one line of JSON each."""
+"""Does ``tidewheel export``: writes tasks to a file, one line of JSON each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tidewheel graph``: what waits for what, as a picture or for programs."""
+"""Does ``tidewheel graph``: shows what waits for what, as a picture or for programs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``tidewheel message``: how a job speaks; quick, as it may be called often.
+"""Does ``tidewheel message``, with which a job speaks; quickly, as it may be called often.
 
-Inside a job it goes to the worker, or where that cannot be reached to the server. Outside,
+Inside a job a message goes to the worker, or if that cannot be reached to the server. Outside,
 somebody speaks for a job that cannot.
 """
 
@@ -66,7 +66,10 @@ def command(
 
 
 def _check_output(output: str) -> None:
-    """Refuse what the task does not declare; a job that is in no run may announce anything."""
+    """Raises Refused for an output that the task does not declare.
+
+    A job that is in no run may announce anything.
+    """
     declared = os.environ.get(JOB_OUTPUTS)
     if declared is None or output in (*declared.split(), STARTED):
         return

@@ -1,4 +1,4 @@
-"""Commands about the queue: ``queues``, ``workers``, and everything about one ``task``."""
+"""Has the commands about the queue: ``queues``, ``workers``, and ``task`` about one task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tidewheel rehearse``: a workflow played on a virtual clock, without running a job."""
+"""Does ``tidewheel rehearse``: plays a workflow on a virtual clock, without running a job."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ seconds if it says nothing. A name may also be that of a family.
 
 
 class _Wishes(NamedTuple):
-    """The outputs that were asked for."""
+    """Says which charts and files the caller asked for."""
 
     timeline: bool
     svg: Path | None
@@ -143,7 +143,7 @@ def command(
 def _play(
     loaded: LoadedWorkflow, assumptions: Assumptions, until: str | None, at: str | None
 ) -> tuple[Rehearsal, float]:
-    """The rehearsal, and how long it took."""
+    """Plays the workflow; returns the rehearsal, and how many real seconds it took."""
     from tidewheel.core.queue.task import Instant
     from tidewheel.services.rehearsal.play import POINTS_DEFAULT, last_of, rehearse
 
@@ -202,7 +202,7 @@ def _assumptions(
 def _learnt(
     definition: Definition, loaded: LoadedWorkflow, where: str | None
 ) -> dict[str, float]:
-    """Returns lengths of earlier runs; none where there is no store yet, which is not made."""
+    """Returns how long tasks took in earlier runs; makes no store where there is none yet."""
     import asyncio
 
     from tidewheel.cli.runs.remote import folder_text
@@ -258,7 +258,7 @@ def _failure(loaded: LoadedWorkflow, text: str) -> Failure:
 
 @contextmanager
 def _news(graph: Graph) -> Iterator[Callable[[Progress], None]]:
-    """Shows how far it is, on one line of a terminal that is wiped at the end."""
+    """Shows how far the rehearsal is, on one line of a terminal that is wiped at the end."""
     is_shown = sys.stderr.isatty()
 
     def show(progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""``tidewheel run``: run a workflow, or carry one on."""
+"""Does ``tidewheel run``: runs a workflow, or carries one on."""
 
 from __future__ import annotations
 

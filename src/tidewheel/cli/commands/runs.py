@@ -1,4 +1,4 @@
-"""Commands that look at runs: ``runs``, ``show``, ``why``, ``tree``, ``log``."""
+"""Has the commands that look at runs: ``runs``, ``show``, ``why``, ``tree``, ``log``."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
 
 
 async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) -> dict[str, str]:
-    """Returns, for each run, what is deleted with it; refused if a run is driven, or is named
+    """Returns, for each run, what is deleted with it; refuses a run that is driven, or is named
     only in part."""
     going = {}
     for name in unwanted:

@@ -1,4 +1,4 @@
-"""Commands that serve until they are stopped: worker, monitor, scheduler, server, up.
+"""Has the commands that serve until they are stopped: worker, monitor, scheduler, server, up.
 
 Their options are here; `cli/roles.py` runs them.
 """

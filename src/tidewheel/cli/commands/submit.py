@@ -1,4 +1,4 @@
-"""``tidewheel submit``: store a task, or many from a file; with --wait, see them through."""
+"""Does ``tidewheel submit``: stores one task, or many from a file; --wait sees them through."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def command(
 
 
 def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]:
-    """The options that were given, as fields of a task."""
+    """Returns the options that were given, as fields of a task."""
     if argv and options["command"] is not None:
         raise click.UsageError("give PROGRAM or --command, not both")
     if argv:
@@ -150,7 +150,7 @@ def _read_compose(name: str) -> str:
 
 
 def _command_line(argv: tuple[str, ...]) -> str:
-    """The words as bash would have to be given them."""
+    """Returns the words of a program's call quoted for bash."""
     if len(argv) == 1 and " " in argv[0] and shutil.which(argv[0]) is None:
         raise click.UsageError(
             f"{argv[0]!r} is one word, and no program has that name; "
@@ -259,7 +259,7 @@ LINE_ACCEPTED = 'a JSON object, such as {"command": "echo hello"}'
 
 
 def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
-    """One task per line; empty lines are skipped, a bad one is named by its number."""
+    """Reads a task per line; empty lines are skipped, a bad one is named by its number."""
     from tidewheel.client.async_client import new_id
 
     tasks = []
@@ -280,12 +280,15 @@ def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
 
 
 def lines_of(tasks: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """The line of each id, taken off the tasks; of an id that comes twice the last counts."""
+    """Takes the line numbers off the tasks, and returns them by id.
+
+    Of an id that comes twice the last line counts.
+    """
     return {str(task["id"]): task.pop(LINE) for task in tasks}
 
 
 def read_spec(given: str) -> str:
-    """The JSON text of a spec: itself, a file's (@FILE), or standard input's (-)."""
+    """Returns the JSON text of a spec: as given, from a file (@FILE), or standard input (-)."""
     if given == "-":
         return sys.stdin.read()
     if given.startswith("@"):

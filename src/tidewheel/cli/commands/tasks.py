@@ -1,4 +1,4 @@
-"""``tidewheel tasks``: list tasks, once or live."""
+"""Does ``tidewheel tasks``: lists tasks, once or live."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _filtered(filters: Filters) -> bool:
 async def foreign_document(
     client: AsyncClient, task_id: str, words: Vocabulary
 ) -> dict[str, object]:
-    """A task in the words of another system."""
+    """Returns a task in the words of another system."""
     view = await client.store.get(TaskId(task_id))
     if words is Vocabulary.SCYLLA:
         return scylla_task(view, await client.history(task_id))

@@ -1,4 +1,4 @@
-"""``tidewheel tui``: a run in the terminal, live, with everything that can be done to it."""
+"""Does ``tidewheel tui``: shows a run in the terminal, live, and lets people act on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that act on a run: those of the table of verbs, and three that say more.
+"""Has the commands that act on a run: those of the table of verbs, and three that say more.
 
 The words of `broadcast`, `ext-trigger` and `reload` mean more than options can say.
 """
@@ -94,12 +94,12 @@ def _option(verb: Verb, option: VerbOption) -> click.Option:
 
 
 def _parameter(option: VerbOption) -> str:
-    """Several flags may fill one field, so each has a name of its own."""
+    """Returns the name of an option's parameter; several flags may fill one field."""
     return option.field if option.value is None else f"{option.field}_is_{option.value}"
 
 
 def fields_given(name: str, options: Mapping[str, object]) -> dict[str, object]:
-    """The fields of a command that were said; two options for one field are refused."""
+    """Returns the fields of a command that were given; refuses two options for one field."""
     found: dict[str, object] = {}
     for option in TABLE[name].options:
         said = options[_parameter(option)]
@@ -115,7 +115,7 @@ def fields_given(name: str, options: Mapping[str, object]) -> dict[str, object]:
 
 
 def command_from(name: str, target: Target, given: Mapping[str, object]) -> Command:
-    """The command itself; what stands behind the run are its ids, where it takes any."""
+    """Returns the command; what stands behind the run are its ids, where it takes any."""
     kind = VERBS[name]
     known = {one.name for one in fields(kind)}
     if "ids" in known:
@@ -138,7 +138,7 @@ def _refuse_nothing(name: str, target: Target, given: Mapping[str, object]) -> N
 
 
 def _stop_bound(target: Target) -> dict[str, object]:
-    """`stop RUN//5` is at a point, `stop RUN//5/foo` after a task."""
+    """Says where to stop: `stop RUN//5` at a point, `stop RUN//5/foo` after a task."""
     if len(target.rest) > 1:
         raise click.UsageError("stop takes one point or one task")
     [bound] = target.rest
@@ -180,7 +180,7 @@ def _carry_on(session: Session, run: str) -> int:
 def _after_trigger(session: Session, made: Given, status: int) -> int:
     """Returns the exit status of a run that was carried on for the sake of a trigger.
 
-    A run may complete although a task failed; whoever triggered that task wanted it done.
+    A run may complete although a task failed; the user who triggered that task wanted it done.
     """
 
     async def failed(runs: Runs) -> list[str]:
@@ -222,7 +222,10 @@ def say_tried(session: Session, document: dict[str, object]) -> int:
 
 
 def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
-    """A glob over tasks that are not in the pool may mean more than one thinks (§8)."""
+    """Lists the tasks that a glob selects, as it may mean more than one thinks (§8).
+
+    That is so because it selects tasks that are not in the pool, too.
+    """
 
     page = look(
         session,
@@ -254,7 +257,7 @@ Examples:
 
 
 class _Wishes(NamedTuple):
-    """The options as they were given."""
+    """Holds the options of `broadcast` as they were given."""
 
     points: tuple[str, ...]
     namespaces: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Commands of the registry: ``register`` definitions; list, show, check … ``workflows``."""
+"""Has the commands of the registry: ``register``; and ``workflows`` to list, show, check …."""
 
 from __future__ import annotations
 

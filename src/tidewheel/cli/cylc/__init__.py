@@ -1,1 +1,1 @@
-"""`cylc` inside jobs and event handlers: calls of existing scripts, translated."""
+"""Translates calls of `cylc` that existing scripts make in jobs and event handlers."""

@@ -1,4 +1,4 @@
-"""`python -m tidewheel.cli.cylc VERB …`, quick: a job may say something every second."""
+"""Runs `python -m tidewheel.cli.cylc VERB …`, quickly: a job may say something every second."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidewheel.cli.cylc.message import message
 
 
 def main(arguments: list[str]) -> int:
-    """One call, and its exit status."""
+    """Does one call, and returns its exit status."""
     if arguments[:1] == ["message"]:
         return message(arguments[1:])
     from tidewheel.cli.cylc.program import main as program
@@ -22,7 +22,7 @@ if __name__ == "__main__":
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:  # whoever read it has seen enough
+    except OSError:  # the reader of the output has seen enough
         status = status or 1
     # Nothing is left to be done, and to tidy up first would be a fifth of the time: a script
     # goes on while what it has asked for begins.

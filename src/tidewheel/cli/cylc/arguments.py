@@ -1,4 +1,4 @@
-"""Options of Cylc's commands, read as Cylc reads them: anywhere, and shortened if unique."""
+"""Reads options of Cylc's commands as Cylc does: anywhere, and shortened if unique."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Option(NamedTuple):
-    """One option by all of its names; `takes` a value or is said or not."""
+    """Describes an option by all of its names; it `takes` a value, or is a flag."""
 
     names: tuple[str, ...]
     takes: bool = True
@@ -21,7 +21,7 @@ class Option(NamedTuple):
 
 
 class Arguments:
-    """The words of a call, and the values of its options in their order."""
+    """Holds the words of a call, and the values of its options in their order."""
 
     __slots__ = ("options", "words")
 
@@ -36,7 +36,7 @@ class Arguments:
         return self.options[key][-1] if key in self.options else default
 
     def parts(self, key: str) -> tuple[str, ...]:
-        """Given several times, or with commas, or both."""
+        """Returns the values of an option that may be repeated, and may have commas."""
         found = (part.strip() for one in self.options.get(key, ()) for part in one.split(","))
         return tuple(part for part in found if part)
 
@@ -62,7 +62,7 @@ _IDLE = options(
 
 
 def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str]) -> Arguments:
-    """Refused with the options that there are, if one is not known."""
+    """Reads the words of a call; raises BadUsage, with the options that exist, for others."""
     own = list(options)
     taken = {name for one in own for name in one.names}
     known = own + [
@@ -100,14 +100,14 @@ _USER = re.compile(r"\A~[^/]*/")
 
 
 class Ids(NamedTuple):
-    """A workflow, "" for the one of this job, and what is meant within it."""
+    """Holds a workflow, "" for the one of this job, and the ids that are meant within it."""
 
     workflow: str
     within: tuple[str, ...]
 
 
 def read_ids(verb: str, words: Sequence[str]) -> Ids:
-    """One workflow; more than one is refused."""
+    """Reads the ids of one workflow; raises BadUsage if there are several workflows."""
     workflows: dict[str, None] = {}
     within: list[str] = []
     for number, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""Asking something of a run: inside a job through its worker, elsewhere through the store."""
+"""Asks something of a run: inside a job through its worker, elsewhere through the store."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Document = dict[str, object]
 
 
 def own_run() -> str:
-    """The run that this job or handler belongs to; "" where there is none."""
+    """Returns the run that this job or handler belongs to; "" where there is none."""
     return os.environ.get("CYLC_WORKFLOW_ID", "")
 
 
 def run_named(workflow: str) -> str:
-    """A workflow's own name means the run that this job belongs to, if it is one of its."""
+    """Returns the run that is meant; the name of this job's workflow means this job's run."""
     mine = own_run()
     if not workflow or workflow == os.environ.get("CYLC_WORKFLOW_NAME", ""):
         workflow = mine or workflow
@@ -34,7 +34,10 @@ def run_named(workflow: str) -> str:
 
 
 def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
-    """Returns the run's answer, or raises a refusal. Inside a job it need not `wait`."""
+    """Gives a run a command; returns its answer, or raises a refusal.
+
+    Inside a job it need not `wait`.
+    """
     from tidewheel.core.operator.verbs import command_text
 
     run, body = run_named(workflow), json.loads(command_text(command))
@@ -52,7 +55,7 @@ def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
 
 
 def look(workflow: str, name: str, **arguments: object) -> Document:
-    """A view of a run."""
+    """Returns a view of a run."""
     run = run_named(workflow) if name != "runs" else ""
     if _speaks_through_worker():
         return _call({"look": name, "arguments": {"run": run, **arguments}})

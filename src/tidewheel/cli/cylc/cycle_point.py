@@ -39,7 +39,7 @@ def cycle_point(said: Arguments) -> tuple[str, int]:
 
 
 def moved(point: str, offset: str) -> str:
-    """A point as text, moved by an interval and written as before."""
+    """Returns a point moved by an interval, in the same notation."""
     if _INTEGER.fullmatch(point) and (found := _INTEGER_OFFSET.fullmatch(offset)):
         distance = int(found[2])
         return str(int(point) + (-distance if found[1] == "-" else distance))
@@ -79,7 +79,7 @@ def _formatted(point: str, template: str) -> str:
 
 
 class _Isodatetime:
-    """The library, which has no types; loaded only for who asks about dates."""
+    """Loads the library isodatetime, which has no types, and only when dates are asked for."""
 
     def __init__(self) -> None:
         self.data: Any = import_module("metomi.isodatetime.data")

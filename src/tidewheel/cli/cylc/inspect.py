@@ -1,4 +1,4 @@
-"""Calls of Cylc that only look: show, dump, cat-log, ping, scan, broadcast --display."""
+"""Does calls of Cylc that only look: show, dump, cat-log, ping, scan, broadcast --display."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Document = dict[str, Any]
 
 
 class Inspection(NamedTuple):
-    """A call that only looks: its options, and the text that it prints."""
+    """Describes a call that only looks: its options, and the text that it prints."""
 
     options: tuple[Option, ...]
     text: Callable[[Arguments], str]
@@ -165,7 +165,7 @@ Task = dict[str, Any]
 
 
 def workflow_state(said: Arguments) -> tuple[Iterator[str], int]:
-    """The lines to print, and the exit status."""
+    """Polls for `cylc workflow-state`; returns the lines to print, and the exit status."""
     ids = _with_old_options(said, read_ids("workflow-state", said.words[:1]))
     polls = _number(said, "max-polls", POLLS_MAX)
     interval = _number(said, "interval", INTERVAL_SECONDS)
@@ -212,7 +212,7 @@ def _number(said: Arguments, option: str, default: float) -> float:
 
 
 def _with_old_options(said: Arguments, ids: Ids) -> Ids:
-    """`--task --point --status --message`, as before ids could say it all."""
+    """Makes ids of `--task --point --status --message`, which older scripts give instead."""
     task, point = said.last("task"), said.last("point")
     if "task-point" in said:
         point = os.environ.get("CYLC_TASK_CYCLE_POINT", "")

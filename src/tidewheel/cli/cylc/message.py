@@ -1,4 +1,4 @@
-"""`cylc message`: what a job says, for itself or in the name of another job.
+"""Does `cylc message`: a job says something, for itself or in the name of another job.
 
 Imports little and late: the import is most of the cost of a message.
 """
@@ -19,7 +19,7 @@ _OPTIONS = options("-s -p --severity --priority=")
 
 
 def message(arguments: Sequence[str]) -> int:
-    """Exit status 0 once the worker has it, or the spool."""
+    """Sends the messages; returns exit status 0 once the worker has them, or the spool."""
     from tidewheel.errors import TidewheelError
 
     try:
@@ -48,7 +48,7 @@ def _read(arguments: Sequence[str]) -> tuple[str, str, list[str]]:
 
 
 def marked(text: str, severity: str) -> str:
-    """`WARNING:text`; what is not marked otherwise is plain."""
+    """Returns a message with its severity (`WARNING:text`), which a plain one does not have."""
     before, colon, rest = text.partition(":")
     if colon and before.strip().upper() in SEVERITIES:
         severity, text = before.strip().upper(), rest
@@ -57,7 +57,7 @@ def marked(text: str, severity: str) -> str:
 
 
 def _from_input(texts: Iterable[str]) -> Iterator[str]:
-    """`-` stands for messages on standard input, separated by empty lines."""
+    """Yields the messages; `-` stands for those on standard input, between empty lines."""
     reads = False
     for text in texts:
         if text == "-":

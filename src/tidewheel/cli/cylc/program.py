@@ -1,4 +1,4 @@
-"""`cylc VERB …`: finds the verb, does it, and tells the outcome as Cylc's scripts expect it.
+"""Runs `cylc VERB …`: does what the verb says and tells the outcome as Cylc's scripts expect.
 
 Calls that ask something of a run are rows of `cli/verbs.py`, each read as the one command that
 it means here. Exit status 0: done, or left undone by the run for a reason of its own, which
@@ -131,7 +131,7 @@ def _tell_broadcast(answer: dict[str, Any]) -> int:
 
 
 def _signed(arguments: Sequence[str]) -> list[str]:
-    """`--offset -P1D`: the value is no option of its own."""
+    """Joins `--offset -P1D` to one word, so that its value is not read as another option."""
     joined: list[str] = []
     for word in arguments:
         if joined and joined[-1].startswith("--offset") and "=" not in joined[-1]:
@@ -156,7 +156,7 @@ def _complain(text: str, status: int) -> int:
 
 
 class CylcVerb(NamedTuple):
-    """A verb of Cylc: its options, and how its words are read as a run and a command."""
+    """Describes a verb of Cylc: its options, and how its words become a run and a command."""
 
     options: tuple[Option, ...]
     command: Callable[[Arguments], tuple[str, Command]]
@@ -276,7 +276,7 @@ _LONG = ('"""', "'''")
 
 
 def read_settings_file(path: str) -> list[str]:
-    """Each item as `[SECTION]ITEM=VALUE`; `-` is standard input."""
+    """Returns each item of a file (`-`: standard input) as `[SECTION]ITEM=VALUE`."""
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Pictures of a graph: a sketch of its tasks, its layout, and the text, dot or SVG of it."""
+"""Draws a graph: makes a sketch of its tasks, lays it out, writes it as text, dot or SVG."""

@@ -1,4 +1,4 @@
-"""The first half of a layout: the column of each box, and the order within a column.
+"""Does the first half of a layout: finds each box's column, and the order within a column.
 
 Every line goes to a later column. Where lines go round in a circle, one of them is turned for
 the layout; columns start as far left as they can and are then moved to shorten the lines.
@@ -30,7 +30,7 @@ PASSES = 8
 
 
 def turned_lines(count: int, pairs: Sequence[Pair]) -> frozenset[Pair]:
-    """Returns the pairs to be turned so that no circle is left, none of a box with itself."""
+    """Returns the pairs to turn so that no circle is left; none is from a box to itself."""
     following = _neighbours(count, pairs)
     turned: set[Pair] = set()
     state = [0] * count  # 0 not seen, 1 on the path, 2 left for good
@@ -159,7 +159,7 @@ def nearest_rising(wished: Sequence[float], weights: Sequence[float]) -> list[fl
 
 @dataclass(slots=True)
 class Lattice:
-    """Cells: first the boxes of the sketch, then bends, then fillers."""
+    """Holds all cells in columns: first the boxes of the sketch, then bends, then fillers."""
 
     box_count: int
     ranks: list[int]
@@ -183,7 +183,7 @@ class Lattice:
 
 
 def build_lattice(sketch: Sketch, ranks: Sequence[int]) -> Lattice:
-    """Bends for long lines and fillers for frames; lines run from left to right here."""
+    """Adds bends for long lines and fillers for frames; here lines run from left to right."""
     lattice = Lattice(len(sketch.boxes), list(ranks), [box.frame for box in sketch.boxes])
     bends: dict[tuple[int, int, int], int] = {}
     links: dict[tuple[int, int], None] = {}
@@ -236,7 +236,7 @@ Columns = list[list[int]]
 
 @dataclass(slots=True)
 class _Item:
-    """A cell or a frame, beside its siblings in one column."""
+    """Is a cell or a frame that is to be ordered among its siblings in one column."""
 
     wish: float
     weight: int
@@ -274,7 +274,7 @@ class _Orderer:
         return best
 
     def _start(self) -> Columns:
-        """Cells as a walk along the links meets them: neighbours are near each other."""
+        """Orders cells as a walk along the links meets them, so that neighbours are near."""
         met: dict[int, None] = {}
         for root in range(len(self._lattice.ranks)):
             waiting = [] if self._left[root] else [root]
@@ -313,7 +313,7 @@ class _Orderer:
                 self._place[cell] = number - middle
 
     def _place_frames(self) -> None:
-        """A frame stands where its cells are on average, or where it was told to."""
+        """Puts each frame where its cells are on average, or where its `order` says."""
         sums = [0.0] * len(self._frames)
         counts = [0] * len(self._frames)
         for cell, frame in enumerate(self._lattice.frames):

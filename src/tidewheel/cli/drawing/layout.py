@@ -1,4 +1,4 @@
-"""A sketch becomes a page: runs the steps of the layout and says where everything stands."""
+"""Makes a page of a sketch: runs the steps of the layout and says where everything stands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SUICIDE_SHIFT = 7.0
 
 
 class Rectangle(NamedTuple):
-    """A place on the page, from its upper left corner."""
+    """Is a place on the page, measured from its upper left corner."""
 
     x: float
     y: float
@@ -54,7 +54,7 @@ def text_width(text: str) -> float:
 
 
 def lay_out(sketch: Sketch) -> PageLayout:
-    """Gives boxes and lines their places. The same sketch gives the same page."""
+    """Gives boxes and lines their places on a page. The same sketch gives the same page."""
     count = len(sketch.boxes)
     pairs = without_circles(count, [(line.parent, line.child) for line in sketch.lines])
     lattice = build_lattice(sketch, find_ranks(count, pairs))

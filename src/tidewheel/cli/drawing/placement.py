@@ -1,4 +1,4 @@
-"""The second half of a layout: the height at which each box and bend stands.
+"""Does the second half of a layout: finds the height at which each box and bend stands.
 
 All that must stand below something else is a chain of least distances in each column. Frames
 have the same order in every column, so the chains have no circle, and one walk along them,
@@ -29,7 +29,7 @@ FRAME_HEAD = 24.0  # the padding above, with room for the title
 
 
 class FrameSpan(NamedTuple):
-    """The height at which a frame begins, and that at which it ends."""
+    """Holds the heights at which a frame begins and ends."""
 
     top: float
     bottom: float
@@ -43,7 +43,10 @@ def push_apart(
     frames: tuple[Frame, ...],
     gap: Callable[[int, int], float],
 ) -> list[FrameSpan]:
-    """Changes `middles`; `paths` are the frames around each cell, outermost first."""
+    """Pushes frames apart by changing `middles`.
+
+    `paths` are the frames around each cell, outermost first.
+    """
     walls = _Walls(paths, heights, len(frames), gap)
     for column in columns:
         walls.add_column(column)
@@ -64,7 +67,7 @@ def parted(above: Sequence[int], below: Sequence[int]) -> tuple[list[int], list[
 
 
 class _Walls:
-    """Least distances between cells, tops of frames and bottoms of frames."""
+    """Holds the least distances between cells, tops of frames and bottoms of frames."""
 
     def __init__(
         self,
@@ -111,7 +114,7 @@ class _Walls:
         return room + FRAME_GAP
 
     def settle(self, wished: Sequence[float]) -> list[float]:
-        """Returns everything at its wish, or as little below it as possible."""
+        """Returns the height of everything: what it wished, or as little below as possible."""
         # Frames are in the same order everywhere, so there is one.
         order = from_first_to_last(self._below)
         places = [*wished, *([-inf] * (len(self._below) - len(wished)))]
@@ -142,7 +145,10 @@ Room = Callable[[int], tuple[float, float]]
 
 
 def straighten(lattice: Lattice, middles: list[float], room: Room) -> None:
-    """Changes `middles`; `room` says how far up and down a cell may go right now."""
+    """Straightens long lines by changing `middles`.
+
+    `room` says how far up and down a cell may go right now.
+    """
     left: dict[int, list[int]] = {}
     right: dict[int, list[int]] = {}
     for one, other in lattice.links:
@@ -163,7 +169,7 @@ def straighten(lattice: Lattice, middles: list[float], room: Room) -> None:
 def _runs(
     lattice: Lattice, left: dict[int, list[int]], right: dict[int, list[int]]
 ) -> list[list[int]]:
-    """Bends that lead to one bend each, as long as possible."""
+    """Returns series of bends, each as long as possible, in which a bend leads to one other."""
 
     def next_bend(cell: int) -> int | None:
         bends = [one for one in right.get(cell, ()) if lattice.is_bend(one)]
@@ -237,7 +243,7 @@ class Placer:
         straighten(self._lattice, self.middles, self._room())
 
     def gap(self, above: int, below: int) -> float:
-        """Returns free room between two cells."""
+        """Returns how much room must stay free between two cells."""
         boxes = self._lattice.is_box(above) and self._lattice.is_box(below)
         return BOX_GAP if boxes else BEND_GAP
 

@@ -1,4 +1,4 @@
-"""The sketch of a picture, made from the tasks of a window: boxes, lines and frames."""
+"""Makes the sketch of a picture from the tasks of a window: boxes, lines and frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_FRAME = -1
 
 
 class BoxKind(Enum):
-    """The things that a box stands for."""
+    """Says what a box stands for."""
 
     TASK = "task"
     FAMILY = "family"  # collapsed into one box
@@ -25,7 +25,7 @@ class BoxKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One box; `frame` is the innermost frame around it."""
+    """Is one box of the sketch; `frame` is the innermost frame around it."""
 
     key: str
     lines: tuple[str, ...]
@@ -35,7 +35,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """A line from box to box, by their places in the sketch."""
+    """Is a line between two boxes, which are given by their places in the sketch."""
 
     parent: int
     child: int
@@ -46,7 +46,7 @@ class Arc:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Around boxes and other frames; those with an `order` have it from top to bottom."""
+    """Is a frame around boxes and other frames; `order` sorts frames from top to bottom."""
 
     key: str
     title: str
@@ -56,7 +56,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A frame comes after the frame around it."""
+    """Holds the boxes, lines and frames of a picture; a frame comes after the one around it."""
 
     boxes: tuple[Box, ...]
     lines: tuple[Arc, ...]
@@ -88,7 +88,7 @@ class Wishes:
 def make_sketch(
     graph: Graph, shown: Window, facts: Mapping[Edge, EdgeFact], wishes: Wishes
 ) -> Sketch:
-    """Boxes in the order of points and of the definition, so that the picture is repeatable."""
+    """Makes a sketch; boxes are in the order of points and the definition: it is repeatable."""
     return _Sketcher(graph, shown, wishes).sketch(facts)
 
 

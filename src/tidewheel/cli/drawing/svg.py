@@ -109,7 +109,7 @@ def _path(route: tuple[tuple[float, float], ...], *, loop: bool) -> str:
 
 
 def _label(line: Arc, route: tuple[tuple[float, float], ...]) -> str:
-    """On the line's first part, on white so that lines behind do not disturb."""
+    """Writes the label on the line's first part, on white to hide the lines behind it."""
     (x, y), (next_x, next_y), *_ = route
     middle = (x + next_x) / 2
     height = (y + next_y) / 2
@@ -166,7 +166,7 @@ def _number(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Fit for XML, which knows no control characters either."""
+    """Returns a text made fit for XML, which knows no control characters either."""
     return escape(printable(text))
 
 

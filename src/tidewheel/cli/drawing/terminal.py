@@ -1,4 +1,4 @@
-"""The graph as text: per point, the tasks by depth and what each of them waits for."""
+"""Writes the graph as text: per point, the tasks by depth and what each of them waits for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INDENT_MAX = 12  # steps; deeper tasks are not moved further to the right
 
 
 class TextRow(NamedTuple):
-    """A task at one point: how deep it is, and what it waits for or is removed by."""
+    """Is a task at one point: how deep it is, and what it waits for or is removed by."""
 
     depth: int
     name: str
@@ -25,7 +25,7 @@ class TextRow(NamedTuple):
 
 
 class TextPoint(NamedTuple):
-    """A point and its tasks."""
+    """Is a point with its tasks."""
 
     point: str
     rows: list[TextRow]
@@ -82,7 +82,7 @@ class _Conditions:
         return TextRow(depth, task.node, _all(waits), _any(removals))
 
     def _text(self, condition: Condition, point: Point) -> str:
-        """Empty for what is before the initial point, which nothing waits for."""
+        """Returns a condition as text; empty for one before the initial point, which is met."""
         match condition:
             case Atom(name, output, offset):
                 return self._leaf(name, (output,), offset, point)
@@ -124,7 +124,7 @@ def _any(texts: list[str]) -> str:
 
 
 def _finished(texts: list[str]) -> str:
-    """`a | a:failed` is `a:finished`."""
+    """Shortens `a | a:failed` to `a:finished`; returns "" for any other texts."""
     if len(texts) == 2 and texts[0] and set(texts) == {texts[0], f"{texts[0]}:{FAILED}"}:  # noqa: PLR2004
         return f"{texts[0]}:{FINISHED}"
     return ""

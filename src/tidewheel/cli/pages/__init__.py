@@ -1,1 +1,1 @@
-"""The pages: what commands print, for people and for programs."""
+"""Holds the pages: what commands print, for people and for programs."""

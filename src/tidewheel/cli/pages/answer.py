@@ -156,7 +156,7 @@ def say_preview(page: Document) -> None:
 
 
 class Title(NamedTuple):
-    """A line above others."""
+    """Is the heading of the lines that follow it."""
 
     text: str
 
@@ -208,7 +208,7 @@ def _change_text(one: Document) -> str:
 
 
 def _drawing(page: Document) -> Iterator[str]:
-    """Each job under the last of those that it follows."""
+    """Yields the lines of a tree that has each job below the last of the jobs it runs after."""
     runs = documents(page, "runs")
     children: dict[str, list[Document]] = {}
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Findings as people read them: the place, what is wrong, the line itself, what to do."""
+"""Prints findings for people: the place, what is wrong, the line itself, what to do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLOURS = {
 
 
 def check_places_here(graph: Graph, findings: Findings) -> None:
-    """Find places of jobs that this state directory does not describe."""
+    """Adds a finding for each place of jobs that this state directory does not describe."""
     from tidewheel.config import home_directory
     from tidewheel.platforms import read_platforms
     from tidewheel.scheduler.placement import check_places
@@ -47,7 +47,7 @@ def check_places_here(graph: Graph, findings: Findings) -> None:
 
 
 def judged(findings: Findings, *, strict: bool) -> list[Finding]:
-    """Sorted; warnings are errors to those who ask for it."""
+    """Returns the findings in their order; with ``strict``, warnings have become errors."""
     if not strict:
         return findings.sorted()
     stricter = (
@@ -60,7 +60,7 @@ def judged(findings: Findings, *, strict: bool) -> list[Finding]:
 def show_findings(
     findings: Sequence[Finding], source: SourceText | None, tell: Callable[[str], None]
 ) -> None:
-    """Each with the line it is about, where that is known."""
+    """Tells each finding, with the line that it is about where that is known."""
     files = _Files(source)
     for finding in findings:
         for line in _lines(finding, files):
@@ -75,13 +75,13 @@ def note_findings(findings: Findings, source: SourceText | None) -> None:
 
 
 def counted(findings: Iterable[Finding], severities: Iterable[Severity]) -> str:
-    """`2 errors, 1 warning`."""
+    """Returns how many findings there are of each severity, such as `2 errors, 1 warning`."""
     counts = Counter(one.severity for one in findings)
     return ", ".join(plural(counts[one], one.word) for one in severities if counts[one])
 
 
 def refuse(findings: Findings, source: SourceText | None, *, as_json: bool) -> int:
-    """The definition leaves nothing to show: say why, and answer with the exit status."""
+    """Says why nothing of a definition can be shown, and returns the exit status."""
     errors = [one for one in findings.sorted() if one.severity is Severity.ERROR]
     if as_json:
         found = [finding_document(one) for one in errors]
@@ -107,14 +107,14 @@ def _lines(finding: Finding, files: _Files) -> Iterable[str]:
 
 
 class _Files:
-    """The files of a definition; each is read when one of its lines is shown."""
+    """Holds the files of a definition; each is read when one of its lines is first shown."""
 
     def __init__(self, source: SourceText | None) -> None:
         self._source = source
         self._known: dict[str, Mapping[int, str]] = {}
 
     def excerpt(self, position: Position) -> Iterable[str]:
-        """The line and, under its column, a sign; nothing where the line is not known."""
+        """Yields the line and, under its column, a `^`; nothing if the line is not known."""
         line = self._lines(position.file).get(position.line, "")
         before = line[: max(position.column - 1, 0)]
         if not line.strip() or len(before) > SHOWN_LENGTH_MAX:

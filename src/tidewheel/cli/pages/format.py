@@ -19,7 +19,7 @@ BAR_WIDTH = 20
 
 
 def documents(page: Document, name: str) -> Sequence[Document]:
-    """A list of a document."""
+    """Returns the list of documents that a document has under this name."""
     return cast("Sequence[Document]", page[name])
 
 
@@ -28,32 +28,32 @@ def texts(page: Document, name: str) -> Sequence[str]:
 
 
 def status_cell(status: object) -> StyledWord:
-    """The status of a run."""
+    """Returns the status of a run or a block with the look that the palette has for it."""
     return StyledWord(str(status), RUN_STATUSES.get(str(status)))
 
 
 def run_cell(run: Document) -> StyledWord:
-    """The status of a run, with what was not done of it: `completed, 2 lost`."""
+    """Returns the status of a run, with what was not done of it: `completed, 2 lost`."""
     status, counts = str(run["status"]), cast("Mapping[str, int]", run.get("undone", {}))
     undone = [f"{count} {kind}" for kind, count in counts.items() if count]
     return status_cell(status)._replace(word=", ".join([status, *undone]))
 
 
 def state_cell(page: Document) -> StyledWord:
-    """The state of a task, with its remarks."""
+    """Returns the state of a task, with the remarks on it in parentheses."""
     state, remarks = str(page["state"]), texts(page, "remarks")
     word = f"{state} ({', '.join(remarks)})" if remarks else state
     return StyledWord(word, TASK_STATES.get(state))
 
 
 def flows_text(page: Document) -> str:
-    """Nothing where there is only the first flow, which is nearly always."""
+    """Returns the numbers of the flows that a task belongs to, or `none`."""
     flows = cast("Sequence[int]", page["flows"])
     return ",".join(map(str, flows)) or "none"
 
 
 def moment(page: Document, name: str) -> str:
-    """A time of day, with its date; empty if there is none."""
+    """Returns a time as date and time of day, in UTC to the second; empty if there is none."""
     text = page[name]
     return "" if text is None else str(text).partition(".")[0].rstrip("Z").replace("T", " ")
 
@@ -84,7 +84,7 @@ def bar(done: int, total: int) -> str:
 
 
 def counts_text(page: Document) -> str:
-    """`2 running, 3 succeeded`."""
+    """Returns how many tasks are in each state, such as `2 running, 3 succeeded`."""
     found = cast("Mapping[str, int]", page["counts"])
     return ", ".join(f"{number} {state}" for state, number in found.items())
 
@@ -95,7 +95,7 @@ def section(title: str) -> None:
 
 
 def say_lines(title: str, lines: Iterable[str]) -> None:
-    """A section; nothing is said about what is not there."""
+    """Prints a section, or nothing at all if it has no lines."""
     for number, line in enumerate(lines):
         if not number:
             section(title)
@@ -114,6 +114,6 @@ def say_more(count: int) -> None:
 
 
 def fact(label: str, text: object) -> None:
-    """One line of facts; nothing is said about what is not there."""
+    """Prints a fact with its label on one line, or nothing if there is no such fact."""
     if text not in (None, "", []):
         say(f"  {label:{LABEL_WIDTH}}{safe(text)}")

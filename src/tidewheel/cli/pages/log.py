@@ -45,7 +45,7 @@ async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -
 async def say_log(
     client: AsyncClient, task: Task, stream: str, attempt: int | None, *, follow: bool
 ) -> None:
-    """Print the log of one attempt; with ``follow`` until that attempt is over."""
+    """Prints the log of one attempt; with ``follow`` until that attempt is over."""
     number = attempt or max(1, task.attempt)
     log: Log | ServerLog
     if isinstance(client.store, BringsLogs):
@@ -83,7 +83,7 @@ class Printer:
 
 
 class Log:
-    """A file that grows."""
+    """Prints a log file of this machine as it grows."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -110,7 +110,7 @@ class Log:
 
 
 class ServerLog:
-    """A file that grows behind a server, to which the worker sent it."""
+    """Prints a log as it grows that a worker sends to a server."""
 
     def __init__(self, store: BringsLogs, task_id: TaskId, stream: str, attempt: int) -> None:
         self._read = partial(store.task_log, task_id, stream, attempt)

@@ -1,4 +1,4 @@
-"""A rehearsal as people and programs read it: a summary, a chart of who ran when, JSON."""
+"""Shows a rehearsal to people and programs: a summary, a chart of which task ran when, JSON."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _moment(seconds: float) -> str:
 
 
 def document(rehearsal: Rehearsal, real_seconds: float) -> dict[str, object]:
-    """Everything; times are seconds since the rehearsal began."""
+    """Returns all of a rehearsal for JSON; times are seconds since the rehearsal began."""
     return {
         "workflow": rehearsal.graph.name,
         "status": str(rehearsal.status),
@@ -223,7 +223,7 @@ def _submission(rehearsal: Rehearsal, one: PlayedSubmission) -> dict[str, object
 
 
 def timeline(rehearsal: Rehearsal) -> Iterator[str]:
-    """A line per submission, in the order of their starts."""
+    """Yields the chart as text: an axis, then a line per submission, ordered by start."""
     started = [one for one in rehearsal.submissions if one.start_at is not None]
     rows = sorted(started, key=lambda one: (one.start_at or 0.0, one.key, one.submit))
     more = len(rows) - ROWS_MAX
@@ -270,7 +270,7 @@ def _bar(rehearsal: Rehearsal, one: PlayedSubmission, scale: float, width: int) 
 
 
 def _times(rehearsal: Rehearsal, one: PlayedSubmission) -> tuple[float, float, float]:
-    """Returns when it was ready, began and ended, in seconds since the rehearsal began."""
+    """Returns when a submission was ready, began and ended, in seconds of the rehearsal."""
     assert one.start_at is not None
     begin = rehearsal.begins_at
     end = rehearsal.ends_at if one.end_at is None else one.end_at
@@ -294,7 +294,10 @@ INK, FONT = "#1d2430", "DejaVu Sans Mono, Menlo, Consolas, monospace"
 
 
 def svg_lines(rehearsal: Rehearsal) -> Iterator[str]:
-    """A lane per name, a bar per submission; those of the critical path are outlined."""
+    """Yields the chart as SVG: a lane per name, a bar per submission.
+
+    The bars of the critical path are outlined.
+    """
     rows, left_out = lanes(rehearsal, BARS_MAX)
     left = MARGIN * 2 + LETTER_WIDTH * max((len(lane.title) for lane in rows), default=0)
     seconds = max(rehearsal.makespan_seconds, 1e-9)

@@ -88,7 +88,7 @@ def _who_takes_it(run: Document) -> str:
 
 
 def say_run(page: Document) -> None:
-    """One run."""
+    """Prints the page of one run, as `tidewheel show RUN` does."""
     run = cast("Document", page["run"])
     say(f"run {safe(run['name'])}  {coloured(run_cell(run))}")
     _say_facts(run, page)
@@ -138,7 +138,7 @@ def _runahead_text(bounds: Document) -> str:
 
 
 def _stop_text(bounds: Document) -> str:
-    """The stop point is seen coming (R001-31)."""
+    """Says where the run will stop, and how many points are left until then (R001-31)."""
     words = []
     if bounds["stop"] is not None:
         to_go = bounds["points_to_stop"]
@@ -194,7 +194,7 @@ def _say_causes(page: Document) -> None:
 
 
 def _say_flows(page: Document) -> None:
-    """One flow is how every run begins, and no news."""
+    """Prints the flows if there are several; every run begins with one, so one is no news."""
     flows = documents(page, "flows")
     if len(flows) <= 1:
         return
@@ -219,7 +219,7 @@ def _flow_state(flow: Document) -> str:
 
 
 def say_history(page: Document) -> None:
-    """Newest first."""
+    """Prints the commands that the run was given, newest first."""
     commands = documents(page, "commands")
     if not commands:
         note("nobody has asked anything of this run yet")
@@ -235,7 +235,7 @@ def say_history(page: Document) -> None:
 
 
 def _command_text(one: Document) -> str:
-    """`trigger 1/foo flow=new`."""
+    """Returns a command as it might be typed, such as `trigger 1/foo flow=new`."""
     arguments = dict(cast("Mapping[str, object]", one["arguments"]))
     words = [str(one["verb"]), *cast("list[str]", arguments.pop("ids", []))]
     for name, value in arguments.items():
@@ -256,7 +256,7 @@ TEE, CORNER, BAR, GAP = "├─ ", "└─ ", "│  ", "   "
 
 
 def say_tree(page: Document) -> None:
-    """Point, family, task, submissions."""
+    """Prints a run as a tree: points, below them families, tasks and submissions."""
     points = documents(page, "points")
     say(f"{safe(page['run'])}  {safe(run_cell(page).word)}")
     left_out = cast("int", page["left_out"])
@@ -328,7 +328,7 @@ def reason_lines(reasons: Sequence[Document]) -> Iterator[str]:
 
 
 def _in_how_long(page: Document) -> str:
-    """Returns how long it is until then, by this machine's clock; empty if that is over."""
+    """Says how long it is until a time, by this machine's clock; empty if that has passed."""
     if not page.get("until"):
         return ""
     left = datetime.fromisoformat(str(page["until"])).timestamp() - time.time_ns() / 1e9

@@ -86,7 +86,7 @@ def page_for(run: RunView, *, is_new: bool, as_json: bool, stream: TextIO) -> Ru
 
 
 class RunPage:
-    """Plain lines."""
+    """Shows a run that is driven here as plain lines."""
 
     def __init__(self, run: RunView, *, is_new: bool) -> None:
         self._run = run
@@ -115,7 +115,10 @@ class RunPage:
     # ---- while it runs ----
 
     def claimed(self) -> None:
-        """The run is ours. Whether one that was complete goes on at all is seen later."""
+        """Notes that this process holds the run, and tells its beginning.
+
+        Of a run that was complete it is seen only later whether it goes on at all.
+        """
         self._is_to_be_told = True
         if self._run.status != RunStatus.COMPLETED:
             self._tell_beginning()
@@ -127,7 +130,7 @@ class RunPage:
             self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
 
     def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
-        """A batch is in the store."""
+        """Shows a batch that is now in the store."""
         text = engine.text
         if batch.news or batch.answers or engine.status != RunStatus.COMPLETED:
             self._tell_beginning()
@@ -173,7 +176,7 @@ class RunPage:
             self._line(f"paused; go on with: tidewheel resume {self._run.name}")
 
     def _heed_waiting(self, engine: RunEngine) -> None:
-        """While nothing happens, say what for and until when."""
+        """Says, while nothing happens, what the run waits for and until when."""
         waited_for = waited_for_text(engine) if self._status == "running" else ""
         if waited_for and waited_for != self._waited_for:
             self._line(waited_for)
@@ -191,7 +194,7 @@ class RunPage:
             self._line(f"  it waits {waits}")
 
     def on_report(self, report: ServiceReport) -> None:
-        """A service met something."""
+        """Shows what a service reports, if it is trouble that people should know of."""
         if report.event == "run.lost":
             self._status = "lost"
         words = TROUBLE.get(report.event)
@@ -218,7 +221,7 @@ class RunPage:
     # ---- the end ----
 
     def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
-        """The last line, with how long it took here, or `seconds`."""
+        """Shows how the run ended and after how long: the time it took here, or `seconds`."""
         took = show_duration(time.monotonic() - self._begun_at if seconds is None else seconds)
         counts = _counted(self._ends if self._earlier is None else self._earlier)
         counts += [end.undone.text] if end.undone.text else []
@@ -257,18 +260,18 @@ class RunPage:
             self._note(f"when that is mended, carry on with: tidewheel run {name}")
 
     def remembers(self, shown: Mapping[str, object]) -> None:
-        """Take what happened before this process carried the run on, from the view of it."""
+        """Takes from the view of the run what happened before this process carried it on."""
         self._earlier = _ends_of(shown)
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
 
     def takes(self, shown: Mapping[str, object]) -> None:
-        """Takes what the end shows from the view of the run."""
+        """Takes from the view of the run what the end of this page shows."""
         self._ends.update(_ends_of(shown))
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
         self._causes = list(cause_lines(shown))
 
     def line(self, text: str) -> None:
-        """Something that is no news of the run."""
+        """Prints a line that is no news of the run itself."""
         self._line(text)
 
     def _note(self, text: str) -> None:
@@ -297,7 +300,7 @@ def print_line(text: str) -> None:
 
 
 class JsonPage(RunPage):
-    """One JSON object per line."""
+    """Shows a run that is driven here as one JSON object per line."""
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         document = {
@@ -352,7 +355,7 @@ def cause_lines(shown: Mapping[str, object]) -> Iterator[str]:
 
 
 async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
-    """Returns how a run that nobody drives any more has ended; its page learns it, too."""
+    """Returns how a run that nobody drives any more has ended; its page gets the view of it."""
     shown = await door.look("show", {"run": run.name})
     facts: Any = shown["run"]
     page.takes(shown)
@@ -389,7 +392,7 @@ def stall_text(engine: RunEngine) -> str:
 
 
 def stall_words(waits: str, until: float | None) -> str:
-    """Say for how long, and until when if that is still to come."""
+    """Says for how long a stalled run waits, and until when if ``until`` is given."""
     at = "" if until is None else f", at {show_instant(math.ceil(until))}"
     return f"{waits} for you, then stops{at}"
 
@@ -430,7 +433,7 @@ COLOURS = {"succeeded": "green", "failed": "red", "submission failed": "red"}
 
 
 class LivePage(RunPage):
-    """Redrawn a few times a second, whatever happens."""
+    """Shows a run that is driven here as a picture, redrawn a few times a second."""
 
     def __init__(self, run: RunView, *, is_new: bool) -> None:
         super().__init__(run, is_new=is_new)
@@ -471,13 +474,13 @@ class LivePage(RunPage):
                 self._finished[point] = self._finished.get(point, 0) + 1
 
     def on_stall(self, engine: RunEngine, status: str) -> None:
-        """The causes are part of the picture."""
+        """Says only for how long the run waits, because the picture shows the causes."""
         waits = stall_text(engine) if status == "stalled" else ""
         if waits:
             self._line(f"it waits {waits}")
 
     def _tell_beginning(self) -> None:
-        """The picture shows it."""
+        """Says nothing, because the picture shows that the run has begun."""
 
     def _line(self, text: str) -> None:
         self._notes.append(text)
@@ -510,7 +513,7 @@ class LivePage(RunPage):
         return head
 
     def _cycles(self, engine: RunEngine) -> list[Text]:
-        """One bar per point: what has finished, and what the pool still holds."""
+        """Returns a bar per point: how much has finished, how much the pool still holds."""
         from rich.text import Text
 
         text = engine.graph.cycling.style.text
@@ -548,7 +551,7 @@ class LivePage(RunPage):
 
 
 def reached(text: str, run: str, option: str) -> str:
-    """The text, with the option (`` --server URL``) in each command about the run."""
+    """Returns the text with the option (`` --server URL``) in each command about the run."""
     if not option or "tidewheel " not in text:
         return text
     named = {run, quote(run), quote(f"run:{run}")}

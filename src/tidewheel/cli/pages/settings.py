@@ -1,4 +1,4 @@
-"""A definition's settings as nested sections: what was written, after inheritance.
+"""Returns a definition's settings as nested sections: what was written, after inheritance.
 
 Values stay as people write them (PT10M, not 600.0), so that what is printed can be read again.
 """
@@ -31,7 +31,7 @@ INDENT = "    "
 
 
 def config_tree(loaded: LoadedWorkflow) -> Tree:
-    """Everything; each namespace with what it inherits, each task with its completion."""
+    """Returns all settings: a namespace with what it inherits, a task with its completion."""
     root = parse_sections(loaded.source, Findings())
     upgrade(root, loaded.source, Findings())
     tree: Tree = {
@@ -45,12 +45,12 @@ def config_tree(loaded: LoadedWorkflow) -> Tree:
 
 
 def path_of(item: str) -> list[str]:
-    """`[runtime][foo]script` is runtime, foo, script."""
+    """Splits the name of an item: `[runtime][foo]script` becomes runtime, foo, script."""
     return [part.strip() for part in re.split(r"[\[\]]+", item) if part.strip()]
 
 
 def is_known(path: list[str]) -> bool:
-    """Returns whether a definition could have this, though this one does not."""
+    """Says whether a definition could have an item or a section of this path."""
     spec: ItemSpec | SectionSpec | None = FLOW
     for name in path:
         if not isinstance(spec, SectionSpec):
@@ -88,7 +88,7 @@ def _texts(section: Section) -> Tree:
 
 
 def _text(item: Item) -> str:
-    """Returns the text, with the earlier ones of a graph that is written in several pieces."""
+    """Returns the text of an item; of a graph that is written in several pieces, all."""
     texts = []
     piece: Item | None = item
     while piece is not None:
@@ -108,7 +108,7 @@ def _plain(raw: str) -> str:
 
 
 def _set_points(tree: Tree, loaded: LoadedWorkflow) -> None:
-    """The points as they were understood: `now` and relative ones are points now."""
+    """Puts in the points as they were understood: `now` and relative ones became points."""
     scheduling = tree.get("scheduling")
     if loaded.graph is None or not isinstance(scheduling, dict):
         return
@@ -177,7 +177,7 @@ def _merged(below: Tree, above: Tree) -> Tree:
 
 
 def sip_tree(definition: Definition) -> Tree:
-    """The workflow, its parameters, and each stage as it would run."""
+    """Returns a SIP definition: its id, its parameters, and each stage as it would run."""
     from tidewheel.core.graph.findings import Findings
     from tidewheel.services.definitions.sip import load_sip_file
 

@@ -60,7 +60,7 @@ LABEL_WIDTH = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDetails:
-    """Everything that is known about a task, read in one go."""
+    """Holds everything that the page of a task shows."""
 
     task: Task
     now: float
@@ -76,7 +76,7 @@ class TaskDetails:
 
 
 async def gather(client: AsyncClient, task: Task) -> TaskDetails:
-    """Read everything about a task."""
+    """Reads everything that the page of a task shows."""
     edges = await client.edges(task.id)
     ends = {end for edge in edges for end in (edge.parent, edge.child)}
     statuses: dict[str, Status] = {end: (await client.get(end)).status for end in sorted(ends)}
@@ -186,7 +186,7 @@ def _say_head(page: TaskDetails) -> None:
 
 
 def _facts(task: Task, now: float) -> list[tuple[str, str]]:
-    """Returns the facts about it, leaving out what was not asked for."""
+    """Returns the facts about a task, leaving out what was not asked for."""
     facts = {
         "name": task.name,
         "queue": task.queue,
@@ -357,7 +357,7 @@ def _say_task(page: Document) -> None:
 
 
 def prerequisite_lines(page: Document) -> Iterator[str]:
-    """Yields what it waits for, with the state of each parent."""
+    """Yields what a task waits for in the graph, with the state of each parent."""
     found = [*entries(page, "prerequisites"), *entries(page, "suicide")]
     for number, one in enumerate(found):
         suicide = number >= len(entries(page, "prerequisites"))
@@ -381,7 +381,7 @@ def _atom_text(atom: Document) -> str:
 
 
 def xtrigger_lines(page: Document) -> Iterator[str]:
-    """Yields what else it waits for, and until when."""
+    """Yields the xtriggers that a task waits for, and until when."""
     for one in entries(page, "xtriggers"):
         at = moment(one, "at")
         until = f"  at {at}" if at else ""

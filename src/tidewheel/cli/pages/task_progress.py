@@ -21,7 +21,7 @@ BAR_WIDTH = 20
 
 
 async def follow(client: AsyncClient, ids: Sequence[str]) -> list[Task]:
-    """Wait for tasks and show how they get on."""
+    """Waits until the tasks have ended, shows how they get on, and returns them."""
     display = Display()
     with display:
         try:
@@ -60,12 +60,12 @@ class Display:
         self.stop()
 
     def stop(self) -> None:
-        """Show nothing more."""
+        """Ends the live display; nothing more is shown."""
         if self._live is not None:
             self._live.stop()
 
     def show(self, task: Task) -> None:
-        """A task changed."""
+        """Shows a task that is new here or has changed."""
         before = self._tasks.get(task.id)
         self._tasks[task.id] = task
         if self._live is not None:

@@ -37,7 +37,7 @@ INDENT = 2
 
 
 def tell_refusal(error: InvalidDefinition, *, as_json: bool) -> int:
-    """Every finding, and the exit status."""
+    """Shows every finding of a definition that was refused, and returns the exit status."""
     findings = Findings()
     for one in error.findings:
         findings.add(one)
@@ -45,7 +45,7 @@ def tell_refusal(error: InvalidDefinition, *, as_json: bool) -> int:
 
 
 def say_registered(document: Document) -> None:
-    """Each definition with both verdicts; what was found about it goes beside the answer."""
+    """Prints each definition with both verdicts; findings go to standard error."""
     for one in parts(document, "workflows"):
         show_findings(remarks(one), None, note)
         said = "registered" if one["is_new"] else "registered already, unchanged"
@@ -53,7 +53,7 @@ def say_registered(document: Document) -> None:
 
 
 def verdict(one: Mapping[str, Any]) -> str:
-    """Returns whether it can run, as a part of a sentence."""
+    """Returns the part of a sentence that says whether a workflow can run."""
     if not one["runnable"]:
         return "it cannot run as it is"
     needed = needs(one)
@@ -83,7 +83,7 @@ def _say_found(found: list[dict[str, Any]], columns: Columns, empty: str) -> Non
 
 
 def say_workflow(one: Document) -> None:
-    """Everything about one version."""
+    """Prints everything about one version of a workflow."""
     say(f"{_name(one)}  {safe(one['kind'])}; {verdict(one)}")
     say(f"registered {safe(moment(one, 'registered_at'))} by {safe(one['registered_by'])}")
     others = [text for text in _texts(one["versions"]) if text != one["version"]]
@@ -117,7 +117,7 @@ def say_removed(one: Document) -> None:
 
 
 def say_rendered(document: Document, stage: str | None) -> None:
-    """The text, then what each stage executes; of a stage that is named, only that."""
+    """Prints the rendered text and what each stage executes, or what the named stage does."""
     found: Any = document["stages"]
     if stage is None:
         say(safe_lines(str(document["text"])).rstrip("\n"))
@@ -127,7 +127,7 @@ def say_rendered(document: Document, stage: str | None) -> None:
 
 
 def check_stage(document: Document, stage: str) -> None:
-    """Refused if what was rendered has no such stage: nothing would be no answer."""
+    """Raises Refused if what was rendered has no such stage: silence would be no answer."""
     found: Any = document["stages"]
     if stage not in found:
         there = ", ".join(map(safe, found)) or "none"
@@ -144,7 +144,7 @@ def _say_stage(name: str, one: Mapping[str, Any]) -> None:
 
 
 def needs(one: Mapping[str, Any]) -> list[str]:
-    """The names of parameters that every request must give."""
+    """Returns the names of the parameters that every request must give."""
     return [safe(each["name"]) for each in parts(one, "parameters") if each["required"]]
 
 
@@ -232,7 +232,7 @@ STAGE_COLUMNS: Columns = {
 
 
 def say_block(one: Document) -> None:
-    """Everything about one block."""
+    """Prints everything about one processing block."""
     say(f"block {safe(one['id'])}  {coloured(status_cell(one['status']))}")
     fact("because", one["reason"])
     fact("instance", one["sbi"])

@@ -1,1 +1,1 @@
-"""Runs on the command line: beginning them, looking at them, acting on them."""
+"""Begins runs, looks at them and acts on them, for the command line."""

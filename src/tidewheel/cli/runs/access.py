@@ -1,7 +1,7 @@
 """Asks and commands runs: through the store, or inside a job through its worker.
 
-A job holds no key to the store; it asks its worker, with the secret of its attempt. Whoever
-names a store with --store means that one, wherever they are.
+A job holds no key to the store; it asks its worker, with the secret of its attempt. A
+store that is named with --store is asked itself, inside a job as well.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 class OwnJob(NamedTuple):
-    """The job that this command is part of."""
+    """Is the job that this command is part of, with the secret by which its worker knows it."""
 
     directory: Path
     secret: str
@@ -37,7 +37,7 @@ class OwnJob(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A command that was obeyed, and what was said about it."""
+    """Holds a command that a run has obeyed, and the run's answer."""
 
     run: str
     command: Command
@@ -85,9 +85,9 @@ def give(
     any_word: bool = False,
     seconds_max: float | None = None,
 ) -> Given:
-    """Ask something of the run that the words name, and wait for the answer.
+    """Gives a command to the run that the words name, and waits for the answer.
 
-    With `any_word` a first word that names no run is what stands behind it, whatever it is.
+    With `any_word`, a first word that names no run counts among those behind the run.
     """
     import json
 
@@ -113,7 +113,7 @@ def give(
 
 
 def with_runs(session: Session, ask: Callable[[Runs], Awaitable[Result]]) -> Result:
-    """Open the store and ask."""
+    """Opens the store, asks something about its runs, and returns the answer."""
     return session.ask(lambda client: ask(client.runs))
 
 
@@ -130,14 +130,14 @@ SIGNS_OF_IDS = "/.*?[:^$"
 
 
 class Target(NamedTuple):
-    """A run, and what stood behind it."""
+    """Holds the run that the words of a command line name, and the words behind it."""
 
     run: str
     rest: tuple[str, ...] = ()
 
 
 async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = False) -> Target:
-    """Looked up in the store; refused if there is no such run, or more than one."""
+    """Finds the run in the store; raises a refusal if there is none, or more than one."""
     from tidewheel.errors import NotFound
 
     if not words:
@@ -156,13 +156,16 @@ async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = Fals
 
 
 async def _names_workflow(runs: Runs, word: str) -> bool:
-    """`forecast/run9` is a run that is not there, and no task."""
+    """Says whether the part before the slash is a workflow that has runs.
+
+    `forecast/run9` is then a run that is not there, and no task.
+    """
     workflow = word.partition("/")[0]
     return bool((await runs.list(workflow=workflow, count=1))["runs"])
 
 
 def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False) -> Target:
-    """Inside a job: the job's own run need not be named, and is known without a store."""
+    """Finds the run for a command in a job: the job's own need not be named or looked up."""
     if not words:
         return Target(own_run)
     first, *rest = words
@@ -178,7 +181,10 @@ def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False)
 
 
 def looks_like_id(word: str) -> bool:
-    """A number is that of a run if there is one, else a point."""
+    """Says whether a word may be the id of a task or a point.
+
+    A number is that of a run if there is one, else a point.
+    """
     return word.isdigit() or any(sign in word for sign in SIGNS_OF_IDS)
 
 

@@ -169,7 +169,7 @@ async def _run(
 
 
 class _Signals:
-    """Ctrl-C stops the run, and again leaves it; SIGTERM leaves it at once."""
+    """Hears signals: Ctrl-C stops the run, and again leaves it; SIGTERM leaves it at once."""
 
     def __init__(self, here: RunHere, page: RunPage) -> None:
         self.last: signal.Signals | None = None
@@ -190,7 +190,7 @@ class _Signals:
         self._here.ask_stop()
 
     async def awaits(self, task: asyncio.Task[None], seconds_max: float) -> None:
-        """Wait for what is done beside the run, no longer than this, nor after SIGTERM."""
+        """Waits for what is done beside the run, no longer than this, nor after SIGTERM."""
         terminated = asyncio.create_task(self._terminated.wait())
         await asyncio.wait(
             (task, terminated), timeout=seconds_max, return_when=asyncio.FIRST_COMPLETED
@@ -208,9 +208,9 @@ async def _deliver_left(
     is_over: bool = False,
     on_report: OnReport | None = None,
 ) -> None:
-    """Call the handlers of runs of the same workflow that were killed at their very end.
+    """Calls the event handlers that runs of this workflow left, killed at their very end.
 
-    Those of the run itself only if it is over; else whoever drives it calls them.
+    Those of the run itself it calls only if the run is over; else its scheduler does.
     """
     home = home_directory()
     try:

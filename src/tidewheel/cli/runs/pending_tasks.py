@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ASKED_MAX = 20  # of those that wait; one look at a worker's queue each
 TOLD_MAX = 5
-UNTAKEN_SECONDS = 5.0  # after a submission: whoever can take it has done so by then
+UNTAKEN_SECONDS = 5.0  # after a submission: a worker that can take it has done so by then
 SHARE_MAX = 0.05  # of the time, for looking at a run that is driven here
 
 Causes = dict[str, list[str]]  # what would help, and the tasks that wait for it
@@ -29,7 +29,7 @@ Causes = dict[str, list[str]]  # what would help, and the tasks that wait for it
 class UntakenWaits:
     """Tells each cause for which no worker takes tasks once, with what helps.
 
-    Of a run whose scheduler is here only what workers lack: the page tells the rest.
+    Of a run whose scheduler is here it tells only what workers lack: the page tells the rest.
     """
 
     def __init__(self, door: RunDoor, run: str, *, is_here: bool) -> None:
@@ -45,7 +45,7 @@ class UntakenWaits:
         return _lines(new)
 
     def heed(self, batch: PendingBatch) -> None:
-        """A batch of a run that is driven here."""
+        """Looks whether a batch of a run that is driven here submitted anything."""
         if any(one.event == SUBMITTED for one in batch.news):
             self._submitted.set()
 
@@ -81,7 +81,7 @@ async def _causes(door: RunDoor, run: str, *, only_queues: bool = False) -> Caus
 
 
 def _one_of_each_first(ids: Iterable[str]) -> list[str]:
-    """Tasks of one name mostly wait for the same."""
+    """Puts one task of each name first, as tasks of one name mostly wait for the same."""
     seen: Counter[str] = Counter()
     ranked = []
     for one in ids:

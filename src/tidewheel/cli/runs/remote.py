@@ -1,6 +1,6 @@
-"""``tidewheel run`` through a server: the definition is sent, the run is followed from here.
+"""Does ``tidewheel run`` through a server: sends the definition, and follows the run from here.
 
-Whoever leaves, leaves it running: a scheduler elsewhere drives it.
+A command that is left (Ctrl-C) leaves the run going: a scheduler elsewhere drives it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ NOW = Instant(0.0)  # a server says itself whether a run is driven
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Following:
-    """The server that drives a run, and how the run is shown here."""
+    """Says at which server a run is followed, and how the run is shown here."""
 
     server: str
     detach: bool
@@ -75,11 +75,11 @@ class Following:
 
     @property
     def option(self) -> str:
-        """The option with which the next command finds the server."""
+        """Returns the option with which the next command finds the server, if it needs one."""
         return f" --server {quote(self.server)}" if self.is_named else ""
 
     def reached(self, run: str, text: str) -> str:
-        """Advice about a run, before there is a page of it."""
+        """Returns advice with the option of the server, for a run that has no page yet."""
         return reached(text, run, self.option)
 
 
@@ -89,12 +89,12 @@ def folder_text(folder: str) -> str:
 
 
 def folder_here(text: str) -> str:
-    """The folder, if it is one of this machine."""
+    """Returns the text of ``folder_text`` without the name of this machine, if it has that."""
     return text.removeprefix(f"{socket.gethostname()}:")
 
 
 class FarRun(NamedTuple):
-    """A run as it was left: how it ended (None: it was only begun), and why if it did not."""
+    """Says how a run was left: its end (None: it was only begun), and the signal, if any."""
 
     owed: Owed
     end: RunEnd | None = None
@@ -156,7 +156,7 @@ async def _chosen(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen
 
 
 async def _named(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
-    """A run, or one of a registered workflow."""
+    """Returns the run of this name, or an earlier or new one of the workflow of this name."""
     named = await found_run(client.runs.find, wanted)
     if is_exactly(named, wanted.name):
         return await _run_named(client.runs, named, how)
@@ -181,7 +181,7 @@ async def _run_named(runs: Runs, run: RunView, how: Following) -> Chosen:
 async def _earlier(
     runs: Runs, workflow: str, origin: Origin, wanted: Wanted, how: Following
 ) -> Chosen | None:
-    """The newest run, if it is to be carried on or its result is owed; None: begin one."""
+    """Returns the newest run, if it is to go on or its result is owed; None: begin one."""
     listed = documents(await runs.list(workflow=workflow), "runs")
     names = [str(one["name"]) for one in listed if one["folder"] == origin.folder]
     views = [await runs.find(name) for name in names[:1]]
@@ -213,7 +213,7 @@ async def _earlier(
 async def _offer(
     runs: Runs, run: RunView, wanted: Wanted, how: Following, *, is_new: bool
 ) -> None:
-    """A run that nobody drives is to be carried on; one that is driven is only followed."""
+    """Has a run that nobody drives carried on; for one that is driven, options are refused."""
     said = replace(wanted.given, now=0.0, compat="", parameters="")
     if is_new or run.given is not None:
         return
@@ -327,7 +327,7 @@ class _Missing:
 
 
 class FarPage(RunPage):
-    """The lines of the run's log, and its end."""
+    """Shows a run at a server: the lines of its log that matter, and its end."""
 
     def __init__(self, run: RunView, *, is_new: bool) -> None:
         super().__init__(run, is_new=is_new)
@@ -343,7 +343,7 @@ class FarPage(RunPage):
         self._note(f"stop it: tidewheel stop {self._run.name}")
 
     def log(self, text: str) -> None:
-        """Some of its log; all of it is for `tidewheel log`."""
+        """Prints the lines of the log that matter; `tidewheel log` prints all."""
         for line in self.telling.lines(safe_lines(text)):
             print_line(self._reached(line))
 
@@ -361,7 +361,7 @@ class FarPage(RunPage):
 
 
 class FarJsonPage(JsonPage, FarPage):
-    """One JSON object per line."""
+    """Shows a run at a server as one JSON object per line."""
 
     def log(self, text: str) -> None:
         for line in text.splitlines():
@@ -407,7 +407,7 @@ class LogTelling:
         self.stall_waits = ""  # how long it waits for somebody then
 
     def lines(self, text: str) -> Iterator[str]:
-        """A line for people out of each that matters; what is none of ours stays as it is."""
+        """Yields what people read for a line that matters; foreign lines stay as they are."""
         found = text.splitlines()
         for number, line in enumerate(found):
             of_log = _LINE.fullmatch(line)

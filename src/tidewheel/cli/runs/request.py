@@ -61,7 +61,7 @@ TellOfStages = Callable[["StageSource"], None]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A wish to run something: a definition that was read, or the name of a run."""
+    """Says what is to be run: a definition that was read, or the name of a run."""
 
     captured: Captured | None
     folder: str
@@ -74,7 +74,7 @@ class Wanted:
 
     @property
     def words(self) -> str:
-        """The words to which the result of a run is owed."""
+        """Returns the digest of the call; to the same call the result of a run is owed."""
         if self.captured is not None:
             variables = self.captured.definition.variables
             return words_of(self.folder, self.options, variables)
@@ -83,7 +83,7 @@ class Wanted:
 
     @property
     def request(self) -> str | None:
-        """The parameters, of a SIP definition."""
+        """Returns the parameters if this is a SIP definition."""
         is_sip = self.captured is not None and self.captured.definition.kind == SIP
         return self.options.parameters if is_sip else None
 
@@ -99,7 +99,7 @@ def named_request(path: Path) -> RunRequest | None:
 def with_parameters(
     asked: RunRequest, definition: Definition, options: RunOptions, name: str
 ) -> RunRequest:
-    """Returns the request with all that was said beside the name."""
+    """Returns the request with the parameters, options and name of run that were given."""
     findings = Findings()
     parameters = definition.variables(findings)
     if findings.has_errors:
@@ -119,7 +119,7 @@ async def found_run(
 ) -> RunView | Refused:
     """Returns the run that the words may mean, or why there is none.
 
-    A caller who gives parameters, or asks for a new run, means none of them.
+    A caller who gives parameters, or asks for a new run, means no run that exists.
     """
     unknown = unknown_name(wanted.name)
     asked = wanted.registered
@@ -148,7 +148,7 @@ def the_run(found: RunView | Refused) -> RunView:
 
 
 async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> Wanted | None:
-    """The definition from the registry instead of a name; None if none is registered so."""
+    """Puts the registered definition in place of a name; None if none has this name."""
     asked = wanted.registered
     if asked is None or not await store.workflows(asked.workflow, 1):
         return None
@@ -171,7 +171,7 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
 
 
 def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
-    """Raise if a parameter that was typed here changes nothing."""
+    """Raises InvalidDefinition if a parameter that was typed here changes nothing."""
     if refused := refused_unused(findings):
         raise InvalidDefinition(str(asked), refused)
 
@@ -205,7 +205,7 @@ def _tell_of_path(asked: RunRequest) -> None:
 
 
 async def tell_of_namesake_far(workflows: Workflows, wanted: Wanted) -> None:
-    """Tells the same through a server; a user who may not see the workflow is not told."""
+    """Tells how to name a workflow of a server's registry, if the user may see it."""
     if wanted.registered is not None:
         with suppress(Refused):
             await workflows.show(str(wanted.registered))
@@ -213,7 +213,7 @@ async def tell_of_namesake_far(workflows: Workflows, wanted: Wanted) -> None:
 
 
 class Origin(NamedTuple):
-    """The origin of runs of a registered workflow."""
+    """Says where runs of a registered workflow come from, by which earlier ones are found."""
 
     folder: str
     request: str | None  # of a SIP definition the parameters; with others it is another run
@@ -221,7 +221,7 @@ class Origin(NamedTuple):
 
 
 async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | None:
-    """Returns the origin of such runs; None if no workflow is registered so."""
+    """Returns the origin of runs of a registered workflow; None if it is not registered."""
     try:
         found = await workflows.show(str(asked))
     except NotFound:  # also from a server that has no registry
@@ -373,7 +373,7 @@ def settings_here(options: dict[str, Any]) -> RunHereSettings:
 
 
 class Chosen(NamedTuple):
-    """The run that is meant: to be driven or followed, or only to be told of."""
+    """Holds the run that is meant: to be driven or followed, or only its result to be told."""
 
     run: RunView
     is_new: bool = False

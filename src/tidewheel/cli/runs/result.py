@@ -70,14 +70,14 @@ def words_of(folder: str, options: RunOptions, variables: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """The content of the file."""
+    """Holds the content of the file that says to whom a result is owed."""
 
     debt: str = ""  # run and words
     process: HostProcess | None = None  # None: an earlier version did not say it
 
 
 class Owed:
-    """The file of one run."""
+    """Reads and writes the file that says for which words the result of one run is owed."""
 
     def __init__(self, path: Path, run: RunView) -> None:
         self._path = path
@@ -100,9 +100,9 @@ class Owed:
         return self._written().debt == self._debt(words)
 
     def teller(self, now: Instant | None = None) -> HostProcess | None:
-        """The process that is about to tell it; None: it is dead, or nobody was to.
+        """Returns the process that is about to tell the result; None: it is dead, or unknown.
 
-        Without a time, one that cannot be seen from here counts as dead.
+        Without a time, a process that cannot be seen from here counts as dead.
         """
         process, own = self._written().process, this_process()
         if process is None:
@@ -112,7 +112,7 @@ class Owed:
         return None if now is None or self._is_quiet(now) else process
 
     def has_left_handlers(self, now: Instant) -> bool:
-        """Returns whether nobody calls the event handlers any more that an ended run has left.
+        """Says whether an ended run has left event handlers that nobody else will call.
 
         Who is to call them is only known of a run that `tidewheel run` has driven.
         """
@@ -123,7 +123,7 @@ class Owed:
     def note(self, words: str) -> None:
         """Notes that this process owes the result.
 
-        Where the file cannot be written the run meets worse by itself.
+        A file that cannot be written is no error: the run itself meets worse trouble then.
         """
         text = f"{self._debt(words)}\n{json.dumps(asdict(this_process()))}\n"
         with suppress(OSError):
@@ -131,13 +131,13 @@ class Owed:
             write_whole(self._path, text.encode(), mode=0o600)
 
     def settle(self) -> None:
-        """The last step: everything is told."""
+        """Removes the file, as the very last step: everything is told."""
         this_failpoint()("result_told")
         with suppress(OSError):
             self._path.unlink()
 
     def _is_quiet(self, now: Instant) -> bool:
-        """Returns whether the run has been over for longer than anybody awaits its handlers."""
+        """Says whether the run was over for longer than any process awaits its handlers."""
         return now - self._ended_at >= QUIET_SECONDS
 
     def _debt(self, words: str) -> str:
@@ -215,7 +215,7 @@ def settled(
 def _exit_status(
     end: RunEnd, signalled: signal.Signals | None, fail_on: Sequence[UndoneKind]
 ) -> ExitCode:
-    """docs/exit_codes.md"""
+    """Returns the exit status for the end of a run (docs/exit_codes.md)."""
     if end.status == RunStatus.COMPLETED:
         is_done = end.has_run_anything and not any(map(end.undone.count, fail_on))
         return ExitCode.DONE if is_done else ExitCode.FAILED

@@ -1,1 +1,1 @@
-"""``tidewheel tui``: a run in a terminal, for people on a login node."""
+"""Shows a run in a terminal (``tidewheel tui``), for people on a login node."""

@@ -1,7 +1,7 @@
-"""The terminal interface at work: keys, news and answers come, the screen follows.
+"""Runs the terminal interface: keys, news and answers come in, and the screen follows.
 
 Theory of operation. There is one state; whatever happens makes another of it and paints it.
-What a key wishes from the store or the server is done in the background, so that the screen
+What a key asks of the store or the server is done in the background, so that the screen
 never waits; each such task ends in a state, too. Nothing is done to a run before it was shown
 what would happen and somebody said yes.
 """
@@ -29,7 +29,7 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class App:
-    """One person at one terminal."""
+    """Is the interface for one person at one terminal."""
 
     def __init__(self, client: AsyncClient, terminal: Terminal, run: str) -> None:
         self._terminal = terminal
@@ -40,7 +40,7 @@ class App:
         self.state = State(run=run, size=terminal.size)
 
     async def run(self) -> None:
-        """Works until somebody leaves."""
+        """Serves the terminal until its user leaves."""
         loop = asyncio.get_running_loop()
         loop.add_reader(self._terminal.input, self._read)
         loop.add_signal_handler(signal.SIGWINCH, self.repaint)
@@ -78,12 +78,12 @@ class App:
         self._over.set()
 
     def fail(self, error: BaseException | None) -> None:
-        """A bug of ours: it is raised where the terminal is a shell's again."""
+        """Keeps a bug of ours, to be raised when the shell has its terminal back, and ends."""
         self._failure = self._failure or error
         self._over.set()
 
     def repaint(self) -> None:
-        """All of it, whatever stands there."""
+        """Paints the whole screen anew, whatever stands there."""
         self._terminal.forget()
         self.show(replace(self.state, size=self._terminal.size))
 
@@ -93,13 +93,13 @@ class App:
             self._background.go(ShowTask(self.state.task, again=True))
 
     def _suspend(self) -> None:
-        """Ctrl-Z: the shell gets its terminal as it was."""
+        """Suspends the program (Ctrl-Z): the shell gets its terminal back as it was."""
         self._terminal.give_back()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._terminal.take()
         self.repaint()
 
     def show(self, state: State) -> None:
-        """Paint it, and remember it as what is seen."""
+        """Paints a state, and keeps it as the one that is seen."""
         self.state, lines = painted(state)
         self._terminal.paint(lines)

@@ -51,7 +51,7 @@ class BackgroundTasks:
             task.cancel()
 
     def go(self, wish: Wish) -> None:
-        """Begin it; returns at once."""
+        """Begins what was asked for, and returns at once."""
         match wish:
             case Leave():
                 self._screen.leave()
@@ -136,7 +136,7 @@ class BackgroundTasks:
         self._goes_on(pane, [END_OF_LOG])
 
     def _goes_on(self, log: Pane, lines: list[Line]) -> bool:
-        """Unless somebody looks at something else by now."""
+        """Adds lines to the log on the screen; says False if another pane is open by now."""
         seen = self._screen.state.pane
         if seen is None or not seen.is_about(log):
             return False
@@ -179,11 +179,11 @@ class LiveUpdates:
         self._news = asyncio.Event()
 
     def wake(self) -> None:
-        """Look now."""
+        """Has the run looked at soon, without waiting for its next event."""
         self._news.set()
 
     async def run(self) -> None:
-        """Works until it is cancelled, or the run is gone."""
+        """Keeps the tree up to date until it is cancelled or the run is gone."""
         following = asyncio.create_task(self._follow())
         try:
             await self._look()

@@ -17,22 +17,22 @@ QUERY_MAX = 200
 
 
 class Leave(NamedTuple):
-    """Leave the interface."""
+    """Asks to leave the interface."""
 
 
 class LookAgain(NamedTuple):
-    """Look at the run again, now."""
+    """Asks to look at the run again, now."""
 
 
 class ShowTask(NamedTuple):
-    """Open it; `again`: only if it is what is seen."""
+    """Asks to open a task; `again`: only if that task is still the one that is seen."""
 
     id: str
     again: bool = False
 
 
 class ShowLog(NamedTuple):
-    """Show the log of the job of a task, or without one of the run."""
+    """Asks for the log of the job of a task, or without an id for that of the run."""
 
     id: str | None
     file: str
@@ -41,7 +41,7 @@ class ShowLog(NamedTuple):
 
 
 class ListRuns(NamedTuple):
-    """List runs, to choose another."""
+    """Asks for a list of runs, to choose another."""
 
 
 class WatchRun(NamedTuple):
@@ -49,7 +49,7 @@ class WatchRun(NamedTuple):
 
 
 class AskFirst(NamedTuple):
-    """Show what it would do, and ask."""
+    """Asks to show what a command would do, and to let the user confirm it."""
 
     question: Question
 
@@ -66,7 +66,10 @@ _MOVES = {"up": -1, "k": -1, "down": 1, "j": 1}
 
 
 def pressed(state: State, key: str) -> Pressed:
-    """One key; what is asked for on the screen decides who gets it."""
+    """Returns what one key makes of the state, and what it asks for.
+
+    A question, a choice or a text that is being typed gets the key first.
+    """
     if key == "redraw":
         return state, LookAgain()
     if state.typed is not None:
@@ -118,7 +121,7 @@ def _choosing(state: State, choice: Choice, key: str) -> Pressed:
 
 
 def _reading(state: State, key: str) -> Pressed:
-    """A pane covers the tree, or the key is for it."""
+    """Handles a key while a pane covers the tree, or one that is for the pane beside it."""
     pane = state.pane
     assert pane is not None
     if step := _step(state, key):

@@ -1,4 +1,4 @@
-"""The panes beside or instead of the tree, as lines: a task, a log, a question, help."""
+"""Writes the panes beside or instead of the tree as lines: a task, a log, a question, help."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def takes_ids(verb: Verb) -> bool:
 
 
 def _verb_lines() -> Iterator[tuple[str, str]]:
-    """The verbs that have a key: three of tasks on a line, those of the run on the last."""
+    """Yields the verbs that have a key: three of tasks on a line, those of the run last."""
     rows = [verb for verb in ROWS if verb.key]
     of_tasks, of_run = filter(takes_ids, rows), itertools.filterfalse(takes_ids, rows)
     while some := list(itertools.islice(of_tasks, 3)):
@@ -78,7 +78,7 @@ HELP = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """Lines about something; with `follows` the end is what is seen."""
+    """Holds the lines about one subject; with `follows` their end is what is seen."""
 
     kind: str
     subject: str
@@ -94,7 +94,7 @@ class Pane:
         return (self.kind, self.subject) == (other.kind, other.subject)
 
     def moved(self, by: int, size: tuple[int, int]) -> Pane:
-        """Up or down in a place of this width and height."""
+        """Returns the pane scrolled up or down, in a place of this width and height."""
         most = max(0, len(self.folded(size[0])) - size[1])
         top = min(max(self.shown_from(size) + by, 0), most)
         return replace(self, top=top, follows=self.follows and top == most)
@@ -108,7 +108,7 @@ class Pane:
         return [part for one in self.lines for part in fold(one, width)]
 
     def longer(self, more: Iterable[Line]) -> Pane:
-        """A log goes on; its beginning goes when it is very long."""
+        """Returns the pane of a log with more lines; a very long log loses its first ones."""
         return replace(self, lines=(*self.lines, *more)[-LOG_LINES_MAX:])
 
 
@@ -198,7 +198,7 @@ def sentence_of(verb: Verb) -> str:
 
 
 def run_lines(page: Document) -> list[tuple[str, Line]]:
-    """The view `runs`: names, and a line for each."""
+    """Returns the name of each run of the view `runs`, with its line."""
     from tidewheel.cli.palette import RUN_STATUSES
 
     found: list[tuple[str, Line]] = []

@@ -52,7 +52,7 @@ async def choice_of_runs(runs: Runs, current: str) -> Choice:
 
 
 def command_of(question: Question, mode: str) -> Command:
-    """Returns the same value that the command line makes of its words."""
+    """Returns the command of a question: the value that the command line would make."""
     kind: Any = VERBS[question.verb]
     known = {one.name for one in fields(kind)}
     given: dict[str, object] = {"ids": question.ids} if "ids" in known else {}
@@ -60,14 +60,14 @@ def command_of(question: Question, mode: str) -> Command:
 
 
 def typed_line(run: str, question: Question) -> str:
-    """Returns what would be typed for the same, to be copied."""
+    """Returns what would be typed in a shell for the same command, to be copied."""
     ids = map(shlex.quote, question.ids[:IDS_SHOWN_MAX])
     more = ["…"] if len(question.ids) > IDS_SHOWN_MAX else []
     return " ".join(("tidewheel", question.verb, shlex.quote(run), *ids, *more))
 
 
 def which_lines(question: Question) -> Iterator[str]:
-    """Yields how many tasks it is about, and which of them the line above does not name."""
+    """Yields how many tasks a question is about, and those that the line above left out."""
     if question.filter:
         many = plural(len(question.ids), "task")
         yield f"{many}, as the filter {safe(question.filter)} shows"

@@ -21,7 +21,7 @@ CHOOSING = "enter choose  esc back  q leave"
 
 
 def painted(state: State) -> tuple[State, list[Line]]:
-    """The lines of the whole screen, and the state with the tree scrolled as they show it."""
+    """Returns the state with its tree scrolled to the cursor, and all lines of the screen."""
     width, height = state.size[0], state.height
     state = replace(state, tree=state.tree.scrolled(height))
     lines = [cut(_head(state), width), cut(line("─" * width, DIM), width)]

@@ -1,4 +1,4 @@
-"""Lines of text with styles, cut to a width: all that is ever painted."""
+"""Makes lines of text with styles and cuts them to a width: nothing else is ever painted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BOLD, DIM, REVERSE = "bold", "dim", "reverse"
 
 
 class StyledText(NamedTuple):
-    """A piece of a line. The text moves no cursor: it went through ``safe``."""
+    """Is a piece of a line. The text moves no cursor: it went through ``safe``."""
 
     text: str
     style: str = ""  # a colour of the palette, and words of above, with spaces
@@ -24,7 +24,7 @@ def line(text: str, style: str = "") -> Line:
 
 
 def cut(spans: Iterable[StyledText], width: int) -> Line:
-    """Exactly so wide: what is too long ends with "…", what is too short is filled."""
+    """Returns a line of exactly this width: a longer one ends with "…", a shorter is filled."""
     from rich.cells import cell_len, set_cell_size
 
     found: list[StyledText] = []
@@ -42,7 +42,10 @@ def cut(spans: Iterable[StyledText], width: int) -> Line:
 
 
 def fold(spans: Line, width: int) -> list[Line]:
-    """On as many lines as it needs; what is of one style breaks between words, further in."""
+    """Returns a text of one style on as many lines as it needs, broken between words.
+
+    Further lines are indented more. A line of several styles stays one line.
+    """
     if sum(len(one.text) for one in spans) <= width:
         return [spans]
     if len(spans) > 1:
@@ -54,7 +57,7 @@ def fold(spans: Line, width: int) -> list[Line]:
 
 
 def restyled(spans: Iterable[StyledText], style: str) -> Line:
-    """All of it in this style, too."""
+    """Returns the line with this style added to each of its pieces."""
     return tuple(one._replace(style=f"{one.style} {style}".strip()) for one in spans)
 
 

@@ -1,4 +1,4 @@
-"""The state of the screen as one value; keys and news make another of it."""
+"""Holds the state of the screen as one value; keys and news make another of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BESIDE_WIDTH_MIN = 110  # of a terminal in which a pane is beside the tree
 
 
 class Question(NamedTuple):
-    """Something that is done when it is confirmed: the verb, of what, and which keys do it."""
+    """Is a command to be confirmed: the verb, the ids it is for, and the keys that give it."""
 
     verb: str
     ids: tuple[str, ...]
@@ -25,7 +25,7 @@ class Question(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Runs to choose from."""
+    """Holds the runs to choose from."""
 
     names: tuple[str, ...]
     lines: tuple[Line, ...]
@@ -34,7 +34,7 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """Everything that is seen, and what a key would be about."""
+    """Holds everything that is seen, and what a key would be about."""
 
     run: str = ""
     tree: Tree = field(default_factory=Tree)
@@ -50,19 +50,19 @@ class State:
 
     @property
     def height(self) -> int:
-        """Lines between head and foot."""
+        """Returns the number of lines between head and foot."""
         return self.size[1] - 3
 
     @property
     def pane_size(self) -> tuple[int, int]:
-        """Width and height of a pane, below its title."""
+        """Returns the width and height of a pane, below its title."""
         width = self.size[0]
         beside = width - int(width * TREE_SHARE) - len(BETWEEN)
         return (beside if self.is_wide else width), self.height - 1
 
     @property
     def task(self) -> str | None:
-        """The task that is looked at."""
+        """Returns the task whose pane is open, if one is."""
         pane = self.pane
         return pane.subject if pane is not None and pane.kind == TASK else None
 

@@ -1,4 +1,4 @@
-"""The terminal itself: taken over for a while, given back whatever happens, painted by lines.
+"""Takes the terminal over for a while, gives it back whatever happens, and paints its lines.
 
 Only what changed is painted: a line is written when it differs from what stands there, so that
 a slow connection carries little. Lines are as wide as the terminal, so nothing is ever erased.
@@ -32,7 +32,7 @@ ASCII = str.maketrans(SHAPES)
 
 
 class Terminal:
-    """``with Terminal() as terminal``: the second screen, keys as they are pressed."""
+    """Takes the terminal for a ``with`` block: its second screen, keys as they are pressed."""
 
     def __init__(self, *, has_colour: bool, has_shapes: bool) -> None:
         self._has_colour, self._has_shapes = has_colour, has_shapes
@@ -66,7 +66,7 @@ class Terminal:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and lines."""
+        """Returns the number of columns and lines."""
         columns, lines = os.get_terminal_size(self._in)  # as it is now, not as a shell knew it
         return max(columns, SMALLEST[0]), max(lines, SMALLEST[1])
 
@@ -82,7 +82,7 @@ class Terminal:
             return b""
 
     def forget(self) -> None:
-        """Everything is painted anew next time."""
+        """Clears the screen, so that everything is painted anew next time."""
         self._shown.clear()
         self._write("\x1b[2J")
 
@@ -146,11 +146,11 @@ class Keys:
 
     @property
     def is_waiting(self) -> bool:
-        """Returns whether it is not known yet what was pressed."""
+        """Says whether more bytes have to come before it is known what was pressed."""
         return bool(self._rest)
 
     def feed(self, content: bytes) -> list[str]:
-        """The keys that are complete; those that mean nothing here are left out."""
+        """Returns the keys that are complete; those that mean nothing here are left out."""
         text = self._rest + self._decoder.decode(content)
         found: list[str] = []
         at = 0
@@ -168,7 +168,7 @@ class Keys:
         return [name for name in map(_name, found) if name]
 
     def flush(self) -> list[str]:
-        """Nothing more came: what is left was pressed by itself."""
+        """Returns the key that is left when nothing more came: it was pressed by itself."""
         rest, self._rest = self._rest, ""
         return [name for name in map(_name, rest[:1]) if name]
 

@@ -1,4 +1,4 @@
-"""The tree of a run as rows: what is open, what is looked for, where the cursor is.
+"""Makes rows of the tree of a run: what is open, what is looked for, where the cursor is.
 
 A tree is a value; each key makes another. The cursor is on a key, not on a number, so that it
 stays where it is while the run moves on.
@@ -20,7 +20,7 @@ SUBMISSION, ATTEMPT = "submission", "attempt"
 
 
 class Row(NamedTuple):
-    """One line of the tree."""
+    """Is one line of the tree."""
 
     key: str  # unique, the same while the run goes on
     kind: str
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
     @property
     def task(self) -> str | None:
-        """The id of the task that this is, or is a submission or an attempt of."""
+        """Returns the id of the task, if the row is a task, a submission or an attempt."""
         return self.ids if self.kind in (TASK, SUBMISSION, ATTEMPT) else None
 
 
@@ -46,7 +46,7 @@ NOTHING: Document = {"run": "", "status": "", "left_out": 0, "points": []}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A page of the view `tree`, as somebody looks at it."""
+    """Holds a page of the view `tree`, with what its reader opened, marked and filters."""
 
     page: Document = field(default_factory=lambda: NOTHING)
     turned: frozenset[str] = frozenset()  # what is open though it would be closed, or not
@@ -72,11 +72,11 @@ class Tree:
         return self.made[0]
 
     def changed(self, **fields: Any) -> Tree:  # noqa: ANN401 - those of this class
-        """Returns the tree after a change of what is shown, not only of the place."""
+        """Returns the tree after a change of what is shown, so that its rows are made anew."""
         return replace(self, made=None, **fields)
 
     def _nearest(self, found: tuple[Row, ...]) -> str:
-        """Returns the row for a cursor whose row is gone: what it was in, else the first."""
+        """Returns the row for a cursor whose row is gone: the one around it, else the first."""
         keys = {row.key for row in found}
         wanted = self.cursor
         while "|" in wanted:
@@ -87,7 +87,7 @@ class Tree:
 
     @property
     def at(self) -> int:
-        """The number of the row under the cursor."""
+        """Returns the number of the row under the cursor."""
         assert self.made is not None
         return self.made[1].get(self.cursor, 0)
 
@@ -97,10 +97,10 @@ class Tree:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The tasks of a command: the marked ones, else the one under the cursor.
+        """Returns the ids for a command: what is marked, else what is under the cursor.
 
-        With a filter those of them that it shows, one by one: a point or a family would be all
-        of it.
+        With a filter, the tasks of these rows that it shows, one by one: the id of a point or a
+        family would mean all of its tasks.
         """
         if not self.is_narrowed:
             return tuple(sorted(self.marked)) or (() if self.row is None else (self.row.ids,))
@@ -117,7 +117,7 @@ class Tree:
 
     @property
     def hidden(self) -> int:
-        """The number of marked tasks that the filter does not show."""
+        """Returns the number of marked rows that the filter does not show."""
         return len(self.marked - {row.ids for row in self.rows}) if self.is_narrowed else 0
 
     def moved(self, by: int) -> Tree:
@@ -127,7 +127,7 @@ class Tree:
         return replace(self, cursor=self.rows[at].key)
 
     def turned_at(self, row: Row) -> Tree:
-        """Open what was closed, close what was open."""
+        """Returns the tree with this row opened if it was closed, or closed if it was open."""
         return self.changed(turned=self.turned ^ {row.key})
 
     def opened(self) -> Tree:
@@ -137,7 +137,7 @@ class Tree:
         return self.moved(1) if row.is_open else self.turned_at(row)
 
     def closed(self) -> Tree:
-        """Closes what is open; else goes up."""
+        """Returns the tree with the row under the cursor closed; else the cursor goes up."""
         row = self.row
         if row is None:
             return self
@@ -146,7 +146,10 @@ class Tree:
         return replace(self, cursor=row.parent) if row.parent else self
 
     def marks(self) -> Tree:
-        """Mark the row under the cursor, or take the mark away; on to the next."""
+        """Returns the tree with the mark of the row under the cursor set, or taken away.
+
+        The cursor goes on to the next row.
+        """
         row = self.row
         return self if row is None else replace(self, marked=self.marked ^ {row.ids}).moved(1)
 
@@ -193,7 +196,7 @@ def _children(
 
 
 def _shown(tree: Tree, below: list[Row]) -> tuple[str, ...]:
-    """The tasks among these rows; those of a family that is closed stand in its own row."""
+    """Returns the tasks among these rows; a closed family has its own in its row."""
     if not tree.is_narrowed:
         return ()
     tasks = (one for row in below for one in ((row.ids,) if row.kind == TASK else row.shown))
@@ -269,7 +272,10 @@ def _how_it_went(one: Document) -> tuple[str, str]:
 
 
 def _is_wanted(tree: Tree, task: Document) -> bool:
-    """`model`, `3/*`, `:failed`, `model:running`, `:held`: parts of names, or globs."""
+    """Says whether the filter lets a task through; it has parts of names, or globs.
+
+    Examples: `model`, `3/*`, `:failed`, `model:running`, `:held`.
+    """
     if tree.pool_only and task["distance"] != 0:
         return False
     name, _, state = tree.query.partition(":")
