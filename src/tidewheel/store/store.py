@@ -49,7 +49,7 @@ WritingScript = Callable[[Transaction, Effects], Result]
 
 
 class _Later:
-    """A module of ``operations/`` that is loaded when one of its functions is called."""
+    """Stands for a module of ``operations/``, loaded when one of its functions is called."""
 
     def __init__(self, name: str) -> None:
         self._name = f"tidewheel.store.operations.{name}"
@@ -135,7 +135,7 @@ def tells(
 
 
 class StoredPast:
-    """The memory that a store has of a run, for views; who asks waits for the answer."""
+    """Reads, for views, what a store remembers of a run; the caller waits for the answer."""
 
     def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
         self._look_now, self._run = look_now, run
@@ -148,7 +148,7 @@ class StoredPast:
 
 
 class DatabaseStore(ABC):
-    """A Store whose operations are transactions."""
+    """Is a Store whose operations are transactions of a database."""
 
     def __init__(
         self,
@@ -432,11 +432,11 @@ class DatabaseStore(ABC):
 
 
 class SharedWriter(DatabaseStore):
-    """A store that changes things through one store and looks through another of the same file.
+    """Changes things through one store, and looks through another one of the same file.
 
     A file has one writer, and two in one process would only wait for each other; but a service
-    that must not wait for those who look can have readers of its own. Both stores belong to
-    somebody else, who closes them.
+    that must not wait for those who look can have readers of its own. Both stores belong to the
+    caller, who closes them.
     """
 
     def __init__(self, writer: DatabaseStore, reader: DatabaseStore) -> None:
@@ -459,4 +459,4 @@ class SharedWriter(DatabaseStore):
         self._writer.tell_listeners(wake)
 
     async def close(self) -> None:
-        """Nothing here is its own."""
+        """Does nothing, because both stores belong to the caller."""

@@ -39,7 +39,7 @@ class PlainEnd(NamedTuple):
 
 
 class Transaction(Protocol):
-    """One transaction of a script; leaving the script commits it, an exception undoes it."""
+    """Is one transaction of a script; the script's end commits it, an exception undoes it."""
 
     def rows(self, query: str, **parameters: object) -> list[Row]: ...
 
@@ -83,7 +83,7 @@ News = Callable[[], Wake | None]  # what others should hear of a transaction, if
 
 
 def no_news() -> None:
-    """The news of a transaction that concerns nobody else."""
+    """Does nothing: it is the news of a transaction that concerns nobody else."""
 
 
 def reader(columns: Sequence[str], of: type[Record]) -> Callable[[Row], Record]:

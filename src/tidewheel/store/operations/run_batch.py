@@ -108,9 +108,10 @@ def write_batch(
 
 
 def _advance(tx: Transaction, lease: RunLease, batch: RunBatch) -> bool:
-    """False: this very batch was written before, and its answer got lost.
+    """Advances a run by a batch; returns False if it was advanced by this batch before.
 
-    Or a copy of the request was on its way for so long that later batches overtook it.
+    Then the answer to the first request got lost, or a copy of the request was on its way for
+    so long that later batches overtook it.
     """
     advanced = tx.rows(
         "advance_run",
@@ -154,7 +155,7 @@ def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> 
 
 
 def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None:
-    """Ready at once: what they needed, the scheduler has seen to."""
+    """Stores tasks as ready at once: the scheduler has seen to everything that they needed."""
     for task in tasks:
         assert task.run is not None and task.executes and task.armed, task
         assert not task.needs and not task.continuations, task

@@ -1,4 +1,5 @@
-"""SQL: one statement per file, in ``common/`` once for both databases or in a dialect's folder.
+"""Holds the SQL, one statement per file: in ``common/`` for both databases, or in a dialect's
+folder.
 
 A common statement is written for PostgreSQL, with ``:name`` for a parameter. Its driver gets
 ``%(name)s`` instead, and every ``%`` twice. For SQLite these are rewritten as well:
@@ -46,7 +47,7 @@ _FOR_SQLITE = re.compile(
 
 
 class Queries(dict[str, str]):
-    """Every statement of a dialect by the name of its file."""
+    """Holds every statement of a dialect by the name of its file."""
 
     def __init__(self, dialect: str) -> None:
         super().__init__()
