@@ -23,7 +23,7 @@ STORE_NAME_LENGTH = 8
 
 
 def runs_directory(home: Path) -> Path:
-    """Nothing outside of it is read for anybody who looks at a run."""
+    """Returns the folder of all runs; to show a run, nothing outside of this folder is read."""
     return home / "runs"
 
 

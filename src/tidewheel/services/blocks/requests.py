@@ -148,7 +148,7 @@ class _Making:
                 )
 
     async def _may_name(self, name: str) -> bool:
-        """A block that somebody may not know of is as one that is not there."""
+        """Says whether the caller may name a block: one they may not see is as if not there."""
         known = await self._known(name)
         return known is not None and self._sees(known.run.workflow)
 

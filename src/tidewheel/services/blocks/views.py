@@ -1,4 +1,4 @@
-"""Blocks, instances and objects as documents, for people and programs."""
+"""Shows blocks, instances and objects as documents, for people and programs."""
 
 from __future__ import annotations
 

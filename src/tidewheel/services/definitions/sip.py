@@ -1,4 +1,4 @@
-"""SIP definitions, as the commands about definitions want them."""
+"""Loads SIP definitions in the form that the commands about definitions want."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class StageSource:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedSip:
-    """A SIP definition as any other one, with what is known of it beside."""
+    """Is a SIP definition in the form of any other, with what else is known of it."""
 
     loaded: LoadedWorkflow
     verdicts: Verdicts | None = None
@@ -172,7 +172,8 @@ def load_sip_request(
 def load_sip(
     source: SipSource, folder: Path, request: Values | None, findings: Findings
 ) -> ValidatedSip:
-    """From its files, which lie or lay in a folder; they were read by bash when they came."""
+    """Loads a definition from its files, which lie or lay in a folder; they were read by bash
+    when they came."""
     return _validated(validate(source, request), source, folder, request, findings)
 
 

@@ -63,7 +63,7 @@ _JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER})
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A definition, and the files that are too large to be kept with it."""
+    """Holds a definition, and names the files that are too large to be kept with it."""
 
     definition: StoredDefinition
     too_large: tuple[str, ...]
@@ -71,7 +71,7 @@ class Captured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredDefinition:
-    """A stored definition, ready to run."""
+    """Is a stored definition that was read again, and is ready to run."""
 
     graph: Graph
     settings: FlowSettings

@@ -57,7 +57,7 @@ _FAILED_STATES = ("failed", "submit-failed")
 
 
 class Noticed(NamedTuple):
-    """Something that rules may be about."""
+    """Is something that happened, and that rules may be about."""
 
     event: str
     about: RunEvent

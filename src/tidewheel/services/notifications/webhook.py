@@ -48,7 +48,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Posted(NamedTuple):
-    """A document that is sent, without its destination."""
+    """Holds a document that is sent, without its destination."""
 
     id: str
     event: str
@@ -170,7 +170,7 @@ def signature(secret: str, what: Posted) -> str:
 
 
 def _key(secret: str) -> bytes:
-    """A secret of the usual form is base64; any other text is taken as it is."""
+    """Returns the key in a secret: base64 in the usual form, any other text as it is."""
     if secret.startswith(SECRET_PREFIX):
         with suppress(binascii.Error, ValueError):
             return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

@@ -250,7 +250,11 @@ def _drawn(loaded: LoadedWorkflow, start: str, stop: str) -> Document | None:
 
 
 def _stage_document(stage: RenderedStage) -> Document:
-    """`is_whole`: it has to wait for no value of an earlier stage; `to_come` are those."""
+    """Returns a stage as JSON.
+
+    `is_whole` says that the stage has to wait for no value of an earlier stage; `to_come` are
+    those values.
+    """
     command = None if stage.command is None else list(stage.command)
     executed = {"compose": stage.compose, "command": command, "script": stage.script}
     return {

@@ -56,7 +56,7 @@ from tidewheel.services.definitions.upload import path_findings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated:
-    """A definition, whether it can be registered, and whether it can run."""
+    """Holds a definition; says whether it can be registered, and whether it can run."""
 
     name: str
     version: str
@@ -396,7 +396,9 @@ def _validated(given: Bundle, manner: ValidationOptions) -> Iterator[Validated]:
 
 
 def _inside(bundle: Bundle) -> Bundle:
-    """A bundle of one folder is that of what lies in the folder, and may be called so."""
+    """Returns a bundle of one folder as the bundle of what lies in the folder.
+
+    Without a name of its own it is called as the folder is."""
     tops = {path.partition("/")[0] for path in bundle.files}
     if len(tops) != 1 or any("/" not in path for path in bundle.files):
         return bundle
