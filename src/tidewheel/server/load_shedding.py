@@ -33,7 +33,7 @@ STREAM_MEDIA_TYPE = "text/event-stream"
 
 
 class Urgency(IntEnum):
-    """The urgency of a request under load, the most urgent first."""
+    """Says how urgent a request is under load, the most urgent first."""
 
     REPORT = 0  # heartbeats, messages and ends of attempts
     CANCEL = 1  # and whatever else operators do
@@ -59,7 +59,7 @@ def urgency_of(
 
 
 class RequestSlot:
-    """The slot of one request; a place is taken only when there is something to do for it."""
+    """Is the slot of one request; it takes a place only while there is work to do for it."""
 
     __slots__ = ("_admission", "_client", "_is_taken", "_urgency")
 
@@ -80,7 +80,7 @@ class RequestSlot:
         self._count(+1)
 
     def leave(self) -> None:
-        """The request is over, or waits for others."""
+        """Gives back the place while the request waits for others, or because it is over."""
         if self._is_taken:
             self._count(-1)
 
@@ -92,7 +92,11 @@ class RequestSlot:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """While it waits for others it takes nobody's place; who was let in once, stays in."""
+        """Frees the place of a request while it waits for others.
+
+        Afterwards the request takes a place even if there is none: one that was let in stays
+        in.
+        """
         was_taken = self._is_taken
         self.leave()
         try:
@@ -134,7 +138,7 @@ class Admission:
     def admitted(
         self, urgency: Urgency, client: str, *, is_open: bool
     ) -> Iterator[RequestSlot]:
-        """One request; Overloaded if there is no place for its kind, before anything is done.
+        """Lets in one request; raises Overloaded, before any work, if its kind has no place.
 
         ``is_open``: anybody may send it, so nobody is asked for a token.
         """
@@ -149,12 +153,12 @@ class Admission:
             place.close()
 
     def check(self, urgency: Urgency, *, is_known: bool) -> None:
-        """Overloaded if there is no place for a request of this kind."""
+        """Raises Overloaded if there is no place for a request of this kind."""
         if urgency is not Urgency.REPORT and self._is_full(urgency, is_known=is_known):
             self._turn_away(urgency)
 
     def leave_door(self, client: str) -> None:
-        """One stranger fewer who comes from there."""
+        """Counts one request less from a client that has shown no valid token yet."""
         self._at_door[client] -= 1
         if not self._at_door[client]:
             del self._at_door[client]
@@ -173,13 +177,13 @@ class Admission:
 
 
 class OpenConnection(Protocol):
-    """Something that somebody opened, and that can be cut."""
+    """Is a connection that a client opened, and that the server can cut."""
 
     def cut(self) -> None: ...
 
 
 class ConnectionLimit:
-    """The connections that are open: how many, from where, and which of them are strangers'.
+    """Counts the open connections: how many, from where, and which of them are strangers'.
 
     A stranger's is one on which no valid token was shown yet. Where there are too many, in all
     or from one address, the stranger who has been there longest has to go: so strangers never
@@ -219,7 +223,7 @@ class ConnectionLimit:
         return True
 
     def is_known(self, one: OpenConnection) -> None:
-        """A valid token was shown on it."""
+        """Notes that a valid token was shown on a connection."""
         if one in self._strangers:
             del self._strangers[one]
             mates = self._strangers_from[self._addresses[one]]
@@ -311,7 +315,7 @@ CONNECTIONS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedConnections:
-    """The stores through which callers are looked up, and through which workers report.
+    """Holds the stores through which callers are looked up, and through which workers report.
 
     A database server takes reports on connections that nobody else uses. A file has one writer,
     which takes all changes in the order in which they come; only its readers can be others.

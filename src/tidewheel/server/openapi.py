@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of routes and the types on the wire."""
+"""Makes the OpenAPI 3.1 document from the table of routes and the types on the wire."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _AT_THE_DOOR = {
 
 
 def document(routes: Iterable[Route]) -> OpenApiDocument:
-    """All routes but the addresses of the web page; what is not in the table is not here."""
+    """Returns the document of all routes in the table but the addresses of the web page."""
     listed = tuple(route for route in routes if not route.page)
     types = [Problem, *(kind for route in listed for kind in _types(route))]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
@@ -159,7 +159,7 @@ _TAGS = {
 
 
 def _tag(route: Route) -> str:
-    """Under what generators of clients put it."""
+    """Returns the tag under which generators of clients put a route."""
     return _TAGS.get(route.path.removeprefix(API).split("/")[1], "server")
 
 
@@ -241,7 +241,7 @@ _FOOT = "</tbody></table></body></html>\n"
 
 
 def html(routes: Iterable[Route]) -> str:
-    """One row per route."""
+    """Returns the page for people, with one row per route."""
     return _HEAD + "".join(_row(route) for route in routes if not route.page) + _FOOT
 
 
@@ -261,7 +261,8 @@ def _body(route: Route) -> str:
 
 
 def _fields(kind: object) -> str:
-    """The names in an object, or in each of a list; of one or the other, those of the first."""
+    """Returns the names of an object's fields; of a list those of its objects, of several types
+    those of the first."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return ", ".join(field_names(kind))
     if is_dataclass(kind):

@@ -1,4 +1,4 @@
-"""The way of every request: known, read, judged, done, written down, answered.
+"""Takes every request its way: known, read, judged, done, written down, answered.
 
 The order matters. Who calls is asked before the body is read, so that strangers cost little;
 what the request concerns is judged before anything is done; what was done is in the audit
@@ -91,11 +91,11 @@ class Pipeline:
         )
 
     def close(self) -> None:
-        """Nothing is asked any more."""
+        """Stops the thread in which views are worked out."""
         self._doors.close()
 
     async def answer(self, route: Route, request: Request) -> Response:
-        """One request; whatever happens is an answer."""
+        """Answers one request, whatever happens."""
         started = time.monotonic()
         correlation = secrets.token_hex(8)
         try:
@@ -326,7 +326,7 @@ async def _judge(call: Call, guard: Needs) -> None:
 
 
 def _is_for_people(route: Route, request: Request) -> bool:
-    """A page that a browser asked for."""
+    """Says whether a browser asked for a page."""
     return route.media_type == "text/html" and "text/html" in request.headers.get("accept", "")
 
 
@@ -344,7 +344,8 @@ def _require_csrf(request: Request, session: TokenView) -> None:
 
 
 def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
-    """A form of another site can send no JSON, so this is a defence as well (S8)."""
+    """Raises WrongMediaType for a body of another kind; this is a defence as well, because a
+    form of another site can send no JSON (S8)."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in accepted:
         raise WrongMediaType(accepted)
@@ -376,7 +377,7 @@ def _response(route: Route, outcome: object) -> Response:
 
 
 class IdempotencyLocks:
-    """The locks of idempotency keys in one server; other servers are not seen."""
+    """Holds the locks of idempotency keys in one server; it does not see other servers."""
 
     def __init__(self) -> None:
         self._locks: dict[tuple[int, str], asyncio.Lock] = {}

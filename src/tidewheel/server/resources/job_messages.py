@@ -119,7 +119,8 @@ def _check_declared(task: Task, output: str) -> None:
 
 
 def _kept(call: Call, heard: HeardOut) -> KeptAnswer | None:
-    """Written together with the words, so that of two at once only one counts."""
+    """Returns the answer to keep; it is written together with the message, so that of two
+    requests at once only one counts."""
     if call.key is None:
         return None
     assert call.token is not None

@@ -132,7 +132,7 @@ def in_window(query: TreeQuery) -> Document:
 
 
 async def log(call: Call) -> object:
-    """Only files of the run's own folder are opened."""
+    """Returns a part of a log; only files of the run's own folder are opened."""
     query, run = call.query_as(RunLogQuery), await call.found_run()
     what = " ".join(filter(None, (run.name, query.id, query.file)))
     part = await _log_part(call, query, run.name, what)
@@ -335,7 +335,7 @@ async def _here(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def _named(command: Command) -> list[str]:
-    """The first tasks that it names, as they were written."""
+    """Returns the first tasks that a command names, as they were written."""
     ids = [command.id] if isinstance(command, Message) else getattr(command, "ids", ())
     more = len(ids) - NAMED_MAX
     return [*ids[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]

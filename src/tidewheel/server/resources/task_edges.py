@@ -1,4 +1,4 @@
-"""Tying tasks together and apart: continuations, of one task or of many (seed 003)."""
+"""Ties tasks together and apart: continuations, of one task or of many, as Banyan has them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def many(call: Call) -> Edges:
 
 
 async def queues_of_both_ends(call: Call) -> Iterable[str]:
-    """Every task that is tied or untied."""
+    """Returns the queues of all tasks that are tied or untied."""
     if call.covers_everything:
         return ()
     ids = list(dict.fromkeys(end for edge in call.body_as(list) for end in edge))

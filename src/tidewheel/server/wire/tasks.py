@@ -287,11 +287,11 @@ class TaskPatch(In):
 
     @property
     def word(self) -> str | None:
-        """The status that is asked for."""
+        """Returns the status that is asked for."""
         return self.state if self.status is None else self.status
 
     def amended(self) -> dict[str, Any]:
-        """The fields that shall change, in our words."""
+        """Returns the fields that shall change, in tidewheel's words."""
         pairs = (
             ("retries", "max_retry_count"),
             ("max_termination", "max_termination_time"),
