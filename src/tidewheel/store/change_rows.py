@@ -246,7 +246,8 @@ def read_changes(text: str) -> list[Change]:
 class ChangedRows:
     """Holds the rows of a batch by table.
 
-    Each thing has only its last row, because one statement may touch a row only once."""
+    Each thing has only its last row, because one statement may touch a row only once.
+    """
 
     pool: dict[Key, Record | None] = field(default_factory=dict)  # None: it left
     memory: dict[Key, Record] = field(default_factory=dict)

@@ -1,5 +1,4 @@
-"""Runs scripts on a few connections to PostgreSQL; processes wake each other by LISTEN and
-NOTIFY.
+"""Runs scripts on a few connections to PostgreSQL; LISTEN and NOTIFY wake other processes.
 
 Theory of operation
 -------------------
@@ -451,7 +450,7 @@ def prepare(
     _refuse_unsafe_settings(connection)
     applied = _applied(connection)
     if not applied:
-        # Whole, so that who starts at the same moment meets no schema that is half made.
+        # One transaction: a process that starts now must not meet a schema that is half made.
         with connection.transaction():
             connection.execute(_LOCK)
             migrate(connection, known)

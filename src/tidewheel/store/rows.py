@@ -1,4 +1,4 @@
-"""Rows of the store as typed tuples, and their conversion to core values, in one place.
+"""Holds the rows of the store as typed tuples, and converts them to core values, in one place.
 
 A field is the column of its name in the queries that stand beside each type.
 """

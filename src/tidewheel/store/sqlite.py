@@ -173,7 +173,7 @@ class SqliteStore(DatabaseStore):
         super().__init__(settings.submit, chance, failpoint)
         self._path, self._settings, self._clock, self._vfs = path, settings, clock, vfs
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        # Whoever puts a job holds it, and so does whoever closes: nothing comes behind _STOP.
+        # Held to put a job, and to close: so no job comes behind _STOP.
         self._entrance = threading.Lock()
         self._is_closed = False
         self._writer = self._connect()
@@ -310,7 +310,7 @@ class SqliteStore(DatabaseStore):
                 answers = [(job, *self._run_job(job)) for job in batch]
                 self._writer.execute("COMMIT")
         except BaseException as error:
-            # Nothing of the batch is in the file; whoever thought it was done must hear so.
+            # Nothing of the batch is in the file; every caller of the batch must hear so.
             self._roll_back()
             answers = [(job, None, refused or error) for job, _, refused in answers]
             answers += [(job, None, error) for job in batch[len(answers) :]]

@@ -250,8 +250,9 @@ class DatabaseStore(ABC):
         return [refused.get(k) or next(rest) for k in range(len(reports))]
 
     async def hear_job(self, words: JobWords) -> None:
-        """Stores what a job said by itself, not through its worker; LeaseLost if it has no
-        lease. With an answer to keep: only the first of several with that key counts."""
+        """Stores what a job said by itself, not through its worker; raises LeaseLost if the
+        attempt has no lease. With an answer to keep: only the first of several with that key
+        counts."""
         said = JobMessage(number=1, text=words.text)
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
             raise why
@@ -323,8 +324,9 @@ class DatabaseStore(ABC):
     delivered = writes("delivered", run_batch.delivered)
 
     async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
-        """Writes a batch; RunLost if the epoch is not the current one. One that was written
-        already is left alone; the lease is renewed, or given back if the batch says so."""
+        """Writes a batch; raises RunLost if the epoch is not the current one. A batch that was
+        written already is left alone; the lease is renewed, or given back if the batch says
+        so."""
         from tidewheel.store.change_rows import changed_rows  # noqa: PLC0415
         from tidewheel.store.operations import run_batch  # noqa: PLC0415
 
@@ -406,7 +408,7 @@ class DatabaseStore(ABC):
         return lambda: self._listeners.remove(listener)
 
     def tell_listeners(self, wake: Wake) -> None:
-        """Calls everybody in this process who waits; from any thread."""
+        """Calls all listeners in this process; may be called from any thread."""
         for listener in tuple(self._listeners):
             listener(wake)
 

@@ -282,7 +282,7 @@ PAST_WORKER = 1_000_000_000  # no worker's message has such a number
 
 
 def hear_job(tx: Transaction, effects: Effects, words: JobWords) -> None:
-    """Stores what was said, once for each key; LeaseLost if the attempt has no lease."""
+    """Stores what a job said, once for each key; raises LeaseLost if it has no lease."""
     # Only servers hear jobs.
     from tidewheel.store.operations.access import keep_answer, kept_answer  # noqa: PLC0415
 

@@ -187,7 +187,7 @@ def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
 def _why_not(
     tx: Transaction, run: RunView, seen_epoch: int | None
 ) -> RunWaits | RunHeld | RunLost | Conflict:
-    """Returns why a run cannot be taken: it waits, or is held, or was held since."""
+    """Returns the error that says why a run cannot be taken: it waits, or is or was held."""
     needs = [] if run.batch else tx.records("list_needs", NeedRow, runs=[run.number])
     waits = [str(one) for one in map(need_view, needs) if one.state is not NeedState.MET]
     if waits:
@@ -223,7 +223,7 @@ def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> l
 
 
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
-    """Offers a run to whichever scheduler looks next; RunHeld while somebody drives it."""
+    """Offers a run to the scheduler that looks next; raises RunHeld while one drives it."""
     if (run := get_run(tx, number)).is_aborted:
         raise Aborted(run.name, run.reason)
     if not tx.rows("offer_run", run=number, given=options_text(given)):
@@ -232,7 +232,7 @@ def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
 
 
 def renew_run(tx: Transaction, lease: RunLease) -> None:
-    """Renews the lease of a run; RunLost if the epoch is not the current one."""
+    """Renews the lease of a run; raises RunLost if the epoch is not the current one."""
     renewed = tx.rows(
         "renew_run", run=lease.run, epoch=lease.epoch, lease_seconds=lease.lease_seconds
     )
@@ -272,7 +272,7 @@ def _reopen(tx: Transaction, command: NewCommand) -> None:
 
 
 def reopen_run(tx: Transaction, number: int) -> bool:
-    """Lets any scheduler go on with a run that nobody drives; False if that cannot be."""
+    """Lets any scheduler go on with a run that nobody drives; returns False if none can."""
     nothing_anew = options_text(RunOptions(mode=""))
     return bool(tx.rows("reopen_run", run=number, given=nothing_anew))
 
@@ -289,7 +289,7 @@ def delete_part(tx: Transaction, number: int) -> bool:
     marked = tx.rows("mark_run_deleted", run=number)
     if not marked:
         raise _held(tx, get_run(tx, number))
-    # After that, since who asks for a child of it at this moment has locked it (lock_parents).
+    # After the mark, as a submission of a child at this moment holds a lock (lock_parents).
     waiting = tx.rows("list_waiting_children", run=number, count=NAMES_SHOWN_MAX)
     if waiting:
         raise RunNeeded(marked[0][0], [row[0] for row in waiting])

@@ -102,7 +102,10 @@ def _drop_stored(tx: Transaction, batch: _Batch) -> None:
 
 
 def _refuse_taken_names(tx: Transaction, batch: _Batch) -> None:
-    """Names are unique for ever, unique keys among the tasks of a queue that have not ended."""
+    """Refuses names and unique keys that are taken.
+
+    Names are unique for ever, unique keys among the tasks of a queue that have not ended.
+    """
     named = sorted({task.name for _, task, _ in batch.accepted.values() if task.name})
     holders: dict[str, str] = dict(rows_in_chunks(tx, "find_task_names", "names", named))
     keyed = sorted(
@@ -256,7 +259,8 @@ def _insert(
 def _stored_first(status: Status) -> Status:
     """Returns the status with which a task is inserted.
 
-    A task that cannot run is created waiting, and cancelled by the same transaction."""
+    A task that cannot run is created waiting, and cancelled by the same transaction.
+    """
     return Status.WAITING if status is Status.CANCELLED else status
 
 
@@ -318,7 +322,7 @@ def _settle_new(
     seqs: dict[str, int],
     effects: Effects,
 ) -> None:
-    """Tasks that end as they begin: nothing to execute, or a dead dependency."""
+    """Ends tasks that end as they begin: nothing to execute, or a dead dependency."""
     ending = [
         seqs[task_id]
         for task_id, (_, task, _) in batch.accepted.items()

@@ -1,4 +1,4 @@
-"""Workers as they register, stop, are in trouble, and are forgotten."""
+"""Stores workers: how they register, stop, are in trouble, and are forgotten."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Address:
         self.host = split.hostname
         self.port = port or _PORTS[split.scheme]
         self.authority = split.netloc
-        # Whoever copies it from a request has our path in it.
+        # An address that was copied from a request has the API's path in it.
         self._before = split.path.rstrip("/").removesuffix(API)
         self.url = f"{split.scheme}://{split.netloc}{self._before}"
 
@@ -120,7 +120,7 @@ class Answer:
     # ---- the connection's side ----
 
     def feed(self, data: bytes) -> None:
-        """Bytes from the server."""
+        """Takes bytes that came from the server."""
         self.begun = True
         self._head_bytes += 0 if self.has_head else len(data)
         try:
@@ -204,7 +204,7 @@ class Answer:
 
 
 class Connection(asyncio.Protocol):
-    """Bytes to and from a server."""
+    """Sends bytes to a server, and hands those that come back to the answer."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None

@@ -248,12 +248,12 @@ def amendment_body(amendment: Amendment) -> Body:
 
 
 def queue_body(settings: QueueSettings) -> Body:
-    """Returns all that can be set."""
+    """Returns the body that sets everything about a queue."""
     return {one.name: getattr(settings, one.name) for one in fields(QueueSettings)}
 
 
 def filter_body(which: TaskFilter) -> Body:
-    """Returns which tasks are meant; what is None matches all."""
+    """Returns the body that says which tasks are meant; a field that is None matches all."""
     body = {one.name: getattr(which, one.name) for one in fields(TaskFilter)}
     statuses = body.pop("statuses")
     return {"status": None if statuses is None else [one.value for one in statuses], **body}
@@ -295,7 +295,7 @@ def _sorted(names: frozenset[str] | None) -> list[str] | None:
 
 
 def report_body(report: Report) -> Body:
-    """Returns the body of a report; most reports say little."""
+    """Returns the body of a report, without the parts of which it says nothing."""
     body: Body = {"id": report.holder.task_id, "attempt": report.holder.attempt}
     if report.started:
         body["started"] = True
@@ -358,7 +358,7 @@ def json_list(parts: Iterable[bytes]) -> bytes:
 
 
 def is_possible(*names: str | None) -> bool:
-    """Says whether something may have these names."""
+    """Says whether anything can have these names."""
     return all(name is None or name_finding("name", name) is None for name in names)
 
 

@@ -250,7 +250,7 @@ class RemoteWrites(ServerPart):
 
 
 def _bodies(tasks: list[NewTask], *, split: bool) -> list[bytes]:
-    """Lists of tasks, each of a size that a server takes; one list unless they may be split."""
+    """Returns lists of tasks, each of a size that a server takes; one list unless ``split``."""
     portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
     if len(portions) > 1 and not split:
         seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
@@ -311,12 +311,12 @@ PAUSE_SECONDS_MAX = 5.0
 
 
 class RemoteEvents(ServerPart):
-    """Follows along; a connection that is lost costs nothing but time."""
+    """Follows events through a server; a connection that is lost costs nothing but time."""
 
     async def follow_events(
         self, since: str | None, which: EventFilter
     ) -> AsyncIterator[FollowedEvent]:
-        """Yields events until the caller ends it; Unavailable only if never connected."""
+        """Yields events until the caller stops; raises Unavailable if it never connected."""
         failures, last, is_begun = 0, since, False
         while True:
             try:

@@ -60,7 +60,7 @@ class ServerEvent:
 
 
 class EventReader:
-    """Takes bytes as they come, gives the events that are complete."""
+    """Takes bytes as they come, and yields the events that are complete."""
 
     def __init__(self, last_event_id: str | None = None) -> None:
         self._rest = b""
@@ -510,7 +510,7 @@ def _built(
 
 
 def _is_passing(status: int) -> bool:
-    """Says whether the same request may succeed later, be it because a bug there is mended."""
+    """Says whether the same request may succeed later, if only because a bug was mended."""
     return status in TRY_LATER or status >= SERVERS_FAULT
 
 
@@ -534,7 +534,7 @@ def _by_code() -> Mapping[str, type[TidewheelError]]:
 
 @cache
 def _arguments(kind: type[TidewheelError]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Returns what its constructor must have, and what it takes: attributes of the error."""
+    """Returns the arguments that an error's constructor must have, and those that it takes."""
     if kind.__init__ is TidewheelError.__init__:
         return frozenset(), ()
     taken = inspect.signature(kind).parameters.values()

@@ -172,7 +172,7 @@ class RemoteWorkers(ServerPart):
         try:
             response = await self.transport.call("GET", worker_path(worker, "cancelling"))
         except NotFound:
-            return []  # whoever is forgotten holds nothing
+            return []  # a worker that was deleted holds nothing
         return [(TaskId(one["id"]), one["attempt"]) for one in response.json["leases"]]
 
     async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed:

@@ -1,5 +1,4 @@
-"""Holds the SQL, one statement per file: in ``common/`` for both databases, or in a dialect's
-folder.
+"""Holds SQL, one statement per file, in ``common/`` for all databases or in a dialect's folder.
 
 A common statement is written for PostgreSQL, with ``:name`` for a parameter. Its driver gets
 ``%(name)s`` instead, and every ``%`` twice. For SQLite these are rewritten as well:
