@@ -116,7 +116,7 @@ def pause_reasons(task: Task, settings: QueueSettings) -> list[str]:
 
 
 def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) -> list[str]:
-    """Limits on how many run at once, and how many start within a period."""
+    """Returns the limits that are reached: on tasks at once, and on starts within a period."""
     rules = {limit.key: limit for limit in limits}
     concerned = [(WHOLE_QUEUE, rules.get(WHOLE_QUEUE))]
     if task.limit_key is not None:
@@ -304,7 +304,7 @@ def _label_option(label: str) -> str:
 
 
 def place_reasons(task: Task, order: Sequence[TaskId]) -> list[str]:
-    """Others come first; ``order`` is the beginning of the queue."""
+    """Says how many tasks go first; ``order`` is the beginning of the queue."""
     place = order.index(task.id) if task.id in order else len(order)
     match place:
         case 0:

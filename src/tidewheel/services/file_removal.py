@@ -108,7 +108,7 @@ def bytes_below(root: Path, parts: Sequence[str]) -> int:
 
 
 class _Descriptors:
-    """Directories that are open, and closed together."""
+    """Opens directories, and closes all of them together."""
 
     def __init__(self) -> None:
         self._opened: list[int] = []
@@ -190,7 +190,7 @@ class Orphan(NamedTuple):
 
 
 async def find_orphans(store: Store, home: Path) -> list[Orphan]:
-    """Folders of runs and of tasks that the store does not know.
+    """Returns the folders of runs and of tasks that the store does not know.
 
     Folders are looked for first: what is made meanwhile is in the store by then.
     """

@@ -135,7 +135,8 @@ class Monitor(Service):
     async def _keep_retention(self) -> list[ServiceReport]:
         """Exports and deletes one batch of old tasks.
 
-        When the batch was full the next follows at once, after a look at the leases."""
+        When the batch was full the next follows at once, after a look at the leases.
+        """
         settings = self._settings
         self._retention_at = self._clock.monotonic() + settings.retention_interval_seconds
         if settings.retention_seconds is None:

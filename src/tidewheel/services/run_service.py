@@ -114,7 +114,8 @@ class RunService:
         """Returns the run that is meant, after a dry run of a command that would reopen it.
 
         Such a command is kept for the scheduler that takes up the run: one that would be
-        refused then is refused here."""
+        refused then is refused here.
+        """
         view = await self._store.find_run(run)
         is_kept = isinstance(command, REOPENING) and not view.is_aborted
         if is_kept and view.can_be_reopened(await self._store.now()):
@@ -158,7 +159,7 @@ class RunService:
         return view
 
 
-# Gives commands to runs, and waits until whoever drives one has answered.
+# Gives commands to runs, and waits until the scheduler that drives a run has answered.
 #
 # What reopens a run that has ended is stored in any case, and the store offers the run to every
 # scheduler. Where none serves, the command waits there until somebody carries the run on.
@@ -167,7 +168,7 @@ class RunService:
 POLL_SECONDS_FIRST = 0.02  # where nobody tells that something changed
 POLL_SECONDS_MAX = 0.25
 HANDOVER_SECONDS = 5.0  # a scheduler on standby takes a run sooner than that
-# Whoever serves takes a run that was reopened within a second; then nobody serves it here.
+# A scheduler takes a reopened run within a second: after this time, none serves the store.
 REOPENING_SECONDS = 2.5
 
 

@@ -1,4 +1,4 @@
-"""Waits with an end: for somebody's call, for a time, or for whichever comes first."""
+"""Waits with an end: for a ring from any thread, for a time, or for an answer of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of runs: kept by their content, and made into graphs again without their folder.
+"""Keeps definitions of runs by their content, and makes graphs of them without their folder.
 
 What is kept is the text as it was rendered, so that a template which asks the clock or the
 environment says the same at every restart, and the files that lay beside it, so that jobs find
@@ -203,7 +203,7 @@ def check_definition(
     options: RunOptions,
     check_further: Callable[[Graph, Findings], None] | None = None,
 ) -> None:
-    """Checks that a run could begin with these options; else InvalidDefinition says all."""
+    """Raises InvalidDefinition, which says all, unless a run could begin with these options."""
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
         loaded, _ = _load_stored(definition, options, Path(folder), findings)

@@ -55,7 +55,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     is_test: bool = False
 
     def joined(self, later: Notification) -> Notification:
-        """Returns this one, which nobody has seen yet, with what happened since."""
+        """Returns this message, which nobody has seen yet, with what happened since."""
         tasks = tuple(dict.fromkeys((*self.tasks, *later.tasks)))[:TASKS_NAMED_MAX]
         return msgspec.structs.replace(
             self,

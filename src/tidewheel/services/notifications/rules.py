@@ -58,7 +58,10 @@ class MailTo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCommand:
-    """Words are a program with its arguments, into which fields are put; a line is bash's."""
+    """Is a destination that is a command.
+
+    Words are a program with its arguments, into which fields are put; a line is bash's.
+    """
 
     words: tuple[str, ...] = ()
     line: str = ""

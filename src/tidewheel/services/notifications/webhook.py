@@ -61,7 +61,7 @@ class NotPosted(Exception):
 
 
 def post(to: Webhook, what: Posted, seconds_max: float = SECONDS_MAX) -> None:
-    """Sends it; NotPosted or OSError if it did not arrive. Blocks: for a thread."""
+    """Sends a document; raises NotPosted or OSError if it did not arrive. Blocks its thread."""
     url = urlsplit(to.url)
     for _ in range(REDIRECTS_MAX + 1):
         status, reason, location = _exchange(to, url, what, seconds_max)

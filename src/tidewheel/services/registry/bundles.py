@@ -1,4 +1,4 @@
-"""Bundles of files that are to be registered: from this machine, or as archives from elsewhere.
+"""Reads bundles of files to register: from this machine, or as archives from elsewhere.
 
 An archive is read in memory, and refused whole for one bad entry. Nothing is ever unpacked to
 a disk by the names in it. What could lead out of a folder later, is no plain file, or grows

@@ -36,7 +36,8 @@ class RegistryService:
     ) -> None:
         """Sets up the registry for a caller.
 
-        ``permit`` raises if the caller may not register workflows of these names."""
+        ``permit`` raises if the caller may not register workflows of these names.
+        """
         self._store, self._runs = store, runs
         self._code_trusted, self._permit = code_trusted, permit
 
@@ -95,7 +96,10 @@ class RegistryService:
     async def graph(
         self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
     ) -> Document:
-        """Returns who would wait for whom between two points; "" is the first, or a few on."""
+        """Returns which tasks would wait for which, from one point to another.
+
+        "" is the first point, or a few points after it.
+        """
         view, kept, asked = await self._asked(name, version, parameters)
         drawn = await asyncio.to_thread(run_factory.graphed, kept, asked, *points)
         return {"name": view.name, "version": view.version, "kind": view.kind} | drawn

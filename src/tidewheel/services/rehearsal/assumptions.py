@@ -30,7 +30,7 @@ EVERY_POINT = "all"  # of `fail cycle points`
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Tasks that fail: patterns of point and name, and at which try; None is every one."""
+    """Says which tasks fail: patterns of point and name, and at which try (None: at each)."""
 
     point: str
     name: str

@@ -265,7 +265,7 @@ _STEPS = (
 
 
 class Lane(NamedTuple):
-    """Bars beside each other; only the first lane of a name has a title."""
+    """Holds bars that do not overlap; only the first lane of a name has a title."""
 
     title: str
     bars: list[PlayedSubmission]
