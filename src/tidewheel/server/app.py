@@ -181,7 +181,7 @@ class HttpServer:
             limit_concurrency=settings.connections_max * CROWD_FACTOR,
         )
         self._server = uvicorn.Server(config)
-        # Signals are the business of whoever runs us.
+        # Signals are handled by the program that runs this server.
         self._socket = listening_socket(settings)
 
     @property

@@ -46,8 +46,7 @@ _NOBODYS = "0" * 64
 
 
 class ShownCredentials(NamedTuple):
-    """Holds the credentials that a caller shows, and their kind; ``text`` is None without
-    any."""
+    """Holds the credentials that a caller shows, and their kind; ``text`` may be None."""
 
     kind: TokenKind
     text: str | None
@@ -66,7 +65,7 @@ def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> ShownCre
 
 
 def csrf_token(session: TokenView) -> str:
-    """Returns the text that our page sends with every change and no other site can know."""
+    """Returns the text that the web page sends with every change and no other site can know."""
     return hashlib.sha256(f"csrf/{session.number}/{session.digest}".encode()).hexdigest()
 
 

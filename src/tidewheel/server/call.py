@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """Holds everything about one request; ``seen`` holds what was looked up to judge it."""
+    """Holds everything about one request; ``task`` and ``run`` were looked up to judge it."""
 
     store: Store
     asking: Store  # for looking up what a request concerns: nobody keeps it busy
@@ -60,7 +60,7 @@ class Call:
     quota: RateLimit
     authenticator: Authenticator
     is_gone: Callable[[], Awaitable[bool]]  # whether the caller hung up
-    stopping: asyncio.Event  # the server wants to end: whoever waits shall not
+    stopping: asyncio.Event  # the server wants to end: handlers stop waiting
     secure: bool  # whether the caller came by TLS
     routes: tuple[Route, ...]
     path: Mapping[str, str]

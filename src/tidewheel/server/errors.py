@@ -249,7 +249,7 @@ def _headers(error: TidewheelError) -> dict[str, str]:
             jitter = random.randint(1, RETRY_SECONDS_MAX)
             return {"retry-after": str(int(error.seconds) + jitter)}
         case Unavailable() | StoreUnusable():
-            # Not all at once: whoever was turned away comes back at a time of its own.
+            # Clients that were turned away come back at different times, not all at once.
             return {"retry-after": str(random.randint(1, RETRY_SECONDS_MAX))}
         case _:
             return {}

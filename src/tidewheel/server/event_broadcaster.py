@@ -271,8 +271,8 @@ class EventBroadcaster:
 
 # One reader of the event stream: what it may see, and a buffer of what it has not read yet.
 #
-# A buffer takes 256 events or 1 MiB. Whoever reads too slowly for that is told to look at the
-# state anew, and closed; memory never grows with the patience of readers.
+# A buffer takes 256 events or 1 MiB. A reader that is too slow for that is told to look at the
+# state anew, and its stream is closed; memory never grows with the number of unread events.
 
 
 EVENTS_MAX = 256
@@ -295,7 +295,8 @@ def block(kind: str, cursor: EventCursor, data: bytes) -> bytes:
 def resync(cursor: EventCursor) -> bytes:
     """Returns the event for a reader that missed something.
 
-    The reader has to read the state anew, and then goes on from this cursor."""
+    The reader has to read the state anew, and then goes on from this cursor.
+    """
     return block("resync", cursor, b"{}")
 
 
@@ -428,7 +429,7 @@ class EventStream(Response):
     async def _send_all(self, send: Send) -> None:
         status, headers = self.status_code, self.raw_headers
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        # Where the store does not answer, whoever reads comes again and is told then.
+        # If the store does not answer the stream ends; the reader connects again later.
         with suppress(Unavailable):
             async with aclosing(self._events) as events:  # type: ignore[type-var]
                 async for text in events:

@@ -75,7 +75,7 @@ class RequestSlot:
             self._client = None
 
     def take(self) -> None:
-        """Takes a place; Overloaded if there is none for its kind any more."""
+        """Takes a place; raises Overloaded if there is none for its kind any more."""
         self._admission.check(self._urgency, is_known=self._client is None)
         self._count(+1)
 
@@ -203,7 +203,7 @@ class ConnectionLimit:
         return len(self._addresses)
 
     def came(self, one: OpenConnection, address: str) -> bool:
-        """Counts a connection; False, and not counted, if its address has too many.
+        """Counts a connection; returns False, without counting it, if its address has too many.
 
         If all addresses together have too many, the stranger that has been there longest is
         cut.
@@ -271,7 +271,7 @@ QUEUES_MAX = 10_000
 
 
 class RateLimit:
-    """Tasks per second and queue, by this server; None: as many as come.
+    """Limits the tasks per second and queue that this server takes; None is no limit.
 
     A request is taken whole if there is anything in the bucket of each of its queues, and what
     it takes too much has to flow in before the next: so no list is too long for ever.
@@ -284,7 +284,7 @@ class RateLimit:
         self._levels: dict[str, tuple[float, float]] = {}  # when, and how much there was
 
     def take(self, counts: Mapping[str, int]) -> None:
-        """Takes tasks from the quotas of queues; QuotaSpent, all unchanged, if one is empty."""
+        """Takes tasks from all of these quotas, or raises QuotaSpent and takes none."""
         if self._rate is None:
             return
         now, rate = self._clock(), self._rate
@@ -307,7 +307,7 @@ class RateLimit:
         return max(1.0, rate * BURST_SECONDS)
 
 
-# Connections that are kept free, so that workers are heard whoever else is served.
+# Connections that are kept free, so that workers are heard however many others are served.
 
 
 CONNECTIONS = 2
@@ -329,7 +329,7 @@ class ReservedConnections:
 async def kept_reserve(
     where: str | StoreSettings | None, store: Store
 ) -> AsyncIterator[ReservedConnections]:
-    """Connections beside those of a store that is open already."""
+    """Opens connections beside those of a store that is open already."""
     few = replace(store_settings(where), connections_max=CONNECTIONS)
     async with opened_store(few) as second:
         own = with_readers_of(store, second) if is_embedded(where) else second

@@ -1,4 +1,4 @@
-"""Counters of this process: whom it answered or turned away, what its schedulers wrote."""
+"""Counts in this process: whom it answered or turned away, what its schedulers wrote."""
 
 from __future__ import annotations
 

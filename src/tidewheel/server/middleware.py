@@ -135,11 +135,11 @@ class Middleware:
 
 # Among the extensions of a request:
 ABORT = "tidewheel.abort"  # cut the connection
-KNOWN = "tidewheel.known"  # whoever holds the connection has shown a valid token
+KNOWN = "tidewheel.known"  # the holder of the connection has shown a valid token
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """Closes what has sent no complete head in time, or too large a one."""
+    """Closes a connection that has sent no complete head in time, or too large a one."""
 
     settings = ServerSettings()
     crowd = ConnectionLimit(settings)

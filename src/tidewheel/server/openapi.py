@@ -75,7 +75,10 @@ def document(routes: Iterable[Route]) -> OpenApiDocument:
 
 
 def _for_generators(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    """Generators of clients know no schema that is `false`; a tuple's length says the same."""
+    """Returns a schema without `items: false`, which generators of clients do not know.
+
+    The length of a tuple says the same.
+    """
     match schema:
         case dict():
             return {
@@ -159,7 +162,7 @@ _TAGS = {
 
 
 def _tag(route: Route) -> str:
-    """Returns the tag under which generators of clients put a route."""
+    """Returns the heading under which generators of clients put a route."""
     return _TAGS.get(route.path.removeprefix(API).split("/")[1], "server")
 
 
@@ -189,7 +192,8 @@ def _query_parameters(route: Route) -> list[Document]:
 
 
 def _inlined(schema: Any, definitions: Document) -> Any:  # noqa: ANN401 - JSON
-    """Parameters are few and small: each carries its whole schema."""
+    """Returns a schema with its definitions in place: parameters are few and small, so each
+    carries its whole schema."""
     match schema:
         case {"$ref": str(name)}:
             return _inlined(definitions[name.rsplit("/", 1)[-1]], definitions)

@@ -133,7 +133,7 @@ class Pipeline:
             place.is_known()
             request.scope.get("extensions", {}).get(KNOWN, {}).get("call", _nothing)()
         await self._receive(route, request, call)
-        place.take()  # only now: who sends slowly must not keep others out
+        place.take()  # only now: a slow sender must not keep others out
         await self._parse(route, call)
         if isinstance(route.guard, Needs):
             await _judge(call, route.guard)
@@ -180,7 +180,7 @@ class Pipeline:
         )
 
     async def _receive(self, route: Route, request: Request, call: Call) -> None:
-        """Parameters and body, as they come."""
+        """Reads parameters and body into the call."""
         if route.query is not None:
             call.query = read_query(request.query_params.multi_items(), route.query)
         elif request.query_params and not route.page:
@@ -291,7 +291,7 @@ class Pipeline:
 
 
 def _nothing() -> None:
-    """Does nothing; it stands in where requests come without a connection of ours."""
+    """Does nothing; it stands in where requests come without a connection of this server."""
 
 
 def _parsed(route: Route, call: Call) -> object:
@@ -372,8 +372,8 @@ def _response(route: Route, outcome: object) -> Response:
 
 # Requests with the same idempotency key come one after the other.
 #
-# Whoever got no answer in time sends the same again while the first is still at work. It waits,
-# and gets the answer of the first, instead of being done beside it.
+# A client that got no answer in time sends the same again while the first is still at work. The
+# second request waits, and gets the answer of the first, instead of being done beside it.
 
 
 class IdempotencyLocks:

@@ -75,7 +75,7 @@ class Server(Role):
             link = None if login is None else url + login
             self._on_ready(Welcome(url=url, token_file=token_file, login=link))
 
-        # What workers report has connections of its own: it is heard whoever else is served.
+        # Reports of workers have connections of their own, however many others are served.
         async with kept_reserve(self._where, store) as reserve:
             serving = HttpServer(
                 store, self.settings, ready, reserve=reserve, metrics=self._metrics
@@ -97,8 +97,8 @@ def run_in_fast_loop(work: Coroutine[object, object, object]) -> None:
 #
 # One store serves all of them, so that on SQLite one commit serves many. The server comes
 # first: where its port is taken, nothing else begins. Told to stop, workers go first, each as
-# it is set, then the schedulers and the monitor, and the server last, so that whoever looks
-# or reports is answered until the end. Told again, everything ends at once.
+# it is set, then the schedulers and the monitor, and the server last, so that people who look
+# and workers that report are answered until the end. Told again, everything ends at once.
 
 
 class Up(Role):

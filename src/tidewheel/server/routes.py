@@ -111,7 +111,8 @@ class Route:
 async def no_queue(call: Call) -> Iterable[str]:
     """Returns no queue.
 
-    The request concerns none, or its handler shows only what the caller may see."""
+    The request concerns none, or its handler shows only what the caller may see.
+    """
     del call
     return ()
 

@@ -1,5 +1,4 @@
-"""Answers for scheduling block instances, their processing blocks, and the objects that stages
-wait for.
+"""Answers for scheduling block instances, their blocks, and the objects that stages wait for.
 
 An instance begins runs: scope submit, for the workflow and the name of each of its blocks.
 Objects belong to nobody: a caller who may submit or operate anything may post and remove them.

@@ -1,4 +1,4 @@
-"""Logs that workers elsewhere send, kept where those of this host are (0021)."""
+"""Keeps logs that workers elsewhere send, where those of this host are (0021)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def holder(call: Call) -> Holder:
 
 
 async def tell(call: Call, report: Report) -> StatusOut:
-    """Pass a report on; a refusal is raised."""
+    """Passes a report on to the store; raises its refusal."""
     if report.end is not None:
         # Somebody may wait for the place that this end leaves; told too often is harmless.
         report = replace(report, frees=(await call.found_task()).queue)

@@ -1,4 +1,4 @@
-"""Runs of workflows: the views that the command line prints, too, and commands to them."""
+"""Answers for runs of workflows: the views that the command line prints, too, and commands."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ async def log(call: Call) -> object:
     query, run = call.query_as(RunLogQuery), await call.found_run()
     what = " ".join(filter(None, (run.name, query.id, query.file)))
     part = await _log_part(call, query, run.name, what)
-    # A job's log that is not there yet may come; whoever waits for it is told so.
+    # A job's log that is not there yet may come; a caller that waits is told so.
     if not part.found and not query.wait_s:
         raise NotFound("log", what)
     return Answer(
@@ -147,7 +147,10 @@ async def log(call: Call) -> object:
 
 
 def _log_headers(part: LogPart, home: Path) -> dict[str, str]:
-    """Names are percent-encoded: a header holds no other letters."""
+    """Returns the headers that describe a part of a log.
+
+    Names are percent-encoded, because a header holds no other letters.
+    """
     place = part.place
     facts = {
         "offset": str(part.offset),

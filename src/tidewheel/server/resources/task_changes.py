@@ -89,7 +89,7 @@ _SCOPES: dict[Status, tuple[Scope, ...]] = {
 
 
 def scopes_for_patch(call: Call) -> tuple[Scope, ...]:
-    """Depends on what is asked for (R003-75)."""
+    """Returns the scopes that a PATCH needs, which depend on what it asks for (R003-75)."""
     form = call.body_as(TaskPatch)
     form.amended()  # two words for one thing are refused first
     return _CLIENTS if form.word is None else _SCOPES.get(_wanted(form.word), _CLIENTS)

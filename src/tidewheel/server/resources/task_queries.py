@@ -149,7 +149,8 @@ async def _banyan(call: Call, task: Task, fields: frozenset[str]) -> dict[str, o
 
 
 def _told(document: object, vocabulary: Vocabulary) -> object:
-    """Documents of the seeds hold decoded JSON, whose numbers may be of any size."""
+    """Returns the answer; documents of Scylla and Banyan hold decoded JSON, whose numbers may
+    be of any size, and so are encoded here."""
     if vocabulary is Vocabulary.TIDEWHEEL:
         return document
     return Answer(body=encode(document))

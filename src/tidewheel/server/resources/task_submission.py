@@ -133,7 +133,11 @@ async def queues_concerned(call: Call) -> Iterable[str]:
 
 
 def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
-    """Ids are the whole store's: who took that of a job to come would bring its run down."""
+    """Raises NotAllowed for the id of a job of a run that the token is not for.
+
+    Ids are the whole store's: a caller who took the id of a job to come would bring its run
+    down.
+    """
     for task in tasks:
         run = run_named_by(task.id)
         if run is not None and not call.covers(f"{RUN_QUEUE}{run}"):

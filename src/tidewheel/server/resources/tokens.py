@@ -1,4 +1,4 @@
-"""Tokens and the audit, for admins only: who may do what, and what a call did, in words.
+"""Answers for tokens and the audit, for admins only: who may do what, and what was done.
 
 There is a row of words for each route that the audit keeps; a test compares the rows with the
 table of routes, so that none is forgotten.
@@ -158,7 +158,8 @@ def deed_words(entry: AuditEntry) -> str:
 def _filled(entry: AuditEntry, deed: Deed) -> str:
     """Returns what a call was done to.
 
-    The audit keeps what the path names first, then what the handler named."""
+    The audit keeps what the path names first, then what the handler named.
+    """
     names = re.findall(r"{(\w+)}", entry.verb)
     named = entry.target.split(", ", len(names)) if entry.target else []
     said = dict.fromkeys(names, "…") | dict(zip(names, named, strict=False))

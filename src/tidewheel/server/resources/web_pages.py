@@ -112,7 +112,7 @@ async def rest_page(call: Call) -> object:
 _GUARD = Needs(scopes=(Scope.READ,), queues=no_queue)
 
 
-# The documentation, for whoever reaches the server: it says nothing about anybody.
+# The documentation, for all who reach the server: it says nothing about anybody.
 
 
 ROOT = "/docs"

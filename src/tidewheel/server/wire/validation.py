@@ -68,7 +68,7 @@ def read_many(raw: bytes) -> list[msgspec.Raw]:
 
 
 def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
-    """Parameters of a URL; numbers and booleans are read from their texts."""
+    """Reads parameters of a URL; numbers and booleans are read from their texts."""
     values: dict[str, str] = {}
     for name, value in given:
         # Given twice is either of two, as in status=ready&status=running.
