@@ -116,7 +116,7 @@ def pause_reasons(task: Task, settings: QueueSettings) -> list[str]:
 
 
 def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) -> list[str]:
-    """Returns the limits that are reached: on tasks at once, and on starts within a period."""
+    """Names a limit on tasks at once that is reached, and any limit on starts in a period."""
     rules = {limit.key: limit for limit in limits}
     concerned = [(WHOLE_QUEUE, rules.get(WHOLE_QUEUE))]
     if task.limit_key is not None:

@@ -112,7 +112,8 @@ def rules_document(rules: Rules) -> Document:
 def where_to(to: Destination) -> str:
     """Shows the part of a destination that nobody could misuse.
 
-    Paths of webhooks and arguments of commands are secrets."""
+    Paths of webhooks and arguments of commands are secrets.
+    """
     match to:
         case Webhook(url=url):
             parts = urlsplit(url)

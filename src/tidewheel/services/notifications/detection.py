@@ -196,7 +196,7 @@ REASONS_MAX = 5
 async def stall_summary(
     store: Store, home: Path, definition_of: DefinitionOf, message: Notification
 ) -> Notification:
-    """Adds to a message what keeps the run; leaves the message as it is if that is gone."""
+    """Adds to a message what keeps the run; leaves the message if the run cannot be read."""
     try:
         view = await store.find_run(message.run)
         looked = await gather(store, view, home, recall=False, definition_of=definition_of)
