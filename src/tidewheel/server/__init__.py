@@ -1,1 +1,1 @@
-"""REST for people and machines: one table of routes, each with its guard."""
+"""Offers REST to people and machines: one table of routes, each with its guard."""

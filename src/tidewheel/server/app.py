@@ -1,4 +1,4 @@
-"""The application: the table of routes behind the pipeline, behind the middleware."""
+"""Builds the application: the table of routes behind the pipeline, behind the middleware."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORDS = {404: ("not_found", "there is nothing at this path"), 405: ("method", ""
 
 
 def build_app(pipeline: Pipeline, settings: ServerSettings) -> ASGIApp:
-    """An ASGI application of the pipeline's routes."""
+    """Returns an ASGI application of the pipeline's routes."""
     application = Starlette(
         routes=[_mounted(pipeline, route) for route in pipeline.routes],
         exception_handlers={HTTPException: partial(_not_routed, settings)},
@@ -97,7 +97,7 @@ def is_loopback(host: str) -> bool:
 
 
 async def require_safe(store: Store, settings: ServerSettings) -> None:
-    """Refuse to be reached from elsewhere without tokens and something that encrypts (S1), and
+    """Refuses to be reached from elsewhere without tokens and something that encrypts (S1), and
     with a key that others can read (S31)."""
     if settings.key is not None and settings.key.stat().st_mode & 0o007:
         raise BadSetting(
@@ -139,7 +139,7 @@ def make_room(settings: ServerSettings) -> None:
 
 
 class HttpServer:
-    """A listening server; ``run`` ends when it is told to stop."""
+    """Listens and answers requests; ``run`` ends when the server is told to stop."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class HttpServer:
             limit_concurrency=settings.connections_max * CROWD_FACTOR,
         )
         self._server = uvicorn.Server(config)
-        # Signals are the business of whoever runs us.
+        # Signals are handled by the program that runs this server.
         self._socket = listening_socket(settings)
 
     @property
@@ -193,7 +193,7 @@ class HttpServer:
         return f"{scheme}://{shown}:{port}"
 
     async def run(self) -> None:
-        """Answer requests until asked to stop."""
+        """Answers requests until asked to stop."""
         self._server.config.load()
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
         await self._server.startup(sockets=[self._socket])
@@ -207,14 +207,15 @@ class HttpServer:
             self._pipeline.close()
 
     def ask_stop(self) -> None:
-        """Finish what is under way, then end; asked again, at once. Where ``run`` runs."""
+        """Finishes what is under way, then ends; when asked again, ends at once. It has to be
+        called in the event loop of ``run``."""
         self._server.force_exit = self._server.should_exit
         self._pipeline.stopping.set()
         self._server.should_exit = True
 
 
 def listening_socket(settings: ServerSettings) -> socket.socket:
-    """Bound before anything else, so that a port that is taken is the first thing heard of."""
+    """Returns a bound socket; called first, so that a port that is taken is told of at once."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # The protocol by name: without it asyncio leaves small answers waiting for 40 ms (Nagle).
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

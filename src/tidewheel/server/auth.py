@@ -46,14 +46,15 @@ _NOBODYS = "0" * 64
 
 
 class ShownCredentials(NamedTuple):
-    """The credentials that a caller shows, and their kind; the text is None without any."""
+    """Holds the credentials that a caller shows, and their kind; ``text`` may be None."""
 
     kind: TokenKind
     text: str | None
 
 
 def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> ShownCredentials:
-    """A header counts before a cookie, which browsers send without being asked."""
+    """Returns the credentials in a request: a header counts before a cookie, which browsers
+    send without being asked."""
     authorization = headers.get("authorization")
     if authorization is None and SESSION_COOKIE in cookies:
         return ShownCredentials(TokenKind.SESSION, cookies[SESSION_COOKIE])
@@ -64,7 +65,7 @@ def shown_by(headers: Mapping[str, str], cookies: Mapping[str, str]) -> ShownCre
 
 
 def csrf_token(session: TokenView) -> str:
-    """Returns the text that our page sends with every change and no other site can know."""
+    """Returns the text that the web page sends with every change and no other site can know."""
     return hashlib.sha256(f"csrf/{session.number}/{session.digest}".encode()).hexdigest()
 
 
@@ -76,7 +77,7 @@ class FailedLogins:
         self._seen: dict[str, deque[float]] = {}
 
     def check(self, client: str) -> None:
-        """TooManyFailures if this address has to wait."""
+        """Raises TooManyFailures if this address has to wait."""
         times = self._recent(client)
         if len(times) >= self._count_max:
             raise TooManyFailures(times[0] + FAILURES_SECONDS - self._clock())
@@ -114,7 +115,7 @@ class Authenticator:
         self._noted: dict[int, float] = {}
 
     async def token_of(self, shown: ShownCredentials, client: str) -> TokenView:
-        """The caller's token; NotAuthenticated, or TooManyFailures."""
+        """Returns the caller's token; raises NotAuthenticated or TooManyFailures."""
         if not self._is_familiar(shown.text):
             self._failed.check(client)
         found = None
@@ -128,7 +129,7 @@ class Authenticator:
         return found
 
     async def job_of(self, text: str, client: str) -> JobIdentity:
-        """The attempt that a job's token speaks for; NotAuthenticated, or TooManyFailures."""
+        """Returns the attempt that a job's token speaks for; raises as ``token_of`` does."""
         self._failed.check(client)
         try:
             return await job_behind(text, self._asked)
@@ -149,7 +150,7 @@ class Authenticator:
         return found is not None
 
     async def spend(self, code: str, client: str) -> TokenView:
-        """Use up a login; what it allows is what its session will."""
+        """Uses up a login; the session that follows allows what the login allows."""
         found = await self.token_of(ShownCredentials(TokenKind.LOGIN, code), client)
         self._believed.pop(found.digest, None)
         if not await self._store.spend_token(found.number):
@@ -208,7 +209,7 @@ NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobIdentity:
-    """An attempt that has its lease."""
+    """Is an attempt that has its lease, and whose job is the caller."""
 
     task: Task
     holder: Holder
@@ -220,7 +221,7 @@ class JobIdentity:
         return replace(self.token, name=f"job {self.task.id}"[:256], grant=NOTHING)
 
     def key(self, given: str) -> str:
-        """A key of this attempt alone, as all jobs of a worker have one token above them."""
+        """Returns a key of this attempt alone, as all jobs of a worker share its token."""
         own = f"{self.task.seq}/{self.task.attempt}/{given}"
         return "job-" + hashlib.sha256(own.encode()).hexdigest()
 
@@ -230,9 +231,11 @@ def is_job_token(text: str | None) -> bool:
 
 
 async def job_behind(text: str, store: Store) -> JobIdentity:
-    """NotAuthenticated if nobody is; AttemptOver if it was good once.
+    """Returns the attempt that a token speaks for; raises AttemptOver if it was good once, and
+    NotAuthenticated if it never was.
 
-    Looked up each time: a token is dead in the moment in which its attempt loses its lease.
+    The attempt is looked up each time: a token is dead in the moment in which its attempt loses
+    its lease.
     """
     said = read_attempt_token(text)
     if said is None:

@@ -1,4 +1,4 @@
-"""One request as its handler sees it: read, checked and allowed."""
+"""Holds one request as its handler sees it: read, checked and allowed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer of a handler that needs a status, headers or other media than JSON."""
+    """Is the answer of a handler that needs a status, headers or other media than JSON."""
 
     body: object
     status: int = 200
@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """Everything about one request; ``seen`` holds what was looked up to judge it."""
+    """Holds everything about one request; ``task`` and ``run`` were looked up to judge it."""
 
     store: Store
     asking: Store  # for looking up what a request concerns: nobody keeps it busy
@@ -60,7 +60,7 @@ class Call:
     quota: RateLimit
     authenticator: Authenticator
     is_gone: Callable[[], Awaitable[bool]]  # whether the caller hung up
-    stopping: asyncio.Event  # the server wants to end: whoever waits shall not
+    stopping: asyncio.Event  # the server wants to end: handlers stop waiting
     secure: bool  # whether the caller came by TLS
     routes: tuple[Route, ...]
     path: Mapping[str, str]
@@ -93,23 +93,23 @@ class Call:
         return self.token.name
 
     def query_as(self, kind: type[Kind]) -> Kind:
-        """The parameters, of the type that the route promises."""
+        """Returns the parameters, which have the type that the route promises."""
         assert isinstance(self.query, kind), self.query
         return self.query
 
     def body_as(self, kind: type[Kind]) -> Kind:
-        """The body, of the type that the route promises."""
+        """Returns the body, which has the type that the route promises."""
         assert isinstance(self.body, kind), self.body
         return self.body
 
     async def found_task(self) -> Task:
-        """The task that the path names."""
+        """Returns the task that the path names."""
         if self.task is None:
             self.task = await self.asking.get(TaskId(self.path["id"]))
         return self.task
 
     async def found_run(self) -> RunView:
-        """The run that the path names: by name, number, or the beginning of a name."""
+        """Returns the run that the path names: by name, number, or the beginning of a name."""
         if self.run is None:
             self.run = await self.asking.find_run(self.path["run"])
         return self.run
@@ -131,7 +131,7 @@ class Call:
         )
 
     def require_queues(self, queues: Iterable[str]) -> None:
-        """All of them, or nothing is done."""
+        """Raises NotAllowed unless the token is for all of these queues."""
         for queue in queues:
             if not self.covers(queue):
                 raise NotAllowed(
@@ -140,7 +140,7 @@ class Call:
                 )
 
     def require_patterns(self, patterns: Iterable[str]) -> None:
-        """Every queue that any of these may stand for."""
+        """Raises NotAllowed unless the token is for every queue that a pattern stands for."""
         for pattern in patterns:
             if not covers_pattern(self.grant, pattern):
                 raise NotAllowed(
@@ -149,7 +149,7 @@ class Call:
                 )
 
     def require_workflows(self, workflows: Iterable[str]) -> None:
-        """All of them, or nothing is done."""
+        """Raises NotAllowed unless the token is for all of these workflows."""
         for workflow in workflows:
             if not covers_workflow(self.grant, workflow):
                 its = ", ".join(self.grant.workflows) or "none: only for tasks of its queues"
@@ -158,7 +158,7 @@ class Call:
                 )
 
     async def require_worker(self, worker: str) -> WorkerId:
-        """A worker that this caller registered, so that it can speak for no other."""
+        """Raises NotAllowed unless this caller registered the worker, and so speaks for it."""
         assert self.token is not None
         owner = await self.asking.worker_token(WorkerId(worker))
         if owner is None and not await self._is_known(worker):

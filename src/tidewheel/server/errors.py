@@ -193,7 +193,7 @@ class Problem(Out):
 
 
 def problem(error: TidewheelError, correlation: str) -> Problem:
-    """An error as callers see it."""
+    """Returns an error as callers see it."""
     code, message = error.code, str(error) or (error.__doc__ or "")
     if isinstance(error, WrongStatus) and error.status == "cancelled":
         code = "cancelled"
@@ -228,14 +228,14 @@ def _details(error: TidewheelError) -> dict[str, Any]:
 
 
 def response(told: Problem, headers: dict[str, str] | None = None) -> Response:
-    """A problem on its way out."""
+    """Returns the response that tells a caller of a problem."""
     return Response(
         msgspec.json.encode(told), told.status, headers or {}, media_type=MEDIA_TYPE
     )
 
 
 def error_response(error: TidewheelError, correlation: str) -> Response:
-    """An error on its way out, with the headers that belong to it."""
+    """Returns the response for an error, with the headers that belong to it."""
     return response(problem(error, correlation), _headers(error))
 
 
@@ -249,12 +249,12 @@ def _headers(error: TidewheelError) -> dict[str, str]:
             jitter = random.randint(1, RETRY_SECONDS_MAX)
             return {"retry-after": str(int(error.seconds) + jitter)}
         case Unavailable() | StoreUnusable():
-            # Not all at once: whoever was turned away comes back at a time of its own.
+            # Clients that were turned away come back at different times, not all at once.
             return {"retry-after": str(random.randint(1, RETRY_SECONDS_MAX))}
         case _:
             return {}
 
 
 def plain(status: int, code: str, message: str, correlation: str) -> Response:
-    """A problem that no error of ours stands for."""
+    """Returns the response for a problem that no error class of tidewheel stands for."""
     return response(Problem(code=code, message=message, status=status, id=correlation))

@@ -70,7 +70,7 @@ _log = logging.getLogger("tidewheel.server")
 
 
 class EventBroadcaster:
-    """One for each server."""
+    """Sends the events of a store to all who follow them; a server has one."""
 
     def __init__(
         self,
@@ -111,7 +111,10 @@ class EventBroadcaster:
     async def _catching_up(
         self, follower: Subscriber, *, is_checked: bool
     ) -> AsyncIterator[bytes]:
-        """A cursor that somebody brings may be too old, or of another store."""
+        """Yields earlier events until the follower has read as far as the hub, and joins it.
+
+        The cursor with which a follower comes may be too old, or of another store.
+        """
         is_at_end = is_checked
         while not (is_checked and self._joins(follower, is_at_end=is_at_end)):
             if self._stopping.is_set():
@@ -174,7 +177,7 @@ class EventBroadcaster:
                 follower.end(farewell())
 
     async def _look(self) -> None:
-        """One pass: tokens, news, signs of life; then a rest until there is more."""
+        """Makes one pass: tokens, news, signs of life; then rests until there is more."""
         rest = LOOK_SECONDS
         try:
             await self._check_tokens()
@@ -187,7 +190,7 @@ class EventBroadcaster:
             await self._alarm.wait(rest)
 
     async def _read(self) -> bool:
-        """Hand out the next page; whether it was the last."""
+        """Hands out the next page of events; says whether it was the last."""
         assert self._cursor is not None
         page = await self._store.events_after(self._cursor, EVERY_EVENT, PAGE_EVENTS)
         if page.is_lost:
@@ -268,8 +271,8 @@ class EventBroadcaster:
 
 # One reader of the event stream: what it may see, and a buffer of what it has not read yet.
 #
-# A buffer takes 256 events or 1 MiB. Whoever reads too slowly for that is told to look at the
-# state anew, and closed; memory never grows with the patience of readers.
+# A buffer takes 256 events or 1 MiB. A reader that is too slow for that is told to look at the
+# state anew, and its stream is closed; memory never grows with the number of unread events.
 
 
 EVENTS_MAX = 256
@@ -278,19 +281,22 @@ RETRY_MS = (500, 3_000)  # not all at once
 
 
 class Told(NamedTuple):
-    """An event, encoded once for everybody."""
+    """Holds an event with its text, which is encoded once for all followers."""
 
     event: Event
     text: bytes
 
 
 def block(kind: str, cursor: EventCursor, data: bytes) -> bytes:
-    """An event of a stream; JSON has no line ends of its own."""
+    """Returns the text of an event in a stream; JSON has no line ends of its own."""
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (str(cursor).encode(), kind.encode(), data)
 
 
 def resync(cursor: EventCursor) -> bytes:
-    """Something was missed: read the state anew, then go on from here."""
+    """Returns the event for a reader that missed something.
+
+    The reader has to read the state anew, and then goes on from this cursor.
+    """
     return block("resync", cursor, b"{}")
 
 
@@ -300,7 +306,7 @@ def greeting(cursor: EventCursor) -> bytes:
 
 
 def sign_of_life(cursor: EventCursor) -> bytes:
-    """Nothing that concerns the reader happened up to here."""
+    """Returns the comment that nothing which concerns the reader happened up to this cursor."""
     return b": here\nid: %s\n\n" % str(cursor).encode()
 
 
@@ -312,7 +318,7 @@ def may_see(grant: Grant, event: Event) -> bool:
 
 
 class Subscriber:
-    """The reader at the other end of a stream."""
+    """Buffers events for the reader at the other end of a stream."""
 
     __slots__ = (
         *("_bytes", "_news", "_parts", "_sees_all"),
@@ -337,7 +343,7 @@ class Subscriber:
 
     @property
     def is_crowded(self) -> bool:
-        """There may be no room for what comes next."""
+        """Says whether there may be no room for what comes next."""
         return len(self._parts) > EVENTS_MAX // 2 or self._bytes > BYTES_MAX // 2
 
     @property
@@ -359,14 +365,14 @@ class Subscriber:
         self._news.set()
 
     def end(self, last: bytes = b"") -> None:
-        """Nothing comes behind this."""
+        """Ends the stream; ``last`` is the last text that the reader gets."""
         if not self.is_over:
             self.is_over = True
             self._parts.append(last)
             self._news.set()
 
     async def take(self) -> bytes:
-        """All that there is, as soon as there is something; nothing: it is over."""
+        """Waits for texts and returns all that there are; an empty one means the end."""
         while not self._parts and not self.is_over:
             await self._news.wait()
             self._news.clear()
@@ -377,7 +383,10 @@ class Subscriber:
 
 
 def farewell() -> bytes:
-    """The server stops; another, or the same again, goes on from where it ended."""
+    """Returns the last text of a server that stops; it tells the reader when to connect again.
+
+    Another server, or the same one after its restart, goes on from where this one ended.
+    """
     return b"retry: %d\n: the server stops\n\n" % random.randint(*RETRY_MS)
 
 
@@ -389,7 +398,7 @@ HEADERS = {"x-accel-buffering": "no"}  # a proxy shall pass on each event at onc
 
 
 class EventStream(Response):
-    """Server-sent events from an iterator, which is closed with the connection."""
+    """Sends server-sent events from an iterator, which is closed with the connection."""
 
     media_type = "text/event-stream"
 
@@ -420,7 +429,7 @@ class EventStream(Response):
     async def _send_all(self, send: Send) -> None:
         status, headers = self.status_code, self.raw_headers
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        # Where the store does not answer, whoever reads comes again and is told then.
+        # If the store does not answer the stream ends; the reader connects again later.
         with suppress(Unavailable):
             async with aclosing(self._events) as events:  # type: ignore[type-var]
                 async for text in events:

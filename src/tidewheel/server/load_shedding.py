@@ -33,7 +33,7 @@ STREAM_MEDIA_TYPE = "text/event-stream"
 
 
 class Urgency(IntEnum):
-    """The urgency of a request under load, the most urgent first."""
+    """Says how urgent a request is under load, the most urgent first."""
 
     REPORT = 0  # heartbeats, messages and ends of attempts
     CANCEL = 1  # and whatever else operators do
@@ -59,7 +59,7 @@ def urgency_of(
 
 
 class RequestSlot:
-    """The slot of one request; a place is taken only when there is something to do for it."""
+    """Is the slot of one request; it takes a place only while there is work to do for it."""
 
     __slots__ = ("_admission", "_client", "_is_taken", "_urgency")
 
@@ -75,12 +75,12 @@ class RequestSlot:
             self._client = None
 
     def take(self) -> None:
-        """Takes a place; Overloaded if there is none for its kind any more."""
+        """Takes a place; raises Overloaded if there is none for its kind any more."""
         self._admission.check(self._urgency, is_known=self._client is None)
         self._count(+1)
 
     def leave(self) -> None:
-        """The request is over, or waits for others."""
+        """Gives back the place while the request waits for others, or because it is over."""
         if self._is_taken:
             self._count(-1)
 
@@ -92,7 +92,11 @@ class RequestSlot:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """While it waits for others it takes nobody's place; who was let in once, stays in."""
+        """Frees the place of a request while it waits for others.
+
+        Afterwards the request takes a place even if there is none: one that was let in stays
+        in.
+        """
         was_taken = self._is_taken
         self.leave()
         try:
@@ -134,7 +138,7 @@ class Admission:
     def admitted(
         self, urgency: Urgency, client: str, *, is_open: bool
     ) -> Iterator[RequestSlot]:
-        """One request; Overloaded if there is no place for its kind, before anything is done.
+        """Lets in one request; raises Overloaded, before any work, if its kind has no place.
 
         ``is_open``: anybody may send it, so nobody is asked for a token.
         """
@@ -149,12 +153,12 @@ class Admission:
             place.close()
 
     def check(self, urgency: Urgency, *, is_known: bool) -> None:
-        """Overloaded if there is no place for a request of this kind."""
+        """Raises Overloaded if there is no place for a request of this kind."""
         if urgency is not Urgency.REPORT and self._is_full(urgency, is_known=is_known):
             self._turn_away(urgency)
 
     def leave_door(self, client: str) -> None:
-        """One stranger fewer who comes from there."""
+        """Counts one request less from a client that has shown no valid token yet."""
         self._at_door[client] -= 1
         if not self._at_door[client]:
             del self._at_door[client]
@@ -173,13 +177,13 @@ class Admission:
 
 
 class OpenConnection(Protocol):
-    """Something that somebody opened, and that can be cut."""
+    """Is a connection that a client opened, and that the server can cut."""
 
     def cut(self) -> None: ...
 
 
 class ConnectionLimit:
-    """The connections that are open: how many, from where, and which of them are strangers'.
+    """Counts the open connections: how many, from where, and which of them are strangers'.
 
     A stranger's is one on which no valid token was shown yet. Where there are too many, in all
     or from one address, the stranger who has been there longest has to go: so strangers never
@@ -199,7 +203,7 @@ class ConnectionLimit:
         return len(self._addresses)
 
     def came(self, one: OpenConnection, address: str) -> bool:
-        """Counts a connection; False, and not counted, if its address has too many.
+        """Counts a connection; returns False, without counting it, if its address has too many.
 
         If all addresses together have too many, the stranger that has been there longest is
         cut.
@@ -219,7 +223,7 @@ class ConnectionLimit:
         return True
 
     def is_known(self, one: OpenConnection) -> None:
-        """A valid token was shown on it."""
+        """Notes that a valid token was shown on a connection."""
         if one in self._strangers:
             del self._strangers[one]
             mates = self._strangers_from[self._addresses[one]]
@@ -267,7 +271,7 @@ QUEUES_MAX = 10_000
 
 
 class RateLimit:
-    """Tasks per second and queue, by this server; None: as many as come.
+    """Limits the tasks per second and queue that this server takes; None is no limit.
 
     A request is taken whole if there is anything in the bucket of each of its queues, and what
     it takes too much has to flow in before the next: so no list is too long for ever.
@@ -280,7 +284,7 @@ class RateLimit:
         self._levels: dict[str, tuple[float, float]] = {}  # when, and how much there was
 
     def take(self, counts: Mapping[str, int]) -> None:
-        """Takes tasks from the quotas of queues; QuotaSpent, all unchanged, if one is empty."""
+        """Takes tasks from all of these quotas, or raises QuotaSpent and takes none."""
         if self._rate is None:
             return
         now, rate = self._clock(), self._rate
@@ -303,7 +307,7 @@ class RateLimit:
         return max(1.0, rate * BURST_SECONDS)
 
 
-# Connections that are kept free, so that workers are heard whoever else is served.
+# Connections that are kept free, so that workers are heard however many others are served.
 
 
 CONNECTIONS = 2
@@ -311,7 +315,7 @@ CONNECTIONS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedConnections:
-    """The stores through which callers are looked up, and through which workers report.
+    """Holds the stores through which callers are looked up, and through which workers report.
 
     A database server takes reports on connections that nobody else uses. A file has one writer,
     which takes all changes in the order in which they come; only its readers can be others.
@@ -325,7 +329,7 @@ class ReservedConnections:
 async def kept_reserve(
     where: str | StoreSettings | None, store: Store
 ) -> AsyncIterator[ReservedConnections]:
-    """Connections beside those of a store that is open already."""
+    """Opens connections beside those of a store that is open already."""
     few = replace(store_settings(where), connections_max=CONNECTIONS)
     async with opened_store(few) as second:
         own = with_readers_of(store, second) if is_embedded(where) else second

@@ -1,4 +1,4 @@
-"""Counters of this process: whom it answered or turned away, what its schedulers wrote."""
+"""Counts in this process: whom it answered or turned away, what its schedulers wrote."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEEN_SECONDS = 1.0
 
 
 class Histogram:
-    """The counts of values up to each bound."""
+    """Counts values up to each bound."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -43,7 +43,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreFigures:
-    """The figures of the store, as they were a moment ago."""
+    """Holds the figures of the store, as they were a moment ago."""
 
     queues: Sequence[QueueView]
     workers: Sequence[WorkerView]
@@ -52,7 +52,7 @@ class StoreFigures:
 
 
 class Metrics:
-    """The figures of this process since it started."""
+    """Holds the figures of this process since it started."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()  # by verb and status
@@ -82,12 +82,12 @@ class Metrics:
         self.admission, self.connections = admission, connections
 
     def count(self, verb: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Counts a request that was answered."""
         self.requests[verb, status] += 1
         self.seconds[verb].add(seconds)
 
     def batch(self, stage: RunEngine, work: PendingBatch) -> None:
-        """A scheduler wrote a batch."""
+        """Counts a batch that a scheduler wrote."""
         del stage
         self.batch_seconds.add(work.seconds)
         self.batch_events.add(len(work.consumed))
@@ -103,7 +103,7 @@ Sample = tuple[dict[str, str], float]
 
 
 def text(metrics: Metrics, seen: StoreFigures) -> str:
-    """All of it."""
+    """Returns all figures in the text format of Prometheus."""
     lines = [
         *_of_queues(seen.queues),
         *_of_workers(seen.workers),

@@ -35,7 +35,7 @@ SECURITY_HEADERS = {
 
 
 def known_hosts(settings: ServerSettings) -> frozenset[str]:
-    """The names under which this server may be called (DNS rebinding uses others)."""
+    """Returns the names by which this server may be called (DNS rebinding uses others)."""
     own = (settings.host,) if settings.host not in ("0.0.0.0", "::", "") else ()
     return frozenset(name.lower() for name in (*LOOPBACK, *own, *settings.hosts))
 
@@ -45,13 +45,13 @@ _PORTS = {"http": "80", "https": "443"}
 
 
 def host_name(header: str) -> str:
-    """The name in a Host header, without its port; "" if it is none."""
+    """Returns the name in a Host header, without its port; "" if there is none."""
     found = _HOST.fullmatch(header)
     return "" if found is None else (found[1] or found[2]).lower()
 
 
 def _origin(scheme: str, host: str) -> tuple[str, str, str]:
-    """Scheme, name and port, which need not be written."""
+    """Returns scheme, name and port, with the scheme's own port where none is written."""
     found = _HOST.fullmatch(host)
     port = found[3] if found is not None else None
     return scheme, host_name(host), port or _PORTS.get(scheme, "")
@@ -114,10 +114,11 @@ class Middleware:
         return None
 
     def _is_own(self, origin: str, scope: Scope, host: str) -> bool:
-        """A browser says from whose page a request comes; `null` is nobody's.
+        """Says whether the page that sends a request is this server's; `null` is nobody's.
 
-        A page of ours has our scheme, name and port. A proxy may have another port and name
-        before the world than it uses to us: there it is enough that the name is one of ours.
+        A browser says where the page comes from. A page of this server has its scheme, name and
+        port. A proxy may have another port and name before the world than it uses towards this
+        server: there it is enough that the name is one of the server's.
         """
         scheme, _, name = origin.partition("://")
         if self._settings.proxies:
@@ -134,11 +135,11 @@ class Middleware:
 
 # Among the extensions of a request:
 ABORT = "tidewheel.abort"  # cut the connection
-KNOWN = "tidewheel.known"  # whoever holds the connection has shown a valid token
+KNOWN = "tidewheel.known"  # the holder of the connection has shown a valid token
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """Closes what has sent no complete head in time, or too large a one."""
+    """Closes a connection that has sent no complete head in time, or too large a one."""
 
     settings = ServerSettings()
     crowd = ConnectionLimit(settings)
@@ -154,7 +155,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._wait_for_head()
 
     def cut(self) -> None:
-        """There is no room for it any more."""
+        """Aborts the connection, because there is no room for it any more."""
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -213,7 +214,7 @@ class GuardedProtocol(HttpToolsProtocol):
 def guarded_protocol(
     given: ServerSettings, of_server: ConnectionLimit
 ) -> type[HttpToolsProtocol]:
-    """A protocol class for uvicorn, which makes the protocols itself."""
+    """Returns a protocol class for uvicorn, which makes the protocols itself."""
 
     class Guarded(GuardedProtocol):
         settings = given

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of routes and the types on the wire."""
+"""Makes the OpenAPI 3.1 document from the table of routes and the types on the wire."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _AT_THE_DOOR = {
 
 
 def document(routes: Iterable[Route]) -> OpenApiDocument:
-    """All routes but the addresses of the web page; what is not in the table is not here."""
+    """Returns the document of all routes in the table but the addresses of the web page."""
     listed = tuple(route for route in routes if not route.page)
     types = [Problem, *(kind for route in listed for kind in _types(route))]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
@@ -75,7 +75,10 @@ def document(routes: Iterable[Route]) -> OpenApiDocument:
 
 
 def _for_generators(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    """Generators of clients know no schema that is `false`; a tuple's length says the same."""
+    """Returns a schema without `items: false`, which generators of clients do not know.
+
+    The length of a tuple says the same.
+    """
     match schema:
         case dict():
             return {
@@ -159,7 +162,7 @@ _TAGS = {
 
 
 def _tag(route: Route) -> str:
-    """Under what generators of clients put it."""
+    """Returns the heading under which generators of clients put a route."""
     return _TAGS.get(route.path.removeprefix(API).split("/")[1], "server")
 
 
@@ -189,7 +192,8 @@ def _query_parameters(route: Route) -> list[Document]:
 
 
 def _inlined(schema: Any, definitions: Document) -> Any:  # noqa: ANN401 - JSON
-    """Parameters are few and small: each carries its whole schema."""
+    """Returns a schema with its definitions in place: parameters are few and small, so each
+    carries its whole schema."""
     match schema:
         case {"$ref": str(name)}:
             return _inlined(definitions[name.rsplit("/", 1)[-1]], definitions)
@@ -241,7 +245,7 @@ _FOOT = "</tbody></table></body></html>\n"
 
 
 def html(routes: Iterable[Route]) -> str:
-    """One row per route."""
+    """Returns the page for people, with one row per route."""
     return _HEAD + "".join(_row(route) for route in routes if not route.page) + _FOOT
 
 
@@ -261,7 +265,8 @@ def _body(route: Route) -> str:
 
 
 def _fields(kind: object) -> str:
-    """The names in an object, or in each of a list; of one or the other, those of the first."""
+    """Returns the names of an object's fields; of a list those of its objects, of several types
+    those of the first."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return ", ".join(field_names(kind))
     if is_dataclass(kind):

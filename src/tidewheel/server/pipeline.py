@@ -1,4 +1,4 @@
-"""The way of every request: known, read, judged, done, written down, answered.
+"""Takes every request its way: known, read, judged, done, written down, answered.
 
 The order matters. Who calls is asked before the body is read, so that strangers cost little;
 what the request concerns is judged before anything is done; what was done is in the audit
@@ -91,11 +91,11 @@ class Pipeline:
         )
 
     def close(self) -> None:
-        """Nothing is asked any more."""
+        """Stops the thread in which views are worked out."""
         self._doors.close()
 
     async def answer(self, route: Route, request: Request) -> Response:
-        """One request; whatever happens is an answer."""
+        """Answers one request, whatever happens."""
         started = time.monotonic()
         correlation = secrets.token_hex(8)
         try:
@@ -133,7 +133,7 @@ class Pipeline:
             place.is_known()
             request.scope.get("extensions", {}).get(KNOWN, {}).get("call", _nothing)()
         await self._receive(route, request, call)
-        place.take()  # only now: who sends slowly must not keep others out
+        place.take()  # only now: a slow sender must not keep others out
         await self._parse(route, call)
         if isinstance(route.guard, Needs):
             await _judge(call, route.guard)
@@ -180,7 +180,7 @@ class Pipeline:
         )
 
     async def _receive(self, route: Route, request: Request, call: Call) -> None:
-        """Parameters and body, as they come."""
+        """Reads parameters and body into the call."""
         if route.query is not None:
             call.query = read_query(request.query_params.multi_items(), route.query)
         elif request.query_params and not route.page:
@@ -291,7 +291,7 @@ class Pipeline:
 
 
 def _nothing() -> None:
-    """Does nothing; it stands in where requests come without a connection of ours."""
+    """Does nothing; it stands in where requests come without a connection of this server."""
 
 
 def _parsed(route: Route, call: Call) -> object:
@@ -326,7 +326,7 @@ async def _judge(call: Call, guard: Needs) -> None:
 
 
 def _is_for_people(route: Route, request: Request) -> bool:
-    """A page that a browser asked for."""
+    """Says whether a browser asked for a page."""
     return route.media_type == "text/html" and "text/html" in request.headers.get("accept", "")
 
 
@@ -344,7 +344,8 @@ def _require_csrf(request: Request, session: TokenView) -> None:
 
 
 def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
-    """A form of another site can send no JSON, so this is a defence as well (S8)."""
+    """Raises WrongMediaType for a body of another kind; this is a defence as well, because a
+    form of another site can send no JSON (S8)."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in accepted:
         raise WrongMediaType(accepted)
@@ -371,12 +372,12 @@ def _response(route: Route, outcome: object) -> Response:
 
 # Requests with the same idempotency key come one after the other.
 #
-# Whoever got no answer in time sends the same again while the first is still at work. It waits,
-# and gets the answer of the first, instead of being done beside it.
+# A client that got no answer in time sends the same again while the first is still at work. The
+# second request waits, and gets the answer of the first, instead of being done beside it.
 
 
 class IdempotencyLocks:
-    """The locks of idempotency keys in one server; other servers are not seen."""
+    """Holds the locks of idempotency keys in one server; it does not see other servers."""
 
     def __init__(self) -> None:
         self._locks: dict[tuple[int, str], asyncio.Lock] = {}

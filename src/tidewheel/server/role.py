@@ -1,4 +1,4 @@
-"""The server as a role: opens its store, may listen or not, serves until stopped."""
+"""Runs the server as a role: opens its store, may listen or not, serves until stopped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tidewheel.wiring.stores import store_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """The address of a server and the way to log in, for the program that started it."""
+    """Tells the program that started a server its address, and how to log in."""
 
     url: str
     token_file: Path | None  # of a token that was made, or that is good here
@@ -36,8 +36,8 @@ class Welcome:
 
 
 class Server(Role):
-    """REST over one store; a ``local`` one greets the user of this machine: clients find it
-    through the state directory, and a browser by a link that is good once."""
+    """Serves REST over one store; a ``local`` server greets the user of this machine: clients
+    find it through the state directory, and a browser by a link that is good once."""
 
     at_database = "a server"
 
@@ -75,7 +75,7 @@ class Server(Role):
             link = None if login is None else url + login
             self._on_ready(Welcome(url=url, token_file=token_file, login=link))
 
-        # What workers report has connections of its own: it is heard whoever else is served.
+        # Reports of workers have connections of their own, however many others are served.
         async with kept_reserve(self._where, store) as reserve:
             serving = HttpServer(
                 store, self.settings, ready, reserve=reserve, metrics=self._metrics
@@ -97,12 +97,12 @@ def run_in_fast_loop(work: Coroutine[object, object, object]) -> None:
 #
 # One store serves all of them, so that on SQLite one commit serves many. The server comes
 # first: where its port is taken, nothing else begins. Told to stop, workers go first, each as
-# it is set, then the schedulers and the monitor, and the server last, so that whoever looks
-# or reports is answered until the end. Told again, everything ends at once.
+# it is set, then the schedulers and the monitor, and the server last, so that people who look
+# and workers that report are answered until the end. Told again, everything ends at once.
 
 
 class Up(Role):
-    """All roles of one store; ``groups`` stop one after the other, before the server does."""
+    """Runs all roles of one store; ``groups`` stop one after the other, before the server."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Up(Role):
 
 
 class _Together:
-    """The roles at work, until they are asked to stop or one of them fails."""
+    """Runs the roles until they are asked to stop or one of them fails."""
 
     def __init__(self, store: Store, server: Server, groups: Sequence[Sequence[Role]]) -> None:
         self._store, self._server, self._groups = store, server, groups
@@ -150,7 +150,8 @@ class _Together:
             await task  # raises what ended it
 
     async def _until_stop(self, everybody: Sequence[asyncio.Task[None]]) -> None:
-        """One that ends by itself has failed, or was stopped by somebody else."""
+        """Waits for the request to stop, or until a role ends by itself: that one has failed,
+        or was stopped by somebody else."""
         stop = asyncio.create_task(self._stop.wait())
         await asyncio.wait((stop, *everybody), return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
@@ -162,7 +163,7 @@ class _Together:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def ask_stop(self) -> None:
-        """One after the other; asked again, all at once."""
+        """Stops the roles one after the other; when asked again, all at once."""
         self._asked += 1
         self._stop.set()
         if self._asked > 1:

@@ -1,4 +1,4 @@
-"""Every route of the server; it stands alone because documentation and tests read it, too."""
+"""Lists every route of the server; it stands alone as documentation and tests read it, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a route: nothing can be registered without saying who may call it."""
+"""Defines what a route is: none can be registered without saying who may call it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Queues = Callable[[Call], Awaitable[Iterable[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """Anybody may call it, known or not; the reason is part of the guard."""
+    """Is the guard of a route that anybody may call, known or not; it includes the reason."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """A caller with one of these scopes, for every queue that the request concerns.
+    """Lets in a caller with one of these scopes, for every queue that the request concerns.
 
     ``narrow`` looks into the request where one route does several kinds of things. ``worker``
     names the worker that the request speaks for, which must be the caller's own. ``job`` judges
@@ -55,7 +55,7 @@ Guard = Open | Needs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """One thing that can be asked for."""
+    """Describes one request that the server answers."""
 
     method: str
     path: str
@@ -109,23 +109,26 @@ class Route:
 
 
 async def no_queue(call: Call) -> Iterable[str]:
-    """The request concerns no queue, or its handler shows only what the caller may see."""
+    """Returns no queue.
+
+    The request concerns none, or its handler shows only what the caller may see.
+    """
     del call
     return ()
 
 
 async def queue_of_path(call: Call) -> Iterable[str]:
-    """The queue that the path names."""
+    """Returns the queue that the path names."""
     return (call.path["queue"],)
 
 
 async def workflow_of_run(call: Call) -> Iterable[str]:
-    """The workflow of the run that the path names."""
+    """Returns the workflow of the run that the path names."""
     return ((await call.found_run()).workflow,)
 
 
 async def queue_of_task(call: Call) -> Iterable[str]:
-    """The queue of the task that the path names."""
+    """Returns the queue of the task that the path names."""
     return ((await call.found_task()).queue,)
 
 
@@ -136,19 +139,19 @@ async def queue_of_task(call: Call) -> Iterable[str]:
 
 
 async def any_job(call: Call) -> None:
-    """The request concerns nothing but the job that makes it."""
+    """Lets in every job: the request concerns nothing but the job that makes it."""
     assert call.job is not None
 
 
 async def own_task(call: Call) -> None:
-    """The path names the task that the job executes."""
+    """Raises NotAllowed unless the path names the task that the job executes."""
     assert call.job is not None
     if call.path["id"] != call.job.task.id:
         raise NotAllowed(f"this token is of task {call.job.task.id!r} alone")
 
 
 async def own_run(call: Call) -> None:
-    """The path names the run that the job belongs to."""
+    """Raises NotAllowed unless the path names the run that the job belongs to."""
     assert call.job is not None
     task_id, run = call.job.task.id, await call.found_run()
     belongs = await is_submission(call.asking, task_id)

@@ -24,7 +24,7 @@ BEGINNING_MAX = 2  # runs whose definitions are read at once
 
 
 class RunServices:
-    """One for each store that a server uses; nothing is loaded before the first request."""
+    """Holds a service for the runs of each store; loads nothing before the first request."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -36,7 +36,7 @@ class RunServices:
         self.beginning = asyncio.Semaphore(BEGINNING_MAX)
 
     def of(self, store: Store) -> RunDoor:
-        """The runs of a store that lives as long as the server does."""
+        """Returns the runs of a store, which has to live as long as the server does."""
         if id(store) not in self._doors:
             from tidewheel.services.workflow_state import definitions_of, remembering
 
@@ -72,7 +72,7 @@ Result = TypeVar("Result")
 
 
 class BackgroundLoop:
-    """The thread begins with the first work that it is given."""
+    """Runs work in a thread of its own, which begins with the first work that it is given."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -86,7 +86,7 @@ class BackgroundLoop:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def close(self) -> None:
-        """Nothing is worked out any more."""
+        """Stops the thread; work that is under way is cancelled."""
         loop, self._loop = self._loop, None
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
@@ -123,7 +123,7 @@ class SummaryCache:
     async def added(
         self, runs: list[Document], look: Look, looks_max: int = LOOKS_MAX
     ) -> tuple[list[Document], int]:
-        """The runs, each with its `summary`, and how many are left to be looked into.
+        """Returns the runs, each with its `summary`, and how many are left to be looked into.
 
         Runs that somebody may have to mend come first; a caller that asks again is told more.
         """
@@ -148,5 +148,6 @@ class SummaryCache:
 
 
 def _version(run: Document) -> Hashable:
-    """Every batch leaves its time in the row of its run; what cannot be read may be mended."""
+    """Returns what changes whenever a summary may change: every batch leaves its time in the
+    row of its run, and a definition that cannot be read may be mended."""
     return run["status"], run["updated_at"], run["definition"], run["driven"]

@@ -1,4 +1,4 @@
-"""The web page as it was built: which files there are, and how they are sent.
+"""Finds the files of the built web page, and says how they are sent.
 
 `index.html` names every other file by the hash of its content, so those may be kept for ever.
 Only files that lie flat in `assets/` can be asked for: a name with a slash is none.
@@ -47,7 +47,7 @@ COMPILING = SECURITY_HEADERS[POLICY] + "; script-src 'self' 'wasm-unsafe-eval'"
 
 
 class SiteFile(NamedTuple):
-    """A file as it is sent."""
+    """Holds a file as it is sent."""
 
     content: bytes
     media_type: str
@@ -55,12 +55,12 @@ class SiteFile(NamedTuple):
 
 
 def index_page(folder: Path | None) -> bytes | None:
-    """The page that loads everything else; None where nothing was built."""
+    """Returns the page that loads everything else; None where nothing was built."""
     return _read((folder or BUILT) / "index.html")
 
 
 def asset(folder: Path | None, name: str, *, compressed: bool) -> SiteFile | None:
-    """A file of the built page, as a browser takes it; None if there is none of this name."""
+    """Returns a file of the built page, as a browser takes it; None if the name has none."""
     media_type = MEDIA_TYPES.get(Path(name).suffix)
     if media_type is None or "/" in name or "\0" in name:
         return None
@@ -116,7 +116,7 @@ five minutes; whoever has a token makes another:</p>
 
 
 def html(seen: StoreFigures) -> str:
-    """All of it, each list cut to its first rows."""
+    """Returns the page of the store's figures, each list cut to its first rows."""
     runs = [(run.name, run.status, run.reason, time_text(run.updated_at)) for run in seen.runs]
     return (
         _HEAD
@@ -233,7 +233,7 @@ def is_built(folder: Path | None) -> bool:
 
 
 def docs_page(folder: Path | None, names: Sequence[str]) -> SiteFile | None:
-    """The file of these names, from the top down; None if there is none."""
+    """Returns the file at these names, from the top folder down; None if there is none."""
     media_type = DOCS_MEDIA_TYPES.get(Path(names[-1]).suffix)
     if media_type is None or not all(map(_is_plain, names)):
         return None

@@ -1,1 +1,1 @@
-"""The loops of tidewheel: each service has one shape, start / stop / run_once."""
+"""Holds the loops of tidewheel: each service has one shape, start / stop / run_once."""

@@ -15,7 +15,7 @@ _AT_ONCE = (Interval(), 0.0)
 
 
 class ClockTriggers:
-    """The clocks among the xtriggers of a workflow."""
+    """Holds the clocks among the xtriggers of a workflow, and says when they are due."""
 
     def __init__(self, xtriggers: Mapping[str, XtriggerDef], cycling: CyclingDef) -> None:
         self._xtriggers = xtriggers

@@ -1,4 +1,4 @@
-"""The files of a run's definition, brought to where its jobs run and its scheduler does not.
+"""Brings the files of a run's definition to where its jobs run and its scheduler does not.
 
 Every job says in its script which definition it was written from. The folder of a run says
 which one it holds. Where these differ, the definition that the run has now is fetched and its
@@ -89,7 +89,7 @@ class Supplies:
         self._one_by_one = asyncio.Lock()
 
     async def __call__(self, task: Claimed, directory: Path) -> None:
-        """RunnerUnable if the files cannot be had now, Refused if they never can."""
+        """Brings the files; raises RunnerUnable if they cannot be had now, Refused if never."""
         wanted = wanted_definition(task)
         if not wanted or self._supplied.get(directory) == wanted:
             return

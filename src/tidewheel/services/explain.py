@@ -99,7 +99,7 @@ async def _need_sentence(store: TaskStore, edge: EdgeView) -> str:
 
 
 def delay_reasons(task: Task, now: Instant) -> list[str]:
-    """A delay of its own, or the one before a retry."""
+    """Says that a task is delayed, by its own delay or by the one before a retry."""
     if task.due_at is None or task.due_at <= now:
         return []
     left, until = show_duration(task.due_at - now), show_instant(int(task.due_at))
@@ -108,7 +108,7 @@ def delay_reasons(task: Task, now: Instant) -> list[str]:
 
 
 def pause_reasons(task: Task, settings: QueueSettings) -> list[str]:
-    """A paused queue hands out nothing."""
+    """Says that the queue is paused, and so hands out nothing."""
     if not settings.paused:
         return []
     how = f"tidewheel queues {quote(task.queue)} --resume"
@@ -116,7 +116,7 @@ def pause_reasons(task: Task, settings: QueueSettings) -> list[str]:
 
 
 def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) -> list[str]:
-    """Limits on how many run at once, and how many start within a period."""
+    """Names a limit on tasks at once that is reached, and any limit on starts in a period."""
     rules = {limit.key: limit for limit in limits}
     concerned = [(WHOLE_QUEUE, rules.get(WHOLE_QUEUE))]
     if task.limit_key is not None:
@@ -249,8 +249,8 @@ OFFERED_BY_DEFAULT = {"gpu": 0, "nodes": 1, "buffer_bytes": 0}
 
 
 def _start_one(task: Task, short: Container[str] = ()) -> str:
-    """A worker that would take it, with all that it needs; ``short`` are amounts of which
-    those that are there have too little."""
+    """Says how to start a worker that would take the task, with all that it needs; ``short``
+    are amounts of which the present workers have too little."""
     asked, options = task.resources, [f"--queue {quote(task.queue)}"]
     if task.handler is not None:
         options.append("--handlers MODULE:OBJECT")
@@ -273,7 +273,7 @@ def exact_amount(name: str, number: float) -> str:
 
 
 def _missing(task: Task, offered: Sequence[Resources]) -> str:
-    """Everything that no worker has enough of, and what one that has would be told."""
+    """Says what no worker has enough of, and how to start one that has."""
     asked = task.resources
     seen: list[str] = []
     short: list[str] = []
@@ -304,7 +304,7 @@ def _label_option(label: str) -> str:
 
 
 def place_reasons(task: Task, order: Sequence[TaskId]) -> list[str]:
-    """Others come first; ``order`` is the beginning of the queue."""
+    """Says how many tasks go first; ``order`` is the beginning of the queue."""
     place = order.index(task.id) if task.id in order else len(order)
     match place:
         case 0:

@@ -58,7 +58,7 @@ def remove_task_files(home: Path, store_id: str, seqs: Sequence[int]) -> int:
 
 
 class FolderMark(NamedTuple):
-    """The mark in a run's folder that says whose it is and of which store; "" is nothing."""
+    """Says which run, of which store, a folder belongs to; "" means that it does not say."""
 
     owner: str
     store: str
@@ -108,7 +108,7 @@ def bytes_below(root: Path, parts: Sequence[str]) -> int:
 
 
 class _Descriptors:
-    """Directories that are open, and closed together."""
+    """Opens directories, and closes all of them together."""
 
     def __init__(self) -> None:
         self._opened: list[int] = []
@@ -156,7 +156,7 @@ def _read(name: str, at: int) -> str:
 
 
 def _remove_empty(opened: _Descriptors, root: Path, parts: Sequence[str]) -> None:
-    """The folder of a workflow whose last run is gone."""
+    """Removes the folder of a workflow whose last run is gone, and empty ones above it."""
     for length in range(len(parts), 0, -1):
         above = opened.way(root, parts[: length - 1])
         try:
@@ -166,7 +166,7 @@ def _remove_empty(opened: _Descriptors, root: Path, parts: Sequence[str]) -> Non
 
 
 class Orphan(NamedTuple):
-    """A folder below the home that belongs to nothing in the store."""
+    """Is a folder below the home that belongs to nothing in the store."""
 
     kind: str  # runs or tasks
     parts: tuple[str, ...]
@@ -190,7 +190,7 @@ class Orphan(NamedTuple):
 
 
 async def find_orphans(store: Store, home: Path) -> list[Orphan]:
-    """Folders of runs and of tasks that the store does not know.
+    """Returns the folders of runs and of tasks that the store does not know.
 
     Folders are looked for first: what is made meanwhile is in the store by then.
     """
@@ -246,8 +246,8 @@ def has_live_job(root: Path, parts: Sequence[str]) -> bool:
 
 
 def _run_folders(home: Path, store_id: str) -> Iterator[tuple[tuple[str, ...], FolderMark]]:
-    """Every folder of a run below the home, by its parts, and what it says; not those that say
-    that they belong to another store."""
+    """Yields every folder of a run below the home, by its parts, with its mark; not those that
+    say that they belong to another store."""
     root = runs_directory(home)
     if not root.is_dir():  # nothing has run here yet
         return
@@ -284,7 +284,7 @@ def _text(path: Path) -> str:
 
 
 async def _known_runs(store: Store) -> dict[str, str]:
-    """Their names, and what their folders say whose they are."""
+    """Returns the owner that the folder of each run names, by the name of the run."""
     found: dict[str, str] = {}
     before = None
     while page := await store.runs(count=PAGE, before=before):

@@ -51,7 +51,7 @@ class JobApi:
         self._allowing: dict[str, bool] = {}  # by the digest of a definition
 
     async def __call__(self, caller: TaskId, call: Document) -> Document:
-        """`{"command": {…}}`, or `{"look": NAME, "arguments": {…}}`.
+        """Answers a call: `{"command": {…}}`, or `{"look": NAME, "arguments": {…}}`.
 
         With `"wait": false` a command is answered when it is stored, not when it is obeyed.
         """
@@ -89,7 +89,8 @@ class JobApi:
         return answer.document
 
     async def allows_commands(self, run: RunView) -> bool:
-        """The definition may say; a reload may say otherwise."""
+        """Says whether jobs may command their run: as its definition says, which a reload may
+        change, else as its options say."""
         known = self._allowing.get(run.definition)
         if known is None:
             known = await self._said_by_definition(run)
@@ -111,7 +112,7 @@ class JobApi:
 
 
 def _who(caller: TaskId) -> tuple[str, str]:
-    """The run that a caller belongs to, and how history names the caller."""
+    """Returns the run that a caller belongs to, and how history names the caller."""
     run, slashes, word = caller.rpartition("//")
     if slashes and word == HANDLER:
         return run, "event handler"

@@ -56,14 +56,14 @@ class StoreWatch:
         self._ahead = 0.0  # of the database's clock, before the local one
 
     def begin_pass(self, local: float, store: Instant) -> None:
-        """The store said what time it is."""
+        """Notes what time the store said it is, at the beginning of a pass."""
         if abs(store - local - self._ahead) > self._rest_seconds_max:
             self._since = None
         self._ahead = store - local
         self.answered(local)
 
     def answered(self, local: float) -> None:
-        """The store answered a call, in the middle of a pass or at its begin.
+        """Notes that the store answered a call, in the middle of a pass or at its beginning.
 
         An answer that comes after a break may have been given long ago: it proves nothing, and
         watching begins with the next one.
@@ -75,7 +75,7 @@ class StoreWatch:
         self._answered_at = local
 
     def lost(self) -> None:
-        """The store did not answer."""
+        """Notes that the store did not answer."""
         self._since = None
 
     def seconds(self, local: float) -> float:
@@ -133,7 +133,10 @@ class Monitor(Service):
         return [self.report("leases.taken_back", **signals)] if signals else []
 
     async def _keep_retention(self) -> list[ServiceReport]:
-        """One batch; when it was full the next follows at once, after a look at the leases."""
+        """Exports and deletes one batch of old tasks.
+
+        When the batch was full the next follows at once, after a look at the leases.
+        """
         settings = self._settings
         self._retention_at = self._clock.monotonic() + settings.retention_interval_seconds
         if settings.retention_seconds is None:
@@ -154,7 +157,7 @@ class Monitor(Service):
         return [self.report("tasks.deleted", count=deleted)] if deleted else []
 
     async def _let_runs_go(self) -> list[ServiceReport]:
-        """A run goes as a whole, part by part; between the parts leases are looked at."""
+        """Deletes an old run part by part; between the parts leases are looked at."""
         if self._settings.retention_seconds is None:
             return []
         expired = await self._store.expired_runs(self._settings.retention_seconds, 1)
@@ -263,7 +266,7 @@ async def task_line(store: TaskStore, task: Task) -> bytes:
 
 
 def append_lines(path: Path, lines: Sequence[bytes]) -> None:
-    """Add lines at the end of a file, and return when they are on the disk."""
+    """Adds lines at the end of a file, and returns when they are on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     is_new = not path.exists()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -23,7 +23,7 @@ RENEWALS_PER_LEASE = 3
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """The holder of a notebook, whose death can be proven; one of several in a process."""
+    """Is the holder of a notebook, whose death can be proven; a process may have several."""
 
     process: HostProcess
     nonce: str

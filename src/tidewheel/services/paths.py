@@ -1,4 +1,4 @@
-"""Paths of the files of runs and tasks below a state directory, and whose folders those are.
+"""Makes the paths of files of runs and tasks below a state directory, and says whose they are.
 
 Paths are made only here.
 
@@ -23,7 +23,7 @@ STORE_NAME_LENGTH = 8
 
 
 def runs_directory(home: Path) -> Path:
-    """Nothing outside of it is read for anybody who looks at a run."""
+    """Returns the folder of all runs; to show a run, nothing outside of this folder is read."""
     return home / "runs"
 
 
@@ -96,7 +96,7 @@ def take_folder(run: RunView, home: Path) -> None:
         if not there:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_whole(path, mine.encode(), mode=0o600)
-    except OSError:  # whoever prepares the folder will say it
+    except OSError:  # the program that prepares the folder will say it
         return
     if there not in ("", mine):
         raise Refused(

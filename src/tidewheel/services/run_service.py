@@ -41,7 +41,7 @@ NOTHING_GIVEN = RunOptions(mode="")
 
 
 class RunService:
-    """``ports.runs.RunDoor`` on a store; ``home`` is where the files of runs are on this host.
+    """Is ``ports.runs.RunDoor`` on a store; ``home`` is where files of runs are on this host.
 
     What reads definitions is loaded by the first request that needs it: most need none of it.
     """
@@ -66,7 +66,7 @@ class RunService:
         return await look(self._store, self._context(), name, arguments)
 
     def _context(self) -> ViewContext:
-        """Remembered: a job that waits asks about the same run again and again."""
+        """Returns what views share; it is kept, as a job that waits asks again and again."""
         from tidewheel.services.workflow_state import definitions_of, remembering
         from tidewheel.views.context import ViewContext
         from tidewheel.views.past import Pasts
@@ -111,7 +111,11 @@ class RunService:
         return await post_command(self._store, view, command, who)
 
     async def _judged(self, run: str, command: Command) -> RunView:
-        """The run that is meant; refused if it would have to refuse a command that is kept."""
+        """Returns the run that is meant, after a dry run of a command that would reopen it.
+
+        Such a command is kept for the scheduler that takes up the run: one that would be
+        refused then is refused here.
+        """
         view = await self._store.find_run(run)
         is_kept = isinstance(command, REOPENING) and not view.is_aborted
         if is_kept and view.can_be_reopened(await self._store.now()):
@@ -155,7 +159,7 @@ class RunService:
         return view
 
 
-# Gives commands to runs, and waits until whoever drives one has answered.
+# Gives commands to runs, and waits until the scheduler that drives a run has answered.
 #
 # What reopens a run that has ended is stored in any case, and the store offers the run to every
 # scheduler. Where none serves, the command waits there until somebody carries the run on.
@@ -164,12 +168,12 @@ class RunService:
 POLL_SECONDS_FIRST = 0.02  # where nobody tells that something changed
 POLL_SECONDS_MAX = 0.25
 HANDOVER_SECONDS = 5.0  # a scheduler on standby takes a run sooner than that
-# Whoever serves takes a run that was reopened within a second; then nobody serves it here.
+# A scheduler takes a reopened run within a second: after this time, none serves the store.
 REOPENING_SECONDS = 2.5
 
 
 async def post_command(store: Store, run: RunView, command: Command, who: str) -> int:
-    """The number of the command; NotRunning if nobody could obey.
+    """Stores a command and returns its number; raises NotRunning if nobody could obey.
 
     A run that is just between two schedulers hears it from the next one; one that has ended
     goes on with what reopens it.

@@ -1,4 +1,4 @@
-"""The one shape of every service: start, stop, run_once, and the loop between them.
+"""Gives every service one shape: start, stop, run_once, and the loop between them.
 
 Theory of operation
 -------------------
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceReport:
-    """One thing that a service did or met: the single source of log, telemetry and UI."""
+    """Says one thing that a service did or met: the single source of log, telemetry and UI."""
 
     service: str
     event: str  # noun.verb in words of the glossary, as "leases.lapsed"
@@ -51,7 +51,7 @@ def tell_nobody(_report: ServiceReport) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """The time to wait before the same call is tried again."""
+    """Says how long to wait before the same call is tried again."""
 
     first_seconds: float = 0.1
     seconds_max: float = 5.0
@@ -68,7 +68,7 @@ BACKOFF_DEFAULT = Backoff()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """The surroundings of a service: clock, chance, reports, back-off and failpoint."""
+    """Holds what a service is given: clock, chance, reports, back-off and failpoint."""
 
     clock: Clock
     chance: random.Random = field(default_factory=random.Random)
@@ -78,7 +78,7 @@ class Surroundings:
 
 
 class Service(ABC):
-    """A loop over ``run_once`` that survives the world's failures.
+    """Calls ``run_once`` in a loop that survives the failures of the world around it.
 
     ``wakeup`` is given where others know it before there is this service.
     """
@@ -96,31 +96,31 @@ class Service(ABC):
 
     @abstractmethod
     async def run_once(self) -> Sequence[ServiceReport]:
-        """One pass; what it did."""
+        """Makes one pass and returns reports of what it did."""
 
     @abstractmethod
     def rest_seconds(self) -> float | None:
         """Returns the seconds to rest after a pass unless woken; None: until woken."""
 
     async def start(self) -> None:
-        """Run in the background; a failure is raised by ``stop``."""
+        """Starts the loop in the background; a failure of the loop is raised by ``stop``."""
         assert self._running is None, f"{self.name} was started twice"
         self._running = asyncio.create_task(self.run(), name=self.name)
 
     async def stop(self) -> None:
-        """Ask to stop, and wait for the end."""
+        """Asks the loop to stop, and waits until it has ended."""
         self.ask_stop()
         if self._running is not None:
             await self._running
 
     def ask_stop(self) -> None:
-        """End after the pass that is going on; from any thread."""
+        """Ends the loop after the pass that is going on; may be called from any thread."""
         self._stop_asked = True
         self._stop_alarm.ring()
         self._alarm.ring()
 
     def wake(self) -> None:
-        """Make the next pass now; from any thread."""
+        """Makes the next pass begin at once; may be called from any thread."""
         self._alarm.ring()
 
     async def run(self) -> None:
@@ -134,7 +134,7 @@ class Service(ABC):
                 await self._alarm.wait(rest)
 
     async def persist(self, call: Callable[[], Awaitable[T]]) -> T | None:
-        """Try until the world answers; None when asked to stop before it did."""
+        """Repeats a call until it is answered; returns None if asked to stop before."""
         failures = 0
         while True:
             try:
@@ -156,7 +156,7 @@ class Service(ABC):
             await self._stop_alarm.wait(delay)
 
     def tell(self, event: str, **facts: object) -> None:
-        """Report something outside of a pass."""
+        """Reports something outside of a pass."""
         self._surroundings.on_report(self.report(event, **facts))
 
     def report(self, event: str, **facts: object) -> ServiceReport:
@@ -174,7 +174,8 @@ async def open_patiently(
     stop_asked: Callable[[], bool],
     wait_seconds_max: float,
 ) -> Store | None:
-    """The store, as soon as it answers; its refusal after that time; None if stopped before."""
+    """Returns the store as soon as it answers; raises its refusal after ``wait_seconds_max``;
+    returns None when asked to stop before either."""
     clock, told, failures = surroundings.clock, None, 0
     give_up_at = clock.monotonic() + wait_seconds_max
     while True:
@@ -225,14 +226,14 @@ class TaskGroup:
             _ = self.member(work)
 
     def member(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        """Like ``add``, for somebody who wants to know the member."""
+        """Adds a member, as ``add`` does, and returns its asyncio task."""
         member = asyncio.get_running_loop().create_task(work)
         self._members[member] = None
         member.add_done_callback(self._leave)
         return member
 
     async def oversee(self, work: Coroutine[object, object, None]) -> None:
-        """Do ``work``, then end everybody; a member's failure ends the work and is raised."""
+        """Does ``work``, then ends all members; a member's failure ends the work, too."""
         self._lead = self.member(work)
         try:
             await asyncio.wait((self._lead,))
@@ -242,7 +243,7 @@ class TaskGroup:
             raise self._failure
 
     async def dismiss(self) -> None:
-        """End everybody who is still at work."""
+        """Ends all members that are still at work."""
         self._dismissed = True
         while self._members:
             for member in list(self._members):

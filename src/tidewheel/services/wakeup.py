@@ -1,4 +1,4 @@
-"""Waits with an end: for somebody's call, for a time, or for whichever comes first."""
+"""Waits with an end: for a ring from any thread, for a time, or for an answer of the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidewheel.ports.clock import Clock
 
 
 class SystemClock:
-    """Local time that only goes forward (port Clock)."""
+    """Tells the local time that only goes forward (port Clock)."""
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Wakeup:
-    """One waits, anybody rings, from any thread; a ring while nobody waits is kept.
+    """Wakes one waiter; anybody rings, from any thread; a ring while nobody waits is kept.
 
     A process with news stores it first and rings then; the waiter is woken first and looks
     then. So no news is overlooked, and a thousand rings in a row cost one waking.
@@ -77,7 +77,7 @@ class Wakeup:
 
 
 async def within(clock: Clock, seconds: float, call: Coroutine[object, object, T]) -> T:
-    """The answer of a call to a store; StoreBusy if it does not come in time."""
+    """Returns the answer of a call to a store; raises StoreBusy if it does not come in time."""
     answer = asyncio.ensure_future(call)
     timer = asyncio.ensure_future(clock.sleep(seconds))
     try:

@@ -49,7 +49,7 @@ _LASTING = {"running": STARTED, "submitted": SUBMITTED, "started": STARTED}
 
 
 class SelectedBy(StrEnum):
-    """The facts that a selector can be compared with."""
+    """Names the facts that a selector can be compared with."""
 
     STATUS = "status"
     TRIGGER = "trigger"  # the names of outputs that were made
@@ -58,7 +58,7 @@ class SelectedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateQuestion:
-    """The question about tasks of a run; a selector of "" is any state."""
+    """Asks about tasks of a run; a selector of "" is any state."""
 
     workflow: str
     point: str = EVERY  # as people write it, or with *
@@ -72,7 +72,7 @@ class StateQuestion:
 
 
 class StateRow(NamedTuple):
-    """A task that fits; `outputs` are the messages of those made, by name."""
+    """Holds a task that fits the question; `outputs` are messages by name of the output."""
 
     point: str
     name: str
@@ -83,7 +83,7 @@ class StateRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateAnswer:
-    """The tasks that fit; `reason` says why nothing could be looked at."""
+    """Holds the tasks that fit the question; `reason` says why nothing could be looked at."""
 
     rows: tuple[StateRow, ...] = ()
     results: Mapping[str, str] = field(default_factory=dict)
@@ -214,7 +214,7 @@ def _unquoted(text: str) -> str:
 async def answer(
     store: Store, question: StateQuestion, definition_of: DefinitionOf
 ) -> StateAnswer:
-    """Look it up. A run that does not exist yet may still come: that is no refusal."""
+    """Answers a question. A run that does not exist yet may still come: that is no refusal."""
     try:
         run = await store.find_run(question.workflow)
     except NotFound as error:
@@ -380,7 +380,8 @@ def definitions_of(store: Store, home: Path) -> DefinitionOf:
 async def state_document(
     store: Store, definition_of: DefinitionOf, arguments: Mapping[str, object]
 ) -> Document:
-    """`run`, `id` (POINT/NAME:SELECTOR), `offset`, `flow`, `triggers`, `messages`."""
+    """Answers the question that these arguments ask, as JSON: `run`, `id`
+    (POINT/NAME:SELECTOR), `offset`, `flow`, `triggers`, `messages`."""
     texts = {name: arguments.get(name) or "" for name in ("run", "id", "offset")}
     flow = arguments.get("flow")
     if not all(isinstance(one, str) for one in texts.values()):

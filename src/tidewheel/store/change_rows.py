@@ -76,7 +76,7 @@ Thing = TypeVar("Thing", bound=NamedTuple)
 
 
 def _named(thing: type[NamedTuple], **otherwise: tuple[Any, Any]) -> type[msgspec.Struct]:
-    """A tuple as an object with its fields, with other types or defaults where these are said.
+    """Makes an object type of a tuple type, with other types or defaults where these are given.
 
     A field without a type is left out.
     """
@@ -244,7 +244,10 @@ def read_changes(text: str) -> list[Change]:
 
 @dataclass(slots=True)
 class ChangedRows:
-    """The rows of a batch by table: the last of each thing, as one statement may touch it."""
+    """Holds the rows of a batch by table.
+
+    Each thing has only its last row, because one statement may touch a row only once.
+    """
 
     pool: dict[Key, Record | None] = field(default_factory=dict)  # None: it left
     memory: dict[Key, Record] = field(default_factory=dict)

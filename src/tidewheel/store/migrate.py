@@ -1,4 +1,4 @@
-"""The schema: built by migrations, forward only, each applied once and as a whole.
+"""Builds the schema by migrations, forward only, each applied once and as a whole.
 
 What has landed is never edited (tests/tidy has the digest of each file). Up to version 8 that
 was not so: `0009_repair.sql` brings whatever those versions led to to one schema. One thing
@@ -21,7 +21,7 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One step of the schema; its number is the version that it leads to."""
+    """Is one step of the schema; its number is the version that it leads to."""
 
     version: int
     name: str
@@ -30,7 +30,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationReport:
-    """The versions between which ``migrate`` went."""
+    """Holds the versions between which ``migrate`` went, and where the backup is."""
 
     from_version: int
     to_version: int

@@ -1,4 +1,4 @@
-"""PostgreSQL: scripts on a few connections, wake-ups by LISTEN and NOTIFY.
+"""Runs scripts on a few connections to PostgreSQL; LISTEN and NOTIFY wake other processes.
 
 Theory of operation
 -------------------
@@ -105,7 +105,7 @@ _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conf
 
 
 class PostgresTransaction:
-    """Named queries on one connection; one that ``keeps_plans`` began with KEEP_PLANS."""
+    """Runs named queries on one connection; with ``keeps_plans`` it was begun by KEEP_PLANS."""
 
     def __init__(self, connection: psycopg.Connection[Row], *, keeps_plans: bool) -> None:
         self._cursor = connection.cursor()
@@ -178,7 +178,7 @@ def _json_parameters(query_text: str) -> frozenset[str]:
 
 
 def _as_array(value: object) -> object:
-    """A list as the text of an array, which every query casts to its type.
+    """Returns a list as the text of an array, which every query casts to its type.
 
     The driver can do this, too, at ten times the price: it looks at the type of each element.
     """
@@ -191,7 +191,7 @@ def _as_array(value: object) -> object:
 
 
 class PostgresStore(DatabaseStore):
-    """A TaskStore for several machines."""
+    """Is a TaskStore in a PostgreSQL database, which several machines can share."""
 
     def __init__(
         self,
@@ -281,7 +281,7 @@ class PostgresStore(DatabaseStore):
 
     @staticmethod
     def _commit(connection: psycopg.Connection[Row], wake: Wake | None) -> None:
-        """Commit, and tell others in the same round trip."""
+        """Commits, and tells other processes in the same round trip."""
         if wake is None:
             connection.execute(b"COMMIT")
             return
@@ -292,7 +292,7 @@ class PostgresStore(DatabaseStore):
             connection.execute(TELL_OTHERS, (notice(wake),))
 
     def _begun(self, begin: bytes) -> psycopg.Connection[Row]:
-        """This thread's connection, in a new transaction."""
+        """Begins a transaction on this thread's connection and returns the connection."""
         connection = self._connection()
         try:
             connection.execute(begin)
@@ -306,7 +306,7 @@ class PostgresStore(DatabaseStore):
         return connection
 
     def _connection(self) -> psycopg.Connection[Row]:
-        """This thread's connection, made anew after it broke."""
+        """Returns this thread's connection; makes one if there is none or it broke."""
         connection: psycopg.Connection[Row] | None = getattr(self._local, "connection", None)
         if connection is not None and connection.closed:
             self._local.connection = None
@@ -319,7 +319,7 @@ class PostgresStore(DatabaseStore):
 
 
 def connect(settings: StoreSettings) -> psycopg.Connection[Row]:
-    """A connection that commits only when told to."""
+    """Opens a connection that begins and commits transactions only when told to."""
     standard: dict[str, str | int] = {
         "connect_timeout": max(1, int(settings.busy_seconds_max)),
         "application_name": "tidewheel",
@@ -332,7 +332,7 @@ def connect(settings: StoreSettings) -> psycopg.Connection[Row]:
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """PostgreSQL's errors in our words."""
+    """Raises PostgreSQL's errors as errors of tidewheel."""
     try:
         yield
     except _AGAIN:
@@ -365,7 +365,7 @@ def notice(wake: Wake) -> str:
 
 
 class NoticeListener:
-    """A thread with a connection of its own that hears what other processes say."""
+    """Listens, in a thread with a connection of its own, to the notices of other processes."""
 
     def __init__(
         self, connect: Callable[[], psycopg.Connection[Row]], tell: Callable[[Wake], None]
@@ -413,7 +413,7 @@ def _heard(payload: str) -> Wake:
 def open_postgres_store(
     settings: StoreSettings, *, failpoint: Failpoint = go_on
 ) -> PostgresStore:
-    """Connect, and make the tables in schema ``tidewheel`` if there are none."""
+    """Opens the store, and makes the tables in schema ``tidewheel`` if there are none."""
     with translated(), connect(settings) as connection:
         prepare(connection)
     return PostgresStore(settings, failpoint=failpoint)
@@ -445,12 +445,12 @@ _APPLIED = b"INSERT INTO tidewheel.schema_version (version) VALUES (%s)"
 def prepare(
     connection: psycopg.Connection[Any], migrations: tuple[Migration, ...] | None = None
 ) -> None:
-    """Make the schema if there is none; refuse another version than ours."""
+    """Makes the schema if there is none; refuses another version than this program's."""
     known = migrations or load_migrations("postgres")
     _refuse_unsafe_settings(connection)
     applied = _applied(connection)
     if not applied:
-        # Whole, so that who starts at the same moment meets no schema that is half made.
+        # One transaction: a process that starts now must not meet a schema that is half made.
         with connection.transaction():
             connection.execute(_LOCK)
             migrate(connection, known)
@@ -461,7 +461,7 @@ def prepare(
 def migrate(
     connection: psycopg.Connection[Any], migrations: tuple[Migration, ...] | None = None
 ) -> MigrationReport:
-    """Bring the schema to this program's version; each migration is one transaction."""
+    """Brings the schema to this program's version; each migration is one transaction."""
     known = migrations or load_migrations("postgres")
     applied = _applied(connection)
     pending(known, applied)
@@ -478,7 +478,7 @@ def migrate(
 
 
 def _applied(connection: psycopg.Connection[Any]) -> set[int]:
-    """The migrations that were applied; none if the database has none of our tables."""
+    """Returns the versions that were applied; none if the database has no such tables."""
     if not _value(connection, _EXISTS):
         return set()
     return {version for (version,) in connection.execute(_VERSIONS)}

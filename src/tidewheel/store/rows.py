@@ -1,4 +1,4 @@
-"""Rows of the store as typed tuples, and their conversion to core values, in one place.
+"""Holds the rows of the store as typed tuples, and converts them to core values, in one place.
 
 A field is the column of its name in the queries that stand beside each type.
 """
@@ -96,7 +96,7 @@ def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
     exclusive: bool,
     buffer_bytes: int,
 ) -> Resources:
-    """Most tasks ask for nothing: they share one value."""
+    """Returns what a row asks for; most tasks ask for nothing, and share one value."""
     asks_nothing = not cpu and not memory_bytes and not gpu and labels is None
     if asks_nothing and nodes == 1 and not exclusive and not buffer_bytes:
         return NO_RESOURCES
@@ -112,7 +112,7 @@ def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
 
 
 def labels_text(labels: frozenset[str]) -> str | None:
-    """A sorted JSON array; nothing asked is NULL, so that the claim skips the test."""
+    """Returns a sorted JSON array; no labels are NULL, so that the claim skips the test."""
     return json.dumps(sorted(labels)) if labels else None
 
 
@@ -304,7 +304,7 @@ WORKER_DIGITS_MAX = 18
 
 
 def worker_number(worker: str) -> int:
-    """27 of worker-27; a name that no store gave out is nobody's number."""
+    """Returns 27 for worker-27, and -1, which no worker has, for a name no store gave out."""
     kind, _, digits = worker.partition("-")
     number = int(digits) if digits.isdecimal() and len(digits) <= WORKER_DIGITS_MAX else -1
     # "worker-07" is not worker-7: an owner is compared letter by letter.
@@ -357,7 +357,7 @@ class OrphanRow(NamedTuple):
 
 
 def task_error(code: str | None, args: str | None, description: str | None) -> TaskError | None:
-    """An error is three columns, all or none."""
+    """Returns the error that three columns hold, or None; they are set all or none."""
     if code is None:
         return None
     return TaskError(code=code, args=args or "{}", description=description or "")
@@ -500,7 +500,8 @@ def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 -
 
 
 def _in_floats(task: NewTask) -> NewTask:
-    """5 and 5.0 are one number; what came by HTTP cannot tell which of them was meant."""
+    """Returns the task with floats for integers: 5 and 5.0 are one number, and a task that came
+    by HTTP cannot tell which of them was meant."""
     times = task.delay_seconds, task.max_termination_seconds
     limits = task.timeout_seconds, task.estimated_runtime_seconds
     delays = _delays(task.retry)

@@ -1,4 +1,4 @@
-"""Runs, definitions, commands and happenings as rows, and their conversion to core values."""
+"""Converts rows of runs, definitions, commands and happenings to core values and back."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def options_text(options: RunOptions) -> str:
 
 
 def definition_row(definition: StoredDefinition) -> Record:
-    """The row that save_definition stores; files may hold any bytes."""
+    """Returns the row that save_definition stores; files may hold any bytes."""
     files = [
         (one.path, base64.b64encode(one.content).decode(), one.executable)
         for one in definition.files
@@ -131,7 +131,7 @@ class InboxRow(NamedTuple):
 
 
 def happening(r: InboxRow) -> Happening:
-    """One thing that a scheduler is told of its run."""
+    """Returns the happening, of which a scheduler is told, that a row of its inbox holds."""
     match r.kind:
         case "started":
             return JobStarted(r.seq, r.at, r.task_id, r.attempt)

@@ -1,4 +1,4 @@
-"""SQLite: one writer thread with group commit, readers beside it.
+"""Runs scripts on a SQLite file: one writer thread with group commit, readers beside it.
 
 Theory of operation
 -------------------
@@ -58,7 +58,7 @@ _STOP = object()
 
 
 class SqliteTransaction:
-    """Named queries on one connection."""
+    """Runs named queries on one connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -125,7 +125,7 @@ class SqliteTransaction:
 
 
 class _Aged(NamedTuple):
-    """The priority with its aging, beside a ClaimedRow."""
+    """Holds the priority with its aging, beside a ClaimedRow."""
 
     aged: int
 
@@ -135,7 +135,7 @@ _READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
 
 
 def _columns(found: apsw.Cursor) -> list[str]:
-    """The names of what was found; none if nothing was."""
+    """Returns the names of the columns that were found; none if nothing was."""
     try:
         return [column[0] for column in found.getdescription()]
     except apsw.ExecutionCompleteError:
@@ -158,7 +158,7 @@ class _Job:
 
 
 class SqliteStore(DatabaseStore):
-    """A TaskStore in one file."""
+    """Is a TaskStore in one SQLite file."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class SqliteStore(DatabaseStore):
         super().__init__(settings.submit, chance, failpoint)
         self._path, self._settings, self._clock, self._vfs = path, settings, clock, vfs
         self._jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        # Whoever puts a job holds it, and so does whoever closes: nothing comes behind _STOP.
+        # Held to put a job, and to close: so no job comes behind _STOP.
         self._entrance = threading.Lock()
         self._is_closed = False
         self._writer = self._connect()
@@ -277,7 +277,7 @@ class SqliteStore(DatabaseStore):
             self._refuse_what_is_left()
 
     def _refuse_what_is_left(self) -> None:
-        """There is something only if the writer ended by a fault of its own."""
+        """Refuses the jobs that are left, if the writer ended by a fault of its own."""
         with self._entrance:
             self._is_closed = True
             with contextlib.suppress(queue.Empty):
@@ -288,7 +288,7 @@ class SqliteStore(DatabaseStore):
                         job.future.set_exception(StoreUnreachable(gone))
 
     def _next_batch(self) -> tuple[list[_Job], bool]:
-        """Wait for a job, then take all that came meanwhile."""
+        """Waits for a job, then takes all that came meanwhile; says whether to stop."""
         batch: list[_Job] = []
         # Nobody listens: sleep until there is work. Somebody does: look around now and then.
         timeout = self._settings.poll_seconds if self._listeners else None
@@ -310,7 +310,7 @@ class SqliteStore(DatabaseStore):
                 answers = [(job, *self._run_job(job)) for job in batch]
                 self._writer.execute("COMMIT")
         except BaseException as error:
-            # Nothing of the batch is in the file; whoever thought it was done must hear so.
+            # Nothing of the batch is in the file; every caller of the batch must hear so.
             self._roll_back()
             answers = [(job, None, refused or error) for job, _, refused in answers]
             answers += [(job, None, error) for job in batch[len(answers) :]]
@@ -379,7 +379,7 @@ def open_sqlite_store(
     vfs: str | None = None,
     failpoint: Failpoint = go_on,
 ) -> SqliteStore:
-    """Open the file that the URL names, making it if there is none."""
+    """Opens the file that the URL names, and makes it if there is none."""
     path = file_path(settings.url)
     prepare(path, settings, vfs=vfs)
     return SqliteStore(path, settings, clock=clock, vfs=vfs, failpoint=failpoint)

@@ -1,4 +1,4 @@
-"""The SQLite file itself: opening it safely, checking, migrating, naming what is wrong."""
+"""Opens the SQLite file safely, checks it, migrates it, and names what is wrong with it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ UPDATE schema_version SET version = 8
 
 
 def file_path(url: str) -> Path:
-    """The path in ``sqlite:///path`` (relative) or ``sqlite:////path`` (absolute)."""
+    """Returns the path in ``sqlite:///path`` (relative) or ``sqlite:////path`` (absolute)."""
     prefix = "sqlite:///"
     if not url.startswith(prefix) or len(url) == len(prefix):
         raise BadSetting("store", url, "sqlite:///PATH or postgresql://…")
@@ -60,7 +60,7 @@ def file_path(url: str) -> Path:
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """SQLite's errors in our words."""
+    """Raises SQLite's errors as errors of tidewheel."""
     try:
         yield
     except apsw.FullError as error:
@@ -92,7 +92,7 @@ def connect(
     clock: Callable[[], float],
     vfs: str | None = None,
 ) -> apsw.Connection:
-    """A connection with every promise switched on."""
+    """Opens a connection with every setting that the promises of the store depend on."""
     if tuple(map(int, apsw.sqlitelibversion().split("."))) < SQLITE_VERSION_MIN:
         needed = ".".join(map(str, SQLITE_VERSION_MIN))
         raise UnsafeStore(
@@ -126,7 +126,7 @@ def prepare(
     vfs: str | None = None,
     migrations: Migrations | None = None,
 ) -> None:
-    """Make the file if it is not there; refuse one that is damaged or of another version."""
+    """Makes the file if it is missing; refuses one that is damaged or of another version."""
     known = migrations or load_migrations("sqlite")
     if not path.exists():
         _create(path, settings, known)
@@ -149,8 +149,9 @@ def prepare(
 
 
 def _refuse_exposed(path: Path) -> None:
-    """S31: who can write a command into the store runs it as the worker's user. A group was
-    chosen by somebody; all users of a machine are nobody's choice."""
+    """Refuses a file that every user of the machine can open (S31): a user who can write a
+    command into the store runs it as the worker's user. A group was chosen by somebody; all
+    users of a machine are nobody's choice."""
     mode = stat.S_IMODE(path.stat().st_mode)
     reachable = all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
     if mode & stat.S_IRWXO and reachable:
@@ -163,7 +164,7 @@ def _refuse_exposed(path: Path) -> None:
 def migrate_sqlite(
     settings: StoreSettings, migrations: Migrations | None = None
 ) -> MigrationReport:
-    """Bring the file to this program's schema, with a copy of the old one beside it."""
+    """Brings the file to this program's schema, with a copy of the old one beside it."""
     known = migrations or load_migrations("sqlite")
     path = file_path(settings.url)
     if not path.exists():
@@ -186,7 +187,7 @@ def migrate_sqlite(
 
 
 def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None:
-    """Build the file under another name: under its own it is complete or not there at all."""
+    """Builds the file under another name: under its own it is complete or not there at all."""
     if path.with_name(path.name + "-wal").exists():
         raise CorruptStore(str(path), "the file is missing, but its -wal file is there")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -218,7 +219,7 @@ def _refuse_damage(path: Path, connection: apsw.Connection) -> None:
 
 
 def _own_versions(path: Path, connection: apsw.Connection) -> set[int]:
-    """The migrations that were applied; none if there is nothing in the file yet."""
+    """Returns the versions that were applied; none if there is nothing in the file yet."""
     applied = _applied(connection)
     others = "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'schema_version%'"
     if not applied and connection.execute(others).get:
@@ -241,9 +242,9 @@ def _apply(
     migrations: Migrations,
     before: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Each migration with its version row in one transaction: killed at any statement, the
-    next run starts that migration again. ``before`` is told the version that is about to
-    change, while nobody else can write."""
+    """Applies each migration, with its version row, in one transaction: killed at any
+    statement, the next run starts that migration again. ``before`` is told the version that is
+    about to change, while nobody else can write."""
     while True:
         connection.execute("BEGIN IMMEDIATE")
         with connection_rolled_back_on_error(connection):
@@ -268,7 +269,7 @@ def _apply(
 
 @contextlib.contextmanager
 def connection_rolled_back_on_error(connection: apsw.Connection) -> Iterator[None]:
-    """Leave no transaction open behind an error."""
+    """Rolls back on an error, so that no transaction stays open behind it."""
     try:
         yield
     except BaseException:
@@ -278,7 +279,7 @@ def connection_rolled_back_on_error(connection: apsw.Connection) -> Iterator[Non
 
 
 def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
-    """A copy of the file as it was last committed, by a connection of its own."""
+    """Copies the file as it was last committed, by a connection of its own."""
     import tempfile  # noqa: PLC0415 - slow, and few files have to be copied
 
     descriptor, copy = tempfile.mkstemp(prefix=f"{path.name}.copy-", dir=path.parent)

@@ -49,7 +49,7 @@ WritingScript = Callable[[Transaction, Effects], Result]
 
 
 class _Later:
-    """A module of ``operations/`` that is loaded when one of its functions is called."""
+    """Stands for a module of ``operations/``, loaded when one of its functions is called."""
 
     def __init__(self, name: str) -> None:
         self._name = f"tidewheel.store.operations.{name}"
@@ -135,7 +135,7 @@ def tells(
 
 
 class StoredPast:
-    """The memory that a store has of a run, for views; who asks waits for the answer."""
+    """Reads, for views, what a store remembers of a run; the caller waits for the answer."""
 
     def __init__(self, look_now: Callable[[Script[object]], object], run: int) -> None:
         self._look_now, self._run = look_now, run
@@ -148,7 +148,7 @@ class StoredPast:
 
 
 class DatabaseStore(ABC):
-    """A Store whose operations are transactions."""
+    """Is a Store whose operations are transactions of a database."""
 
     def __init__(
         self,
@@ -250,8 +250,9 @@ class DatabaseStore(ABC):
         return [refused.get(k) or next(rest) for k in range(len(reports))]
 
     async def hear_job(self, words: JobWords) -> None:
-        """Stores what a job said by itself, not through its worker; LeaseLost if it has no
-        lease. With an answer to keep: only the first of several with that key counts."""
+        """Stores what a job said by itself, not through its worker; raises LeaseLost if the
+        attempt has no lease. With an answer to keep: only the first of several with that key
+        counts."""
         said = JobMessage(number=1, text=words.text)
         if why := message_refusal(Report(holder=words.holder, messages=(said,)), self._limits):
             raise why
@@ -323,8 +324,9 @@ class DatabaseStore(ABC):
     delivered = writes("delivered", run_batch.delivered)
 
     async def write_batch(self, lease: RunLease, batch: RunBatch) -> None:
-        """Writes a batch; RunLost if the epoch is not the current one. One that was written
-        already is left alone; the lease is renewed, or given back if the batch says so."""
+        """Writes a batch; raises RunLost if the epoch is not the current one. A batch that was
+        written already is left alone; the lease is renewed, or given back if the batch says
+        so."""
         from tidewheel.store.change_rows import changed_rows  # noqa: PLC0415
         from tidewheel.store.operations import run_batch  # noqa: PLC0415
 
@@ -406,7 +408,7 @@ class DatabaseStore(ABC):
         return lambda: self._listeners.remove(listener)
 
     def tell_listeners(self, wake: Wake) -> None:
-        """Calls everybody in this process who waits; from any thread."""
+        """Calls all listeners in this process; may be called from any thread."""
         for listener in tuple(self._listeners):
             listener(wake)
 
@@ -432,11 +434,11 @@ class DatabaseStore(ABC):
 
 
 class SharedWriter(DatabaseStore):
-    """A store that changes things through one store and looks through another of the same file.
+    """Changes things through one store, and looks through another one of the same file.
 
     A file has one writer, and two in one process would only wait for each other; but a service
-    that must not wait for those who look can have readers of its own. Both stores belong to
-    somebody else, who closes them.
+    that must not wait for those who look can have readers of its own. Both stores belong to the
+    caller, who closes them.
     """
 
     def __init__(self, writer: DatabaseStore, reader: DatabaseStore) -> None:
@@ -459,4 +461,4 @@ class SharedWriter(DatabaseStore):
         self._writer.tell_listeners(wake)
 
     async def close(self) -> None:
-        """Nothing here is its own."""
+        """Does nothing, because both stores belong to the caller."""

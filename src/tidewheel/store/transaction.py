@@ -31,7 +31,7 @@ ROWS_PER_STATEMENT_MAX = 1_000
 
 
 class PlainEnd(NamedTuple):
-    """Success without messages, usage, exit status or metrics."""
+    """Is a success without messages, usage, exit status or metrics."""
 
     task_id: str
     attempt: int
@@ -39,7 +39,7 @@ class PlainEnd(NamedTuple):
 
 
 class Transaction(Protocol):
-    """One transaction of a script; leaving the script commits it, an exception undoes it."""
+    """Is one transaction of a script; the script's end commits it, an exception undoes it."""
 
     def rows(self, query: str, **parameters: object) -> list[Row]: ...
 
@@ -58,7 +58,8 @@ class Transaction(Protocol):
 
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         """Stores new tasks, each with the first entry of its history and, if it is ready, its
-        place among those that are. Their seqs by id; an id that is there is left out."""
+        place among those that are. Returns their seqs by id; an id that is there is left
+        out."""
         ...
 
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
@@ -67,8 +68,8 @@ class Transaction(Protocol):
 
     def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
         """Ends attempts with success where nothing else is to be done: running, owned by the
-        worker, without dependencies. The ids of those that were, each with the run that it
-        belongs to, if any; others are left alone."""
+        worker, without dependencies. Returns the ids of those that were, each with the run that
+        it belongs to, if any; others are left alone."""
         ...
 
 
@@ -83,7 +84,7 @@ News = Callable[[], Wake | None]  # what others should hear of a transaction, if
 
 
 def no_news() -> None:
-    """The news of a transaction that concerns nobody else."""
+    """Does nothing: it is the news of a transaction that concerns nobody else."""
 
 
 def reader(columns: Sequence[str], of: type[Record]) -> Callable[[Row], Record]:
@@ -106,7 +107,7 @@ def reader(columns: Sequence[str], of: type[Record]) -> Callable[[Row], Record]:
 
 
 def as_parameter(value: object) -> object:
-    """Lists of rows travel as JSON text; both databases unfold them again."""
+    """Returns a list of rows as JSON text, which both databases unfold again."""
     if not isinstance(value, list | tuple):
         return findable(value) if isinstance(value, str) else value
     try:
@@ -119,8 +120,8 @@ def as_parameter(value: object) -> object:
     return text
 
 
-# No database takes these in a text. Nothing is stored with them, so whoever asks for such a
-# name is to find nothing: it becomes one that nothing can have, for it cannot be printed.
+# No database takes these in a text. Nothing is stored with them, so a query for such a name is
+# to find nothing: the name becomes one that nothing can have, for it cannot be printed.
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 NUL_IN_JSON = "\\u0000"
 

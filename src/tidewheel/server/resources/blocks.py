@@ -1,4 +1,4 @@
-"""Scheduling block instances, their processing blocks, and the objects that stages wait for.
+"""Answers for scheduling block instances, their blocks, and the objects that stages wait for.
 
 An instance begins runs: scope submit, for the workflow and the name of each of its blocks.
 Objects belong to nobody: a caller who may submit or operate anything may post and remove them.
@@ -87,7 +87,7 @@ class ObjectsIn(In):
 
 
 async def submit(call: Call) -> object:
-    """The text itself is read, so that findings have lines."""
+    """Submits an instance; the text itself is read, so that findings have lines."""
     file = call.query_as(SbiQuery).file
     async with call.doors.beginning:
         told = await block_door(call).submit_sbi(file, call.raw, who=call.who)

@@ -43,13 +43,13 @@ class EventsQuery(WhereQuery):
 
 
 async def queue_asked(call: Call) -> Iterable[str]:
-    """The queue that the query names, if any."""
+    """Returns the queue that the query names, if any."""
     queue = call.query_as(WhereQuery).queue
     return () if queue is None else (queue,)
 
 
 async def workflow_asked(call: Call) -> Iterable[str]:
-    """The workflow of the run that the query names, if any."""
+    """Returns the workflow of the run that the query names, if any."""
     run = call.query_as(WhereQuery).run
     if run is None:
         return ()
@@ -58,7 +58,7 @@ async def workflow_asked(call: Call) -> Iterable[str]:
 
 
 async def follow(call: Call) -> object:
-    """Every event is shown only if the token covers its queue or workflow."""
+    """Returns a stream of the events whose queue or workflow the token covers."""
     assert call.token is not None
     if call.metrics.streams >= call.settings.followers_max or call.stopping.is_set():
         raise Overloaded()
@@ -207,7 +207,10 @@ CHANNEL_ROUTES = (
 
 
 class NewsListener:
-    """``with NewsListener(call, concerns) as ears: await ears.heard(seconds)``."""
+    """Listens to the store for news that concern a request, for as long as the block lasts.
+
+    Use: ``with NewsListener(call, concerns) as ears: await ears.heard(seconds)``.
+    """
 
     def __init__(self, call: Call, concerns: Callable[[Wake], bool]) -> None:
         self._call, self._concerns = call, concerns

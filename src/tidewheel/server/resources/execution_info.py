@@ -1,4 +1,4 @@
-"""Seed 003's virtual resources: what is known of the current attempt, and reports on it."""
+"""Answers for Banyan's virtual resources: facts about the current attempt, reports on it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class GpuIn(ReportIn):
 
 
 async def current_history(call: Call) -> object:
-    """Every attempt in seed 003's words, the current one last."""
+    """Returns every attempt in Banyan's words, the current one last."""
     task = await call.found_task()
     usage = await call.store.usage(task.id)
     found = [execution_info(one, usage) for one in await call.store.attempts(task.id)]

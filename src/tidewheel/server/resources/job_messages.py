@@ -1,4 +1,4 @@
-"""Jobs that speak for themselves: the token of an attempt, and what is said with it."""
+"""Lets jobs speak for themselves: the token of an attempt, and what is said with it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def hear(call: Call) -> object:
 
 def _check(form: WordsIn, key: str | None) -> None:
     if key is None and (form.text or form.output is not None):
-        # Whoever hears a request could send it again (S7).
+        # Somebody who overhears a request could send it again (S7).
         raise BadRequest(
             [
                 "Idempotency-Key is missing: send this header with a new value for each "
@@ -119,7 +119,8 @@ def _check_declared(task: Task, output: str) -> None:
 
 
 def _kept(call: Call, heard: HeardOut) -> KeptAnswer | None:
-    """Written together with the words, so that of two at once only one counts."""
+    """Returns the answer to keep; it is written together with the message, so that of two
+    requests at once only one counts."""
     if call.key is None:
         return None
     assert call.token is not None

@@ -1,4 +1,4 @@
-"""Logs that workers elsewhere send, kept where those of this host are (0021)."""
+"""Keeps logs that workers elsewhere send, where those of this host are (0021)."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class PartQuery(In):
 
 
 async def log_answer(root: Path, path: Path, query: PartQuery, what: str) -> Answer:
-    """Some bytes of a file below the root; NotFound if there is no such plain file."""
+    """Returns some bytes of a file below the root; raises NotFound if it is no plain file."""
     from tidewheel.views.log import part_of_file
 
     part = await asyncio.to_thread(part_of_file, root, path, query.offset, query.limit)

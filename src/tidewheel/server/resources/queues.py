@@ -1,4 +1,4 @@
-"""Queues: what waits in them, how they are set, claiming from them; and the whole store."""
+"""Answers for queues: what waits in them, their settings, claims; and for the whole store."""
 
 from __future__ import annotations
 
@@ -99,8 +99,9 @@ async def _claim_or_wait(call: Call, request: ClaimRequest, seconds: float) -> C
 
 
 async def _claim_for_caller(call: Call, request: ClaimRequest) -> ClaimedTasks:
-    """Nothing for a caller who hung up, be it before anything was asked of the store or while
-    it answered: a task for nobody would wait until its lease is over, and lapse for nothing."""
+    """Claims nothing for a caller who hung up, be it before anything was asked of the store or
+    while it answered: a task for nobody would wait until its lease is over, and lapse for
+    nothing."""
     if await call.is_gone():
         return ClaimedTasks()
     found = await call.store.claim(request)

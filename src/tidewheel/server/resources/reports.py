@@ -43,7 +43,7 @@ def holder(call: Call) -> Holder:
 
 
 async def tell(call: Call, report: Report) -> StatusOut:
-    """Pass a report on; a refusal is raised."""
+    """Passes a report on to the store; raises its refusal."""
     if report.end is not None:
         # Somebody may wait for the place that this end leaves; told too often is harmless.
         report = replace(report, frees=(await call.found_task()).queue)
@@ -84,7 +84,7 @@ async def give_back(call: Call) -> object:
 
 
 async def heartbeat(call: Call) -> object:
-    """A lease that was lost is a conflict, so that no client can overlook it."""
+    """Extends a lease; one that was lost is a conflict, so that no client can overlook it."""
     held, form = holder(call), call.body_as(BeatIn)
     beat = Beat(task_id=held.task_id, attempt=held.attempt, progress=form.progress)
     [answer] = await call.store.heartbeat(held.worker, [beat])

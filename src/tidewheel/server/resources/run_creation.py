@@ -173,7 +173,7 @@ class DefinitionQuery(In):
 
 
 class Begin(NamedTuple):
-    """A run that is asked for; the text is rendered only for somebody who may do this."""
+    """Holds a run that is asked for; the text is rendered only for a caller who may do this."""
 
     form: RunIn
     options: RunOptions

@@ -1,4 +1,4 @@
-"""Runs of workflows: the views that the command line prints, too, and commands to them."""
+"""Answers for runs of workflows: the views that the command line prints, too, and commands."""
 
 from __future__ import annotations
 
@@ -132,11 +132,11 @@ def in_window(query: TreeQuery) -> Document:
 
 
 async def log(call: Call) -> object:
-    """Only files of the run's own folder are opened."""
+    """Returns a part of a log; only files of the run's own folder are opened."""
     query, run = call.query_as(RunLogQuery), await call.found_run()
     what = " ".join(filter(None, (run.name, query.id, query.file)))
     part = await _log_part(call, query, run.name, what)
-    # A job's log that is not there yet may come; whoever waits for it is told so.
+    # A job's log that is not there yet may come; a caller that waits is told so.
     if not part.found and not query.wait_s:
         raise NotFound("log", what)
     return Answer(
@@ -147,7 +147,10 @@ async def log(call: Call) -> object:
 
 
 def _log_headers(part: LogPart, home: Path) -> dict[str, str]:
-    """Names are percent-encoded: a header holds no other letters."""
+    """Returns the headers that describe a part of a log.
+
+    Names are percent-encoded, because a header holds no other letters.
+    """
     place = part.place
     facts = {
         "offset": str(part.offset),
@@ -335,7 +338,7 @@ async def _here(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def _named(command: Command) -> list[str]:
-    """The first tasks that it names, as they were written."""
+    """Returns the first tasks that a command names, as they were written."""
     ids = [command.id] if isinstance(command, Message) else getattr(command, "ids", ())
     more = len(ids) - NAMED_MAX
     return [*ids[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]

@@ -1,4 +1,4 @@
-"""Browsers: a link that is good once becomes a session, in a cookie that no script can read.
+"""Logs browsers in: a link that is good once becomes a session, in a cookie no script can read.
 
 The link leads to a page with one button, since a GET changes nothing and a program that only
 previews a link must not use it up. The session allows what its maker's token allowed (S8).
@@ -81,7 +81,7 @@ async def login_page(call: Call) -> object:
 
 
 def read_form(call: Call) -> str:
-    """The code that the page sends."""
+    """Returns the code that the page sends."""
     given = parse_qs(call.raw.decode("ascii", "replace")).get("code", [])
     if len(given) != 1:
         raise BadRequest(["code is missing: open the link once more"])

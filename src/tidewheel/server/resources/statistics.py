@@ -1,4 +1,4 @@
-"""Statistics of attempts: all together, per queue, per name of a task (seed 003)."""
+"""Answers with statistics of attempts: all together, per queue, per name of a task (Banyan)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing stored tasks: arm, cancel, amend, and seed 003's PATCH of a state.
+"""Changes stored tasks: arm, cancel, amend, and Banyan's PATCH of a state.
 
 A PATCH that asks for a state is the verb that leads there: `available` arms, `cancelled`
 cancels, `running` claims, `terminated` finishes. Only workers may ask for the last two.
@@ -43,7 +43,8 @@ async def cancel(call: Call) -> object:
 
 
 async def queues_to_cancel(call: Call) -> Iterable[str]:
-    """Every task by its id; a filter must name its queue unless all are the caller's."""
+    """Returns the queues of the tasks named by id, or of the filter, which must name its queue
+    unless the caller may use all queues."""
     form = call.body_as(CancelIn)
     if (form.ids is None) == (form.filter is None):
         raise BadRequest(["give either ids or a filter"])
@@ -88,7 +89,7 @@ _SCOPES: dict[Status, tuple[Scope, ...]] = {
 
 
 def scopes_for_patch(call: Call) -> tuple[Scope, ...]:
-    """Depends on what is asked for (R003-75)."""
+    """Returns the scopes that a PATCH needs, which depend on what it asks for (R003-75)."""
     form = call.body_as(TaskPatch)
     form.amended()  # two words for one thing are refused first
     return _CLIENTS if form.word is None else _SCOPES.get(_wanted(form.word), _CLIENTS)
@@ -144,7 +145,7 @@ async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
 
 
 async def _holder(call: Call, task: Task, form: TaskPatch) -> Holder:
-    """The lease that is reported on: the one named, else the live one."""
+    """Returns the lease that is reported on: the one that is named, else the live one."""
     info = form.execution_info
     worker = (info.worker if info else None) or task.owner
     if worker is None:
@@ -155,7 +156,7 @@ async def _holder(call: Call, task: Task, form: TaskPatch) -> Holder:
 
 
 def _end(form: TaskPatch) -> End:
-    """Seed 003 tells success by the exit status."""
+    """Returns how an attempt ended; Banyan tells success by the exit status."""
     assert form.word is not None
     exit_status = form.execution_info.exit_status if form.execution_info else None
     if form.word == "terminated" and exit_status is None:

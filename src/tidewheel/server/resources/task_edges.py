@@ -1,4 +1,4 @@
-"""Tying tasks together and apart: continuations, of one task or of many (seed 003)."""
+"""Ties tasks together and apart: continuations, of one task or of many, as Banyan has them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class EdgesOut(Out):
 
 
 def one(call: Call) -> Edges:
-    """Edges from the task of the path."""
+    """Returns the edges from the task that the path names."""
     parent = TaskId(call.path["id"])
     return [(parent, TaskId(child)) for child in read(call.raw, ContinuationsIn).values]
 
 
 def many(call: Call) -> Edges:
-    """Edges of a list of objects, or of one object."""
+    """Returns the edges that a list of objects, or one object, describes."""
     listed = call.raw.lstrip()[:1] == b"["
     raws = [bytes(raw) for raw in read_many(call.raw)] if listed else [call.raw]
     forms = [read(raw, BulkContinuationsIn, f"[{index}]: ") for index, raw in enumerate(raws)]
@@ -60,7 +60,7 @@ def many(call: Call) -> Edges:
 
 
 async def queues_of_both_ends(call: Call) -> Iterable[str]:
-    """Every task that is tied or untied."""
+    """Returns the queues of all tasks that are tied or untied."""
     if call.covers_everything:
         return ()
     ids = list(dict.fromkeys(end for edge in call.body_as(list) for end in edge))

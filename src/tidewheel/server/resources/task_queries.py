@@ -44,7 +44,7 @@ class LogQuery(PartQuery):
 
 
 async def queue_asked(call: Call) -> Iterable[str]:
-    """The queue of the filter; without one, the handler shows what the caller may see."""
+    """Returns the filter's queue; without one, the handler shows what the caller may see."""
     query = call.query_as(TaskListQuery)
     return () if query.queue is None else (query.queue,)
 
@@ -119,7 +119,7 @@ _FIELDS = {
 async def _document(
     call: Call, task: Task, vocabulary: Vocabulary, fields: tuple[str, ...]
 ) -> dict[str, object]:
-    """A task in somebody's words; what nobody asked for is not looked up."""
+    """Returns a task in the words of a vocabulary; fields not asked for are not looked up."""
     if vocabulary is Vocabulary.TIDEWHEEL:
         out = write(task)
         told = {name: getattr(out, name) for name in fields}
@@ -149,7 +149,8 @@ async def _banyan(call: Call, task: Task, fields: frozenset[str]) -> dict[str, o
 
 
 def _told(document: object, vocabulary: Vocabulary) -> object:
-    """Documents of the seeds hold decoded JSON, whose numbers may be of any size."""
+    """Returns the answer; documents of Scylla and Banyan hold decoded JSON, whose numbers may
+    be of any size, and so are encoded here."""
     if vocabulary is Vocabulary.TIDEWHEEL:
         return document
     return Answer(body=encode(document))

@@ -1,4 +1,4 @@
-"""Submitting tasks: one or many, all or each, in our words or those of the seeds."""
+"""Submits tasks: one or many, all or each, in the words of tidewheel, Scylla or Banyan."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ class SubmitQuery(In):
 
 
 class Item(NamedTuple):
-    """One task of a request: as it can be stored, or why it cannot."""
+    """Holds one task of a request: as it can be stored, or why it cannot."""
 
     task: NewTask | None
     refused: Submitted | None
 
 
 class Submission(NamedTuple):
-    """A request to store tasks."""
+    """Holds a request to store tasks."""
 
     items: list[Item]
     many: bool
 
 
 def parse(call: Call) -> Submission:
-    """One object or a list of them; with atomic=all the first mistake is the answer."""
+    """Reads one object or a list of them; unless atomic=each, any mistake refuses them all."""
     query = call.query_as(SubmitQuery)
     many = call.raw.lstrip()[:1] == b"["
     raws = read_many(call.raw) if many else [msgspec.Raw(call.raw)]
@@ -91,7 +91,8 @@ def _task(call: Call, raw: bytes, index: int, vocabulary: Vocabulary) -> NewTask
 
 
 def _own_id(call: Call, index: int) -> str:
-    """A repeated request gets the same ids, even if nobody could keep its answer."""
+    """Returns an id for a task that has none; a repeated request gets the same ids, even if
+    nobody could keep its answer."""
     if call.key is None or call.token is None:
         return new_id()
     said = f"{call.token.number}/{call.key}/{index}".encode()
@@ -132,7 +133,11 @@ async def queues_concerned(call: Call) -> Iterable[str]:
 
 
 def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
-    """Ids are the whole store's: who took that of a job to come would bring its run down."""
+    """Raises NotAllowed for the id of a job of a run that the token is not for.
+
+    Ids are the whole store's: a caller who took the id of a job to come would bring its run
+    down.
+    """
     for task in tasks:
         run = run_named_by(task.id)
         if run is not None and not call.covers(f"{RUN_QUEUE}{run}"):

@@ -1,4 +1,4 @@
-"""Tokens and the audit, for admins only: who may do what, and what a call did, in words.
+"""Answers for tokens and the audit, for admins only: who may do what, and what was done.
 
 There is a row of words for each route that the audit keeps; a test compares the rows with the
 table of routes, so that none is forgotten.
@@ -73,7 +73,7 @@ _LISTED = re.compile(r"(\d+) tasks, (.+)", re.DOTALL)  # as handlers name severa
 
 
 class Deed(NamedTuple):
-    """The words for a call: as it is wished, as it was done, and what it was done to.
+    """Holds the words for a call: as it is wished, as it was done, and what it was done to.
 
     In braces stand the names in the path, and `what` is all that the handler named besides;
     `unnamed` is said where it named nothing.
@@ -141,7 +141,7 @@ DEEDS: dict[str, Deed] = {
 
 
 def deed_words(entry: AuditEntry) -> str:
-    """`triggered 3/model in forecast/run1`; who did it is told apart."""
+    """Says what was done, as `triggered 3/model in forecast/run1`; who did it is told apart."""
     deed = DEEDS.get(entry.verb)
     if deed is None:  # a route of another version
         return f"{entry.verb}: {entry.target}".rstrip(": ")
@@ -156,7 +156,10 @@ def deed_words(entry: AuditEntry) -> str:
 
 
 def _filled(entry: AuditEntry, deed: Deed) -> str:
-    """The audit keeps what the path names first, then what the handler named."""
+    """Returns what a call was done to.
+
+    The audit keeps what the path names first, then what the handler named.
+    """
     names = re.findall(r"{(\w+)}", entry.verb)
     named = entry.target.split(", ", len(names)) if entry.target else []
     said = dict.fromkeys(names, "…") | dict(zip(names, named, strict=False))

@@ -41,7 +41,7 @@ PAGES = (
 
 
 async def page(call: Call) -> object:
-    """The page holds nothing of anybody's: what it shows, it asks for."""
+    """Returns the page, which holds nothing of anybody's: what it shows, it asks for."""
     built = await asyncio.to_thread(static_page.index_page, call.settings.web)
     if built is None:
         return RedirectResponse(STATUS_PAGE)
@@ -112,7 +112,7 @@ async def rest_page(call: Call) -> object:
 _GUARD = Needs(scopes=(Scope.READ,), queues=no_queue)
 
 
-# The documentation, for whoever reaches the server: it says nothing about anybody.
+# The documentation, for all who reach the server: it says nothing about anybody.
 
 
 ROOT = "/docs"

@@ -1,4 +1,4 @@
-"""Workers: introduce themselves, sign off, take over from dead ones, and can be looked at."""
+"""Answers for workers: they register, sign off, take over from dead ones, can be looked at."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class LeaseOut(Out):
 
 
 async def queues_served(call: Call) -> Iterable[str]:
-    """All that the worker wants to serve; a pattern is judged as a whole, its queues later."""
+    """Returns the queues that a worker wants to serve, after judging its patterns.
+
+    A pattern is judged as a whole; the queues that it stands for are judged later.
+    """
     wanted = call.body_as(WorkerIn).queues
     call.require_patterns(one for one in wanted if is_pattern(one))
     return [one for one in wanted if not is_pattern(one)]

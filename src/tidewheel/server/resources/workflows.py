@@ -1,4 +1,4 @@
-"""The registry: definitions by name and version, sent as a bundle, judged before they are kept.
+"""Answers for the registry: definitions by name and version, judged before they are kept.
 
 Nothing of a bundle is executed here, and nothing is written to a disk by the names in it.
 """

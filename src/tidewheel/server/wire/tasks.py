@@ -217,7 +217,7 @@ class BanyanTaskIn(In):
 
 
 def scylla_fields(raw: bytes) -> dict[str, Any]:
-    """Returns the fields of a task of Scylla in our words."""
+    """Returns the fields of a task of Scylla in tidewheel's words."""
     form = read(raw, ScyllaTaskIn)
     given = {"id": form.rn, "queue": form.queue, "priority": form.priority}
     if bytes(form.spec):
@@ -226,7 +226,7 @@ def scylla_fields(raw: bytes) -> dict[str, Any]:
 
 
 def banyan_fields(raw: bytes) -> dict[str, Any]:
-    """Returns the fields of a task of Banyan in our words."""
+    """Returns the fields of a task of Banyan in tidewheel's words."""
     form = read(raw, BanyanTaskIn)
     given = {
         "id": form.id,
@@ -244,7 +244,7 @@ def banyan_fields(raw: bytes) -> dict[str, Any]:
 
 
 def resource_fields(asked: RequestedResources | None) -> dict[str, Any]:
-    """Returns requested resources in our words; nothing if none are requested."""
+    """Returns requested resources in tidewheel's words; nothing if none are requested."""
     if asked is None:
         return {}
     return {"memory": asked.memory, "cpu": asked.cores, "gpu": asked.gpus}
@@ -287,11 +287,11 @@ class TaskPatch(In):
 
     @property
     def word(self) -> str | None:
-        """The status that is asked for."""
+        """Returns the status that is asked for."""
         return self.state if self.status is None else self.status
 
     def amended(self) -> dict[str, Any]:
-        """The fields that shall change, in our words."""
+        """Returns the fields that shall change, in tidewheel's words."""
         pairs = (
             ("retries", "max_retry_count"),
             ("max_termination", "max_termination_time"),

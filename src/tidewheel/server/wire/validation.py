@@ -26,7 +26,7 @@ class In(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read(raw: bytes, form: type[Form], where: str = "") -> Form:
-    """The value of a JSON text; BadRequest names everything that is wrong with it."""
+    """Returns the value of a JSON text; raises BadRequest with everything that is wrong."""
     check_body(raw)
     try:
         return _read(raw, form, where)
@@ -35,7 +35,7 @@ def read(raw: bytes, form: type[Form], where: str = "") -> Form:
 
 
 def check_body(raw: bytes) -> None:
-    """BadBody if it holds a number that would take too long to read."""
+    """Raises BadBody if the body holds a number that would take too long to read."""
     try:
         check_numbers(raw)
     except ValueError as error:
@@ -57,7 +57,7 @@ def _read(raw: bytes, form: type[Form], where: str) -> Form:
 
 
 def read_many(raw: bytes) -> list[msgspec.Raw]:
-    """The elements of a JSON array, each to be read by itself."""
+    """Returns the elements of a JSON array, each to be read by itself."""
     check_body(raw)
     try:
         return msgspec.json.decode(raw, type=list[msgspec.Raw])
@@ -68,7 +68,7 @@ def read_many(raw: bytes) -> list[msgspec.Raw]:
 
 
 def read_query(given: Sequence[tuple[str, str]], form: type[Form]) -> Form:
-    """Parameters of a URL; numbers and booleans are read from their texts."""
+    """Reads parameters of a URL; numbers and booleans are read from their texts."""
     values: dict[str, str] = {}
     for name, value in given:
         # Given twice is either of two, as in status=ready&status=running.
@@ -91,7 +91,7 @@ def _fields(form: type[msgspec.Struct]) -> tuple[Any, ...]:
 
 
 def _findings(raw: bytes, form: type[msgspec.Struct], where: str) -> list[str]:
-    """Field by field, as one decoder stops at the first mistake."""
+    """Returns what is wrong, field by field, as one decoder stops at the first mistake."""
     try:
         given = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
@@ -151,7 +151,7 @@ def _said(error: msgspec.ValidationError, kind: object) -> str:
 
 
 def _choices(kind: object) -> Iterator[str]:
-    """The words of a type, wherever in it they are."""
+    """Yields the words that a type allows, wherever in the type they are."""
     if isinstance(kind, type) and issubclass(kind, Enum):
         yield from (str(one.value) for one in kind)
     for part in get_args(kind):

@@ -298,7 +298,7 @@ def task_error(given: ErrorIn) -> TaskError:
 
 
 def json_text(what: str, raw: msgspec.Raw) -> str | None:
-    """JSON as it was sent; None if it was not."""
+    """Returns JSON as it was sent; None if none was sent."""
     text = bytes(raw).decode()
     if not text:
         return None

@@ -1,1 +1,1 @@
-"""Scheduling block instances and their processing blocks."""
+"""Serves scheduling block instances and their processing blocks."""

@@ -33,7 +33,7 @@ Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workf
 
 
 async def read_request(file: str, content: bytes, findings: Findings) -> SbiRequest:
-    """Returns what is asked for, mistakes included; InvalidSbi if nothing can be read."""
+    """Returns what is asked for, mistakes included; raises InvalidSbi if it is unreadable."""
     request = await asyncio.to_thread(read_sbi, file, content, findings)
     if request is None:
         raise InvalidSbi(file, findings.sorted())
@@ -58,7 +58,7 @@ async def new_sbi(
     code_trusted: bool,
     sees: Sees,
 ) -> NewSbi:
-    """Returns the instance with its runs; InvalidSbi if one of them could not be made."""
+    """Returns the instance with its runs; raises InvalidSbi if one of them cannot be made."""
     making = _Making(
         store, request, findings, await store.now(), sees, code_trusted=code_trusted
     )
@@ -148,7 +148,7 @@ class _Making:
                 )
 
     async def _may_name(self, name: str) -> bool:
-        """A block that somebody may not know of is as one that is not there."""
+        """Says whether the caller may name a block: one they may not see is as if not there."""
         known = await self._known(name)
         return known is not None and self._sees(known.run.workflow)
 

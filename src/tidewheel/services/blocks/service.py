@@ -1,4 +1,4 @@
-"""Scheduling block instances, processing blocks and objects on a store.
+"""Keeps scheduling block instances, processing blocks and objects on a store.
 
 Everybody comes through here: applications, the command line, and the server for those who come
 over HTTP.
@@ -53,7 +53,7 @@ class Rights:
 
 
 class BlockService:
-    """``ports.blocks.BlockDoor`` on a store, for somebody with these rights."""
+    """Is ``ports.blocks.BlockDoor`` on a store, for a caller with these rights."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Blocks, instances and objects as documents, for people and programs."""
+"""Shows blocks, instances and objects as documents, for people and programs."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _stage_document(
         "id": looked.id_of(key),
         "stage": key[1] if name is None else None,
         "object": name,
-        # Nothing spawns what is yet to come, to a person who asked for all of it.
+        # A stage that is yet to come is shown as waiting: a block was asked for as a whole.
         "state": WAITING if words.state == FUTURE else words.state,
         "remarks": list(words.remarks),
         "submit": 0 if last is None else read_job_name(last.task_id).submit,

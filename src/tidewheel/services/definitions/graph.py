@@ -1,4 +1,4 @@
-"""A window of a definition's graph: what was asked for, its edges, and both as JSON.
+"""Reads a window of a definition's graph: the points asked for, its edges, and both as JSON.
 
 An edge is certain if its child cannot run before the parent has made one of the outputs, and
 every way in which the parent can be complete makes one of them. All others are drawn dashed.
@@ -39,7 +39,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class EdgeFact:
-    """The facts of one edge, whichever arrows it comes from."""
+    """Holds the facts of one edge, whichever arrows it comes from."""
 
     outputs: frozenset[str] = frozenset()
     certain: bool = False
@@ -135,7 +135,7 @@ class BadWindow(Refused):
 
 
 class ShownWindow(NamedTuple):
-    """A graph, and the part of it between two points."""
+    """Holds a graph, and the part of it between two points."""
 
     graph: Graph
     start: Point
@@ -155,7 +155,11 @@ def read_window(
     tasks_max: int = TASKS_MAX,
     suicides: bool = False,
 ) -> ShownWindow:
-    """START may be relative to the initial point, STOP to START; what is too much is cut."""
+    """Returns the part of a graph from START to STOP.
+
+    START may be relative to the initial point, STOP to START; a window with too many tasks is
+    cut.
+    """
     graph, reader = loaded.graph, loaded.reader
     assert graph is not None
     assert reader is not None

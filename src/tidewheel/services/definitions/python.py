@@ -1,4 +1,4 @@
-"""Workflows that are written in Python, as the commands about definitions want them."""
+"""Loads workflows written in Python in the form that the commands about definitions want."""
 
 from __future__ import annotations
 

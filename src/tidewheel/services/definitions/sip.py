@@ -1,4 +1,4 @@
-"""SIP definitions, as the commands about definitions want them."""
+"""Loads SIP definitions in the form that the commands about definitions want."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class StageSource:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedSip:
-    """A SIP definition as any other one, with what is known of it beside."""
+    """Is a SIP definition in the form of any other, with what else is known of it."""
 
     loaded: LoadedWorkflow
     verdicts: Verdicts | None = None
@@ -154,9 +154,10 @@ def load_sip_file(path: Path, how: LoadOptions, findings: Findings) -> Validated
 def load_sip_request(
     path: Path, request: Values | None, findings: Findings, *, is_typed: bool = False
 ) -> ValidatedSip:
-    """Returns the same for a request; None means no request, which lacks no parameter.
+    """Loads a file for a request; None is no request, which lacks no parameter.
 
-    ``is_typed``: by somebody just now, who can correct a parameter that changes nothing.
+    ``is_typed``: somebody has just typed the request, and can correct a parameter that changes
+    nothing.
     """
     source = _read(path, findings)
     if source is None:
@@ -172,7 +173,10 @@ def load_sip_request(
 def load_sip(
     source: SipSource, folder: Path, request: Values | None, findings: Findings
 ) -> ValidatedSip:
-    """From its files, which lie or lay in a folder; they were read by bash when they came."""
+    """Loads a definition from its files, which lie or lay in a folder.
+
+    Scripts are not checked again: bash read them when the definition came.
+    """
     return _validated(validate(source, request), source, folder, request, findings)
 
 

@@ -1,4 +1,4 @@
-"""Definitions of runs: kept by their content, and made into graphs again without their folder.
+"""Keeps definitions of runs by their content, and makes graphs of them without their folder.
 
 What is kept is the text as it was rendered, so that a template which asks the clock or the
 environment says the same at every restart, and the files that lay beside it, so that jobs find
@@ -63,7 +63,7 @@ _JUDGED_AT_FIRST = frozenset({IMPLICIT_TASKS, BAD_HANDLER})
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A definition, and the files that are too large to be kept with it."""
+    """Holds a definition, and names the files that are too large to be kept with it."""
 
     definition: StoredDefinition
     too_large: tuple[str, ...]
@@ -71,7 +71,7 @@ class Captured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredDefinition:
-    """A stored definition, ready to run."""
+    """Is a stored definition that was read again, and is ready to run."""
 
     graph: Graph
     settings: FlowSettings
@@ -203,7 +203,7 @@ def check_definition(
     options: RunOptions,
     check_further: Callable[[Graph, Findings], None] | None = None,
 ) -> None:
-    """Checks that a run could begin with these options; else InvalidDefinition says all."""
+    """Raises InvalidDefinition, which says all, unless a run could begin with these options."""
     findings = Findings()
     with TemporaryDirectory() as folder:  # it has none of its own yet
         loaded, _ = _load_stored(definition, options, Path(folder), findings)

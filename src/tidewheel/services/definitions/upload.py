@@ -1,4 +1,4 @@
-"""Definitions that come over the network: nothing is trusted, none of their code runs here.
+"""Takes in definitions from the network: nothing is trusted, none of their code runs here.
 
 A text is rendered in a child process with limits, as every template is, and without the code
 that could lie beside it. What was captured elsewhere is sealed anew: its digest is what it
@@ -26,7 +26,7 @@ FINDINGS_MAX = 20
 def definition_of_text(
     text: str, workflow: str, variables: Mapping[str, object], options: RunOptions
 ) -> StoredDefinition:
-    """Returns a flow.cylc as it was written, rendered and read; InvalidDefinition says all."""
+    """Returns a flow.cylc, rendered and read; raises InvalidDefinition, which says all."""
     findings = Findings()
     texts = VariableTexts(values=variables)
     source = SourceOptions(variables=texts, workflow_name=workflow, code_trusted=False)

@@ -64,7 +64,7 @@ class NotificationAdmin:
         }
 
     async def try_notifications(self, rule: str | None = None) -> Document:
-        """Sends a test under one rule, or under each; NotFound if there is no such rule."""
+        """Sends a test under one rule, or under each; raises NotFound without such a rule."""
         rules = await asyncio.to_thread(load_rules, self._path)
         wanted = [one for one in rules.rules if rule in (None, one.name)]
         if rule is not None and not wanted:
@@ -110,7 +110,10 @@ def rules_document(rules: Rules) -> Document:
 
 
 def where_to(to: Destination) -> str:
-    """Shows as much of it as nobody could misuse: paths of webhooks, arguments are secrets."""
+    """Shows the part of a destination that nobody could misuse.
+
+    Paths of webhooks and arguments of commands are secrets.
+    """
     match to:
         case Webhook(url=url):
             parts = urlsplit(url)

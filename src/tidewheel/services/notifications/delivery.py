@@ -32,7 +32,7 @@ PRINTED_MAX = 500  # characters of what a command that failed printed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryMeans:
-    """The things that deliveries are made with. `environment` is all that a command sees."""
+    """Holds what deliveries are made with; `environment` is all that a command sees."""
 
     directory: Path
     smtp: str
@@ -134,5 +134,6 @@ async def _run(
 
 
 def _in_a_loop_of_its_own(command: HandlerCommand) -> HandlerEnd:
-    """A server's fast loop starts no process in a group of its own (decision 0022)."""
+    """Runs a command in a loop of its own, because a server's fast loop starts no process in a
+    group of its own (decision 0022)."""
     return asyncio.run(run_handler(command))

@@ -57,7 +57,7 @@ _FAILED_STATES = ("failed", "submit-failed")
 
 
 class Noticed(NamedTuple):
-    """Something that rules may be about."""
+    """Is something that happened, and that rules may be about."""
 
     event: str
     about: RunEvent
@@ -87,7 +87,7 @@ def noticed(event: RunEvent, state: NotifierState) -> Iterator[Noticed]:
 def message_for(
     rule: NotificationRule, one: Noticed, style: PointStyle | None
 ) -> Notification | None:
-    """Returns what this rule says of it; None if the rule is about other tasks."""
+    """Returns the message that a rule makes of it; None if the rule is about other tasks."""
     event = one.about
     tasks = [key for key in one.tasks if rule.wants_task(key[1])]
     if one.tasks and not tasks:
@@ -124,7 +124,7 @@ class LateWatch:
     async def messages(
         self, rules: Sequence[NotificationRule], state: NotifierState, now: float
     ) -> AsyncIterator[tuple[NotificationRule, Notification]]:
-        """Makes one for each rule and run with late tasks that nobody was told of yet."""
+        """Makes a message for each rule and run with late tasks that nobody was told of yet."""
         interested = [rule for rule in rules if LATE in rule.on]
         views = await self._store.runs(count=self._runs_max) if interested else []
         for view in views:
@@ -179,7 +179,7 @@ def late_tasks(
 def _late_at(
     rule: NotificationRule, view: RunView, row: PooledTaskRow, graph: Graph
 ) -> float | None:
-    if row.stage is JobPhase.INCOMPLETE:  # it ended, and whoever wants that hears of a failure
+    if row.stage is JobPhase.INCOMPLETE:  # it ended: rules about failures tell of it
         return None
     node = graph.nodes.get(row.name)
     is_time = graph.cycling.style.calendar is Calendar.GREGORIAN
@@ -196,7 +196,7 @@ REASONS_MAX = 5
 async def stall_summary(
     store: Store, home: Path, definition_of: DefinitionOf, message: Notification
 ) -> Notification:
-    """Adds to a message what keeps the run; leaves it if that cannot be found any more."""
+    """Adds to a message what keeps the run; leaves the message if the run cannot be read."""
     try:
         view = await store.find_run(message.run)
         looked = await gather(store, view, home, recall=False, definition_of=definition_of)

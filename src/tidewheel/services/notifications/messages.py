@@ -39,7 +39,7 @@ _HAPPENED = {
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """One message under one rule; the id stays the same however often it is sent."""
+    """Is one message under one rule; the id stays the same however often it is sent."""
 
     id: str
     rule: str
@@ -55,7 +55,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     is_test: bool = False
 
     def joined(self, later: Notification) -> Notification:
-        """Returns this one, which nobody has seen yet, with what happened since."""
+        """Returns this message, which nobody has seen yet, with what happened since."""
         tasks = tuple(dict.fromkeys((*self.tasks, *later.tasks)))[:TASKS_NAMED_MAX]
         return msgspec.structs.replace(
             self,
@@ -150,7 +150,7 @@ SENT, GIVEN_UP, DROPPED = "sent", "given up", "dropped"
 
 
 class WaitingMessage(msgspec.Struct, kw_only=True):
-    """A message that is yet to be sent, perhaps again."""
+    """Is a message that is yet to be sent, perhaps again."""
 
     message: Notification
     due_at: float
@@ -159,7 +159,7 @@ class WaitingMessage(msgspec.Struct, kw_only=True):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that is no longer to be sent, and what became of it."""
+    """Says what became of a message that is no longer to be sent."""
 
     id: str
     rule: str
@@ -172,7 +172,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotifierState(msgspec.Struct, kw_only=True):
-    """All that a notifier remembers; the holder of the notebook changes it in place."""
+    """Holds all that a notifier remembers; the holder of the notebook changes it in place."""
 
     cursor: str = ""
     waiting: list[WaitingMessage] = []

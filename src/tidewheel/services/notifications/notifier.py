@@ -123,7 +123,7 @@ class NotifierService(Service):
             self._surroundings.on_report(report)
 
     async def _leave(self) -> None:
-        """The next one need not wait for the lease."""
+        """Gives up the notebook, so that the next notifier need not wait for the lease."""
         if self._epoch is not None:
             await self._store.leave_notebook(NAME, self._epoch)
             self._epoch = None
@@ -188,7 +188,7 @@ class NotifierService(Service):
     # ---- what happened ----
 
     async def _notice(self) -> None:
-        """All of it or nothing: what was half done when the store went away is done again."""
+        """Notices all or nothing: what was half done when the store went away is done again."""
         before = write_state(self._state)
         try:
             await self._take_in()

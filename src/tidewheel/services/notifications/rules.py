@@ -1,4 +1,4 @@
-"""The rules of notifications: what people want to be told, and how; read from a TOML file.
+"""Reads the rules of notifications, what people want to be told and how, from a TOML file.
 
     [[rule]]
     on = ["stall", "failed"]
@@ -35,7 +35,7 @@ SUBJECT_DEFAULT = "[tidewheel] {event}: {run}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """A JSON document is posted there."""
+    """Is a destination to which a JSON document is posted."""
 
     url: str
     secret: str = field(default="", repr=False)  # signs the document
@@ -48,7 +48,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailTo:
-    """A mail is handed to the server that TIDEWHEEL_SMTP names."""
+    """Is a destination by mail, which is handed to the server that TIDEWHEEL_SMTP names."""
 
     to: tuple[str, ...]
     sender: str = ""
@@ -58,7 +58,10 @@ class MailTo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCommand:
-    """Words are a program with its arguments, into which fields are put; a line is bash's."""
+    """Is a destination that is a command.
+
+    Words are a program with its arguments, into which fields are put; a line is bash's.
+    """
 
     words: tuple[str, ...] = ()
     line: str = ""
@@ -92,7 +95,7 @@ class NotificationRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """A file of rules: those that are right, and what is wrong with the others."""
+    """Holds the rules of a file that are right, and what is wrong with the others."""
 
     rules: Sequence[NotificationRule] = ()
     findings: Sequence[str] = ()
@@ -146,7 +149,7 @@ class Wrong(Exception):
 
 
 class RulesInForce:
-    """The rules of a file as it is now, read again when it has changed."""
+    """Holds the rules of a file as it is now; reads them again when the file has changed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -215,7 +218,7 @@ def read_rules(content: bytes) -> Rules:
 
 
 class _Reading(NamedTuple):
-    """One rule on its way from TOML; what is wrong is collected."""
+    """Reads one rule from TOML; collects what is wrong."""
 
     given: Document
     number: int

@@ -48,7 +48,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Posted(NamedTuple):
-    """A document that is sent, without its destination."""
+    """Holds a document that is sent, without its destination."""
 
     id: str
     event: str
@@ -61,7 +61,7 @@ class NotPosted(Exception):
 
 
 def post(to: Webhook, what: Posted, seconds_max: float = SECONDS_MAX) -> None:
-    """Sends it; NotPosted or OSError if it did not arrive. Blocks: for a thread."""
+    """Sends a document; raises NotPosted or OSError if it did not arrive. Blocks its thread."""
     url = urlsplit(to.url)
     for _ in range(REDIRECTS_MAX + 1):
         status, reason, location = _exchange(to, url, what, seconds_max)
@@ -170,7 +170,7 @@ def signature(secret: str, what: Posted) -> str:
 
 
 def _key(secret: str) -> bytes:
-    """A secret of the usual form is base64; any other text is taken as it is."""
+    """Returns the key in a secret: base64 in the usual form, any other text as it is."""
     if secret.startswith(SECRET_PREFIX):
         with suppress(binascii.Error, ValueError):
             return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

@@ -1,1 +1,1 @@
-"""Workflows by name and version: registered, looked at, run."""
+"""Registers workflows by name and version, shows and runs them."""

@@ -1,4 +1,4 @@
-"""Bundles of files that are to be registered: from this machine, or as archives from elsewhere.
+"""Reads bundles of files to register: from this machine, or as archives from elsewhere.
 
 An archive is read in memory, and refused whole for one bad entry. Nothing is ever unpacked to
 a disk by the names in it. What could lead out of a folder later, is no plain file, or grows
@@ -276,7 +276,7 @@ class _TooLarge(Exception):
 
 
 class _Unpacked(ABC):
-    """A tar as it is read, piece by piece."""
+    """Reads a tar piece by piece."""
 
     _ends = 0  # how often it was asked for more than there is
 
@@ -296,11 +296,11 @@ class _Unpacked(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """EOFError if its end is missing, and with it perhaps some files."""
+        """Raises EOFError if the end of the tar is missing, and with it perhaps some files."""
 
 
 class _Plain(_Unpacked):
-    """A tar as it is."""
+    """Reads a tar that is not compressed."""
 
     def __init__(self, content: bytes) -> None:
         self._content = io.BytesIO(content)
@@ -314,7 +314,7 @@ class _Plain(_Unpacked):
 
 
 class _Inflated(_Unpacked):
-    """The content of a gzip file, as far as it is read, and never more than is allowed."""
+    """Reads the content of a gzip file, and never more than is allowed."""
 
     def __init__(self, content: bytes) -> None:
         self._parts: Iterator[bytes] = _parts_of(content)
@@ -346,7 +346,7 @@ def _parts_of(content: bytes) -> Iterator[bytes]:
 
 
 def _plain(path: str) -> str:
-    """`tar` writes `./a` for `a`."""
+    """Returns the path without the `./` that `tar` writes before it."""
     return path.removeprefix("./")
 
 

@@ -59,7 +59,7 @@ WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 
 
 async def found_workflow(store: Store, name: str, version: str) -> WorkflowView:
-    """Returns a version of a workflow, without one the highest; else UnknownWorkflow."""
+    """Returns a version of a workflow, by default the highest; raises UnknownWorkflow."""
     versions = await store.workflows(name, WORKFLOWS_MAX)
     if not versions:
         raise await _unknown(store, name)
@@ -83,7 +83,7 @@ async def _unknown(store: Store, name: str) -> UnknownWorkflow:
 
 
 async def only_workflow(store: Store, name: str, version: str) -> WorkflowView:
-    """Returns the same where nothing may be guessed: without a version there is only one."""
+    """Returns a workflow where nothing may be guessed: refuses if it has several versions."""
     if version:
         return await found_workflow(store, name, version)
     versions = in_order(await store.workflows(name, WORKFLOWS_MAX))
@@ -130,7 +130,7 @@ async def request_run(
 def _made(
     kept: StoredDefinition, asked: RunRequest, findings: Findings
 ) -> tuple[StoredDefinition, RunOptions]:
-    """Returns the definition and the options of a run; else InvalidDefinition."""
+    """Returns the definition and the options of a run; raises InvalidDefinition."""
     options = asked.options
     if kept.kind == SIP:
         source = source_of(kept.text, kept.files)
@@ -180,7 +180,7 @@ def _check_python(kept: StoredDefinition, asked: RunRequest, findings: Findings)
 
 
 def checked(kept: StoredDefinition, asked: RunRequest, *, is_request: bool) -> Document:
-    """Says whether a run could begin; without a request, whether any run of a SIP could."""
+    """Says whether a run could begin; without a request, whether any run could."""
     if kept.kind == SIP:
         source = source_of(kept.text, kept.files)
         validation = validate(source, _values(asked) if is_request else None)
@@ -225,7 +225,7 @@ def rendered(kept: StoredDefinition, asked: RunRequest) -> Document:
 
 
 def graphed(kept: StoredDefinition, asked: RunRequest, start: str, stop: str) -> Document:
-    """Returns the graph between two points as it would be; nothing has to be runnable."""
+    """Returns the graph between two points, even of a workflow that could not run."""
     findings, drawn = Findings(), None
     if kept.kind == PYTHON:
         _check_python(kept, asked, findings)
@@ -250,7 +250,11 @@ def _drawn(loaded: LoadedWorkflow, start: str, stop: str) -> Document | None:
 
 
 def _stage_document(stage: RenderedStage) -> Document:
-    """`is_whole`: it has to wait for no value of an earlier stage; `to_come` are those."""
+    """Returns a stage as JSON.
+
+    `is_whole` says that the stage has to wait for no value of an earlier stage; `to_come` are
+    those values.
+    """
     command = None if stage.command is None else list(stage.command)
     executed = {"compose": stage.compose, "command": command, "script": stage.script}
     return {

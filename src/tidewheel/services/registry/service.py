@@ -1,4 +1,4 @@
-"""The registry on a store: it registers workflows, shows, checks, removes and runs them.
+"""Keeps the registry on a store: registers workflows, shows, checks, removes and runs them.
 
 Everybody comes through here: applications, the command line, and the server for those who come
 over HTTP.
@@ -24,7 +24,7 @@ from tidewheel.vocabulary import time_text
 
 
 class RegistryService:
-    """``ports.registry.RegistryDoor`` on a store."""
+    """Is ``ports.registry.RegistryDoor`` on a store."""
 
     def __init__(
         self,
@@ -34,7 +34,10 @@ class RegistryService:
         code_trusted: bool,
         permit: Callable[[Iterable[str]], None] = lambda _: None,
     ) -> None:
-        """``permit`` raises if the caller may not register workflows of these names."""
+        """Sets up the registry for a caller.
+
+        ``permit`` raises if the caller may not register workflows of these names.
+        """
         self._store, self._runs = store, runs
         self._code_trusted, self._permit = code_trusted, permit
 
@@ -93,7 +96,10 @@ class RegistryService:
     async def graph(
         self, name: str, version: str, parameters: Parameters, points: tuple[str, str]
     ) -> Document:
-        """Returns who would wait for whom between two points; "" is the first, or a few on."""
+        """Returns which tasks would wait for which, from one point to another.
+
+        "" is the first point, or a few points after it.
+        """
         view, kept, asked = await self._asked(name, version, parameters)
         drawn = await asyncio.to_thread(run_factory.graphed, kept, asked, *points)
         return {"name": view.name, "version": view.version, "kind": view.kind} | drawn

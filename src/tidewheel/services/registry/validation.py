@@ -56,7 +56,7 @@ from tidewheel.services.definitions.upload import path_findings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validated:
-    """A definition, whether it can be registered, and whether it can run."""
+    """Holds a definition; says whether it can be registered, and whether it can run."""
 
     name: str
     version: str
@@ -79,7 +79,7 @@ class Validated:
         return tuple(one.inside(self.folder) for one in self.findings)
 
     def __str__(self) -> str:
-        """Returns what people call it: its name and version, or its file if it has none."""
+        """Returns what people call the definition: name and version, else its file."""
         return self.file if self.name == self.file else f"{self.name}/{self.version}"
 
     def new(self, who: str) -> NewWorkflow:
@@ -275,7 +275,8 @@ def python_refused(name: str) -> InvalidDefinition:
 def validate_sips(
     bundle: Bundle, manner: ValidationOptions, *, is_named: bool
 ) -> Iterator[Validated]:
-    """Yields each of them; InvalidDefinition if there is none, or a name is given for them."""
+    """Yields the SIP definitions of a bundle; raises InvalidDefinition if there is none, or if
+    the caller gives a name, which these have themselves."""
     findings = Findings()
     found = sources_in(bundle.files, findings, bundle.executable)
     if is_named:
@@ -342,7 +343,7 @@ def _parameter(spec: ParameterSpec) -> Document:
 
 
 def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> list[Validated]:
-    """Returns every definition in them; InvalidDefinition if a bundle holds none at all."""
+    """Returns all definitions in the bundles; raises InvalidDefinition if a bundle has none."""
     found = [
         replace(one, folder=bundle.folder)
         for bundle in bundles
@@ -396,7 +397,10 @@ def _validated(given: Bundle, manner: ValidationOptions) -> Iterator[Validated]:
 
 
 def _inside(bundle: Bundle) -> Bundle:
-    """A bundle of one folder is that of what lies in the folder, and may be called so."""
+    """Returns a bundle of one folder as the bundle of what lies in the folder.
+
+    Without a name of its own it is called as the folder is.
+    """
     tops = {path.partition("/")[0] for path in bundle.files}
     if len(tops) != 1 or any("/" not in path for path in bundle.files):
         return bundle

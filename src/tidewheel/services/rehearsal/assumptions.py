@@ -30,7 +30,7 @@ EVERY_POINT = "all"  # of `fail cycle points`
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Tasks that fail: patterns of point and name, and at which try; None is every one."""
+    """Says which tasks fail: patterns of point and name, and at which try (None: at each)."""
 
     point: str
     name: str
@@ -43,7 +43,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """Everything that was said about the jobs; lengths are seconds by name of the task."""
+    """Holds what was said about the jobs; lengths are in seconds, by name of the task."""
 
     lengths: Mapping[str, float] = field(default_factory=dict)
     learnt: Mapping[str, float] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def is_meant(node: NodeDef, pattern: str) -> bool:
 
 
 class AssumedJob(NamedTuple):
-    """The course of every job of one node."""
+    """Says how every job of one node goes."""
 
     seconds: float
     over_limit: bool  # it takes longer than it may

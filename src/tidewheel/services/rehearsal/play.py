@@ -97,7 +97,7 @@ class _Remarks:
 
 
 class _Play:
-    """One rehearsal in the making; the pool's past is here, too (`recall`)."""
+    """Plays one rehearsal; it also tells the pool what it has forgotten (`recall`)."""
 
     def __init__(
         self, graph: Graph, assumptions: Assumptions, at: Instant, until: Point | None
@@ -142,7 +142,10 @@ class _Play:
     # What happens.
 
     def _next(self) -> bool:
-        """The next thing that happens, if any does; that a job started is known at once."""
+        """Plays the next thing that happens, if any does; says whether there was one.
+
+        That a job started is known at once, without a step of time.
+        """
         if self._started:
             job = self._started.popleft()
             self._occasion = Occasion(WaitedFor.PARENT, job, job.key)
@@ -316,7 +319,7 @@ def _causes(pool: TaskPool) -> list[Cause]:
 
 
 class Occasion(NamedTuple):
-    """The reason why a task may go: what it waited for, and whose report ended that."""
+    """Says why a task may go: what it waited for, and whose report ended that."""
 
     waited_for: WaitedFor
     blocker: PlayedSubmission | None = None
@@ -324,7 +327,7 @@ class Occasion(NamedTuple):
 
 
 class AwaitedTimer(NamedTuple):
-    """Something that the core waits for; `occasion` is what will have let its task go then."""
+    """Is something the core waits for; `occasion` is what will have let its task go then."""
 
     key: Key
     name: str
@@ -349,7 +352,7 @@ INTERVAL_SECONDS = 10.0  # of what has none of its own
 
 
 class Check(NamedTuple):
-    """The time at which a check ends well; `assumed` says what was taken for granted."""
+    """Says when a check ends well; `assumed` says what was taken for granted."""
 
     at: Instant
     is_clock: bool

@@ -27,7 +27,7 @@ CLOCK_FORMAT = "CCYY-MM-DDThh:mm:ssZ"
 
 
 class WaitedFor(StrEnum):
-    """The things that a task may wait for last before it starts."""
+    """Names what a task may wait for last before it starts."""
 
     START = "start"  # nothing: the rehearsal began
     PARENT = "parent"
@@ -40,7 +40,7 @@ class WaitedFor(StrEnum):
 
 
 class PlayedSubmission:
-    """One submission of a task. Mutable until its job has ended."""
+    """Is one submission of a task; it changes until its job has ended."""
 
     __slots__ = (
         "blocker",
@@ -96,7 +96,7 @@ class PlayedSubmission:
 
 
 class Cause(NamedTuple):
-    """A task that keeps a run from completing, and every reason for it."""
+    """Names a task that keeps a run from completing, and every reason for it."""
 
     key: Key
     reasons: tuple[str, ...]
@@ -105,7 +105,7 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameSummary:
-    """All submissions of the tasks with one name."""
+    """Sums up all submissions of the tasks with one name."""
 
     name: str
     runs: int
@@ -116,7 +116,7 @@ class NameSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """A whole rehearsal."""
+    """Holds all that a rehearsal showed."""
 
     graph: Graph
     status: RunStatus
@@ -207,7 +207,7 @@ _WORDS = {
 
 
 class Hop(NamedTuple):
-    """A submission on the path; `idle_seconds` are those before it in which none of it ran."""
+    """Is a submission on the path; in `idle_seconds` before it, none of the path ran."""
 
     submission: PlayedSubmission
     idle_seconds: float
@@ -232,7 +232,7 @@ def critical_path(rehearsal: Rehearsal) -> list[Hop]:
 def _idle(
     rehearsal: Rehearsal, before: PlayedSubmission | None, after: PlayedSubmission
 ) -> float:
-    """Time in which neither ran; a child may start before its parent ends."""
+    """Returns the time in which neither ran; a child may start before its parent ends."""
     assert after.start_at is not None
     since = rehearsal.begins_at if before is None else before.end_at
     return 0.0 if since is None else max(0.0, after.start_at - since)
@@ -265,7 +265,7 @@ _STEPS = (
 
 
 class Lane(NamedTuple):
-    """Bars beside each other; only the first lane of a name has a title."""
+    """Holds bars that do not overlap; only the first lane of a name has a title."""
 
     title: str
     bars: list[PlayedSubmission]

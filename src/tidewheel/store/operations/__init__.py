@@ -1,1 +1,1 @@
-"""Each operation of the store as one transaction, written once for every database."""
+"""Holds each operation of the store as one transaction, written once for every database."""

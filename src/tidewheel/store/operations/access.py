@@ -1,4 +1,4 @@
-"""Tokens, whose workers are whose, the audit, and answers kept for repeated requests."""
+"""Stores tokens, who registered which worker, the audit, and answers to repeated requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scheduling block instances with their runs, what runs wait for, and buffer objects."""
+"""Stores scheduling block instances with their runs, what runs wait for, and buffer objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handing tasks to workers: the oldest of the highest priority that fit and may run."""
+"""Hands tasks to workers: the oldest of the highest priority that fit and may run."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _wanted(request: ClaimRequest) -> dict[str, object]:
 
 
 def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> list[ClaimedRow]:
-    """Under limits: their rows are locked first, so that claims count one after the other."""
+    """Claims under limits, whose rows are locked first, so that claims count one by one."""
     now, limits = _lock_limits(tx, request.queue)
     running = Counter(
         {key: count for key, count in tx.rows("count_leases", queue=request.queue)}

@@ -63,7 +63,7 @@ def _store(tx: Transaction) -> str:
 
 
 class _Bounds(NamedTuple):
-    """The places between which events can be told."""
+    """Holds the places between which events can be told."""
 
     head: EventPlace  # of the last event
     floor: EventPlace  # the last of which something was deleted

@@ -67,12 +67,12 @@ INVARIANTS = {
 
 
 def get(tx: Transaction, task_id: TaskId) -> Task:
-    """Returns one task; NotFound if there is none."""
+    """Returns one task; raises NotFound if there is none."""
     return views_of(tx, [_seq_of(tx, task_id)])[0]
 
 
 def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[Task]:
-    """Returns tasks in the order asked for; NotFound names the first that is unknown."""
+    """Returns tasks in the order asked for; raises NotFound with the first that is unknown."""
     page_count(max(1, len(task_ids)))
     wanted = list(dict.fromkeys(task_ids))
     seqs: dict[str, int] = dict(rows_in_chunks(tx, "find_task_numbers", "ids", wanted))

@@ -52,7 +52,7 @@ _PLAIN_SUCCESS = End(ending=Ending.SUCCEEDED)
 
 @dataclass(slots=True)
 class _Writes:
-    """The rows that a round of reports stores, gathered so that each table is written once."""
+    """Gathers the rows that a round of reports stores, so that each table is written once."""
 
     started: list[dict[str, object]] = field(default_factory=list)
     messages: list[dict[str, object]] = field(default_factory=list)
@@ -149,7 +149,7 @@ def _succeed_plainly(
 def _start_plainly(
     tx: Transaction, reports: Sequence[Report], effects: Effects
 ) -> dict[int, Reported]:
-    """A start alone decides nothing about its task, so only the lease is written."""
+    """Writes only the leases for starts alone, which decide nothing about their tasks."""
     plain: dict[WorkerId, dict[TaskId, int]] = {}
     for position, one in enumerate(reports):
         if one.started and one.end is None and not one.messages and not one.usage:
@@ -282,7 +282,7 @@ PAST_WORKER = 1_000_000_000  # no worker's message has such a number
 
 
 def hear_job(tx: Transaction, effects: Effects, words: JobWords) -> None:
-    """Stores what was said, once for each key; LeaseLost if the attempt has no lease."""
+    """Stores what a job said, once for each key; raises LeaseLost if it has no lease."""
     # Only servers hear jobs.
     from tidewheel.store.operations.access import keep_answer, kept_answer  # noqa: PLC0415
 

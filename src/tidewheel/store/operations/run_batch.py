@@ -104,13 +104,14 @@ def write_batch(
     if batch.ends:
         _reopen_if_asked(tx, run)
     if batch.answers or batch.ends:
-        effects.runs.add(run)  # whoever asked, or waits for the end, can look now
+        effects.runs.add(run)  # those who asked, or wait for the end, can look now
 
 
 def _advance(tx: Transaction, lease: RunLease, batch: RunBatch) -> bool:
-    """False: this very batch was written before, and its answer got lost.
+    """Advances a run by a batch; returns False if it was advanced by this batch before.
 
-    Or a copy of the request was on its way for so long that later batches overtook it.
+    Then the answer to the first request got lost, or a copy of the request was on its way for
+    so long that later batches overtook it.
     """
     advanced = tx.rows(
         "advance_run",
@@ -154,7 +155,7 @@ def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> 
 
 
 def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None:
-    """Ready at once: what they needed, the scheduler has seen to."""
+    """Stores tasks as ready at once: the scheduler has seen to everything that they needed."""
     for task in tasks:
         assert task.run is not None and task.executes and task.armed, task
         assert not task.needs and not task.continuations, task
@@ -174,7 +175,7 @@ def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
     """Offers again what was withdrawn: the same submissions, under the same numbers."""
     rows = tx.rows("find_withdrawn", run=run)
     seqs = [row[0] for row in rows]
-    # Whoever cancels one at this moment takes it out of what can be claimed, or does it later.
+    # A cancel at this moment waits for the lock, or came first: add_ready skips such a task.
     rows_in_chunks(tx, "lock_tasks_by_seq", "seqs", seqs)
     rows_in_chunks(tx, "add_ready", "seqs", seqs)
     tx.rows("drop_withdrawn", run=run)
@@ -280,7 +281,7 @@ def forgotten(
 def histories(
     tx: Transaction, run: int, keys: Collection[Key]
 ) -> dict[Key, TaskHistory | None]:
-    """Returns what is known of tasks; None: nothing."""
+    """Returns what is known of each task, or None if nothing is."""
     return {key: remembered(tx, run, *key) for key in keys}
 
 

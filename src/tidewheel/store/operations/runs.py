@@ -1,4 +1,4 @@
-"""Making, finding, driving, commanding and deleting runs."""
+"""Makes, finds, drives, commands and deletes runs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NUMBER_DIGITS_MAX = 18
 
 
 def save_definition(tx: Transaction, definition: StoredDefinition) -> None:
-    """Keep it; the same digest is the same content."""
+    """Keeps a definition; the same digest is the same content."""
     tx.rows("save_definition", **definition_row(definition))
 
 
@@ -70,7 +70,7 @@ def definition(tx: Transaction, digest: str) -> StoredDefinition:
 
 
 def create_run(tx: Transaction, new: NewRun) -> RunView:
-    """A run under the name it was given, or as the next one of its workflow."""
+    """Creates a run under the name it was given, or as the next one of its workflow."""
     if new.request and (made := tx.rows("find_run_by_request", request=new.request)):
         return get_run(tx, made[0][0])
     if not 0 < new.lease_seconds <= LEASE_SECONDS_MAX:
@@ -92,7 +92,7 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
 
 
 def _check_name(tx: Transaction, name: str) -> None:
-    """A name is a folder: it must lie in no other run's, nor another's in it."""
+    """Refuses a name that is taken, or whose folder lies in another run's or holds one."""
     if not is_run_name(name):
         raise BadSetting("run", name, ACCEPTED)
     taken = tx.records("find_run_named", RunRow, name=name)
@@ -113,7 +113,7 @@ def _next_name(tx: Transaction, workflow: str) -> str:
 
 
 def get_run(tx: Transaction, number: int) -> RunView:
-    """One run, or a clear refusal."""
+    """Returns a run; raises NotFound if there is none with this number."""
     found = tx.records("get_run", RunRow, run=number)
     if not found:
         raise NotFound("run", str(number))
@@ -154,7 +154,7 @@ def list_runs(
     count: int = 100,
     before: int | None = None,
 ) -> list[RunView]:
-    """Newest first."""
+    """Returns runs, newest first."""
     asked = {"workflow": workflow, "count": page_count(count), "before": before}
     return [run_view(row) for row in tx.records("list_runs", RunRow, **asked)]
 
@@ -163,7 +163,7 @@ def list_runs(
 
 
 def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
-    """A new epoch for a run that nobody holds, or whose owner is dead for sure."""
+    """Leases a run, under a new epoch, that nobody holds or whose owner is dead for sure."""
     if (run := get_run(tx, claim.run)).is_aborted:
         raise Aborted(run.name, run.reason)
     process = claim.process
@@ -187,7 +187,7 @@ def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
 def _why_not(
     tx: Transaction, run: RunView, seen_epoch: int | None
 ) -> RunWaits | RunHeld | RunLost | Conflict:
-    """Returns why a run cannot be taken: it waits, or is held, or was held since."""
+    """Returns the error that says why a run cannot be taken: it waits, or is or was held."""
     needs = [] if run.batch else tx.records("list_needs", NeedRow, runs=[run.number])
     waits = [str(one) for one in map(need_view, needs) if one.state is not NeedState.MET]
     if waits:
@@ -223,7 +223,7 @@ def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> l
 
 
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
-    """Offers a run to whichever scheduler looks next; RunHeld while somebody drives it."""
+    """Offers a run to the scheduler that looks next; raises RunHeld while one drives it."""
     if (run := get_run(tx, number)).is_aborted:
         raise Aborted(run.name, run.reason)
     if not tx.rows("offer_run", run=number, given=options_text(given)):
@@ -232,7 +232,7 @@ def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
 
 
 def renew_run(tx: Transaction, lease: RunLease) -> None:
-    """Renews the lease of a run; RunLost if the epoch is not the current one."""
+    """Renews the lease of a run; raises RunLost if the epoch is not the current one."""
     renewed = tx.rows(
         "renew_run", run=lease.run, epoch=lease.epoch, lease_seconds=lease.lease_seconds
     )
@@ -250,7 +250,7 @@ def lost(tx: Transaction, lease: RunLease) -> RunLost:
 
 
 def post_command(tx: Transaction, effects: Effects, command: NewCommand) -> int:
-    """A command is a row that stays, and an event that its scheduler deals with."""
+    """Stores a command as a row that stays, and as an event for the run's scheduler."""
     asked = {"run": command.run, "who": command.who, "body": command.body}
     given = tx.rows("insert_command", **asked)
     if not given:
@@ -263,7 +263,7 @@ def post_command(tx: Transaction, effects: Effects, command: NewCommand) -> int:
 
 
 def _reopen(tx: Transaction, command: NewCommand) -> None:
-    """Ask any scheduler to go on with a run that has ended, for the sake of this command."""
+    """Asks any scheduler to go on with a run that has ended, for the sake of this command."""
     run = get_run(tx, command.run)
     if run.is_aborted:
         raise Aborted(run.name, run.reason)
@@ -272,7 +272,7 @@ def _reopen(tx: Transaction, command: NewCommand) -> None:
 
 
 def reopen_run(tx: Transaction, number: int) -> bool:
-    """Lets any scheduler go on with a run that nobody drives; False if that cannot be."""
+    """Lets any scheduler go on with a run that nobody drives; returns False if none can."""
     nothing_anew = options_text(RunOptions(mode=""))
     return bool(tx.rows("reopen_run", run=number, given=nothing_anew))
 
@@ -281,7 +281,7 @@ def reopen_run(tx: Transaction, number: int) -> bool:
 
 
 def delete_part(tx: Transaction, number: int) -> bool:
-    """Some of its tasks, after the last one everything else; whether it is gone.
+    """Deletes a part of a run: tasks first, at last all else; says whether the run is gone.
 
     With the first part nobody sees the run or may drive it any more. Its name is free when all
     of it is gone, since the ids of its tasks begin with it.
@@ -289,7 +289,7 @@ def delete_part(tx: Transaction, number: int) -> bool:
     marked = tx.rows("mark_run_deleted", run=number)
     if not marked:
         raise _held(tx, get_run(tx, number))
-    # After that, since who asks for a child of it at this moment has locked it (lock_parents).
+    # After the mark, as a submission of a child at this moment holds a lock (lock_parents).
     waiting = tx.rows("list_waiting_children", run=number, count=NAMES_SHOWN_MAX)
     if waiting:
         raise RunNeeded(marked[0][0], [row[0] for row in waiting])
@@ -304,7 +304,7 @@ def delete_part(tx: Transaction, number: int) -> bool:
 
 
 def _erase_tasks(tx: Transaction, number: int) -> bool:
-    """Some tasks, oldest first; whether those were the last."""
+    """Deletes some tasks of a run, oldest first; says whether those were the last."""
     found = tx.rows("find_run_tasks", run=number, count=ROWS_PER_STATEMENT_MAX)
     seqs = [row[0] for row in found]
     if seqs:
@@ -329,7 +329,7 @@ def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int
 
 
 def expired_runs(tx: Transaction, retention_seconds: float, count_max: int) -> list[int]:
-    """The numbers of runs that retention lets go, oldest first."""
+    """Returns the numbers of runs that retention lets go, oldest first."""
     found = tx.rows(
         "list_expired_runs", retention_seconds=retention_seconds, count=page_count(count_max)
     )

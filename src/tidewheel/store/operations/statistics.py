@@ -9,7 +9,7 @@ from tidewheel.store.transaction import Transaction
 
 
 def ended_attempts(tx: Transaction, count: int) -> list[EndedAttempt]:
-    """Returns the newest that are over."""
+    """Returns the newest attempts that are over."""
     return [
         EndedAttempt(
             queue=queue,

@@ -1,4 +1,4 @@
-"""Storing new tasks: idempotent, whole or one by one, with their edges."""
+"""Stores new tasks: idempotently, whole or one by one, with their edges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_i
 
 @dataclass(slots=True)
 class _Batch:
-    """The submission while it is being checked; refused tasks drop out."""
+    """Holds a submission while it is being checked; refused tasks drop out."""
 
     answers: dict[int, Submitted] = field(default_factory=dict)  # by position
     accepted: dict[TaskId, tuple[int, NewTask, str]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class _Batch:
 def submit(
     tx: Transaction, effects: Effects, tasks: Sequence[tuple[int, NewTask]], *, atomic: bool
 ) -> dict[int, Submitted]:
-    """Store tasks that passed the rules for a single one; the answers by position."""
+    """Stores tasks that passed the rules for a single one; returns answers by position."""
     batch = _Batch(atomic=atomic)
     _drop_repeated(batch, tasks)
     _drop_stored(tx, batch)
@@ -65,13 +65,13 @@ def submit(
 
 
 def _answer_repeats(batch: _Batch) -> None:
-    """A task that is another one again is what became of that one: stored, or refused."""
+    """Answers a task that repeats another one with what became of that: stored, or refused."""
     for position, first in batch.repeats.items():
         batch.answers[position] = Submitted(id=first, refused=batch.refused.get(first))
 
 
 def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
-    """Within one call the first task of an id wins."""
+    """Accepts the first task of each id; the same again is a repeat, another one is refused."""
     for position, task in tasks:
         digest = digest_of(task)
         first = batch.accepted.get(task.id)
@@ -102,7 +102,10 @@ def _drop_stored(tx: Transaction, batch: _Batch) -> None:
 
 
 def _refuse_taken_names(tx: Transaction, batch: _Batch) -> None:
-    """Names are unique for ever, unique keys among the tasks of a queue that have not ended."""
+    """Refuses names and unique keys that are taken.
+
+    Names are unique for ever, unique keys among the tasks of a queue that have not ended.
+    """
     named = sorted({task.name for _, task, _ in batch.accepted.values() if task.name})
     holders: dict[str, str] = dict(rows_in_chunks(tx, "find_task_names", "names", named))
     keyed = sorted(
@@ -149,7 +152,7 @@ def _check_unique_key(
 
 
 def _lock_neighbours(tx: Transaction, batch: _Batch) -> dict[TaskId, TaskState]:
-    """The stored tasks at the other end of new edges, with their graphs locked."""
+    """Returns the stored tasks at the other end of new edges, with their graphs locked."""
     wanted = {
         neighbour
         for _, task, _ in batch.accepted.values()
@@ -213,7 +216,7 @@ def _edge_refusal(
 def _children_after(
     tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
 ) -> dict[str, list[str]]:
-    """Every edge that could be part of a circle through a new task."""
+    """Returns every edge that could be part of a circle through a new task."""
     children: dict[str, list[str]] = {}
     for _, task, _ in batch.accepted.values():
         for need in task.needs:
@@ -254,7 +257,10 @@ def _insert(
 
 
 def _stored_first(status: Status) -> Status:
-    """A task that cannot run is created waiting and cancelled by the same transaction."""
+    """Returns the status with which a task is inserted.
+
+    A task that cannot run is created waiting, and cancelled by the same transaction.
+    """
     return Status.WAITING if status is Status.CANCELLED else status
 
 
@@ -316,7 +322,7 @@ def _settle_new(
     seqs: dict[str, int],
     effects: Effects,
 ) -> None:
-    """Tasks that end as they begin: nothing to execute, or a dead dependency."""
+    """Ends tasks that end as they begin: nothing to execute, or a dead dependency."""
     ending = [
         seqs[task_id]
         for task_id, (_, task, _) in batch.accepted.items()

@@ -27,7 +27,7 @@ from tidewheel.store.transaction import Transaction, rows_in_chunks
 
 
 def cancel(tx: Transaction, effects: Effects, task_ids: Sequence[TaskId]) -> list[Cancelled]:
-    """Cancel tasks with everything that needs them; asking again answers ``changed: false``."""
+    """Cancels tasks and all that needs them; for a second call ``changed`` is false."""
     tasks = lock_tasks(tx, list(dict.fromkeys(task_ids)))
     for task_id in task_ids:
         if task_id not in tasks:
@@ -54,13 +54,13 @@ def cancel(tx: Transaction, effects: Effects, task_ids: Sequence[TaskId]) -> lis
 def cancel_matching(
     tx: Transaction, effects: Effects, which: TaskFilter, count_max: int = 1000
 ) -> list[Cancelled]:
-    """Cancel the tasks that a filter finds and that have not ended, oldest first."""
+    """Cancels the tasks that a filter finds and that have not ended, oldest first."""
     found = tx.rows("find_cancellable", **filter_parameters(which), count=page_count(count_max))
     return cancel(tx, effects, [TaskId(row[0]) for row in found])
 
 
 def arm(tx: Transaction, effects: Effects, task_id: TaskId) -> None:
-    """Let a task that was created unarmed run as soon as nothing else holds it back."""
+    """Arms a task, which then becomes ready as soon as nothing else holds it back."""
     task = _lock_waiting(tx, task_id, "arm")
     tx.rows("arm_task", seq=task.seq)
     states = list_edge_states(tx, task.seq)
@@ -69,7 +69,7 @@ def arm(tx: Transaction, effects: Effects, task_id: TaskId) -> None:
 
 
 def amend(tx: Transaction, task_id: TaskId, amendment: Amendment, limits: SubmitLimits) -> None:
-    """Change what may still be changed; the fields keep the rules of a new task."""
+    """Changes what may still be changed of a task; the fields keep the rules of a new task."""
     task = _lock_waiting(tx, task_id, "amend")
     given = {
         f.name: value
@@ -110,7 +110,7 @@ def _lock_waiting(tx: Transaction, task_id: TaskId, operation: str) -> TaskState
 def configure_queue(
     tx: Transaction, effects: Effects, queue: str, settings: QueueSettings
 ) -> None:
-    """Replace a queue's settings and limits as a whole."""
+    """Replaces a queue's settings and limits as a whole."""
     _check_queue_name(queue)
     check_lease_seconds(settings.lease_seconds)
     for limit in settings.limits:
@@ -139,7 +139,7 @@ def _check_queue_name(queue: str) -> None:
 
 
 def pause_queue(tx: Transaction, effects: Effects, queue: str, *, paused: bool) -> None:
-    """Stop or resume claims; what runs goes on."""
+    """Stops or resumes the claims from a queue; tasks that run go on."""
     _check_queue_name(queue)
     tx.rows("pause_queue", queue=queue, paused=paused)
     effects.queues.add(queue)

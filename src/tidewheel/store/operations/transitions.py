@@ -1,4 +1,4 @@
-"""Applying changes of tasks, and what they mean for the tasks that depend on them.
+"""Applies changes of tasks, and what they mean for the tasks that depend on them.
 
 Theory of operation
 -------------------
@@ -37,7 +37,7 @@ from tidewheel.store.transaction import (
 
 @dataclass(slots=True)
 class Effects:
-    """The queues, workers and runs that are to be woken once the transaction is committed."""
+    """Gathers the queues, workers and runs to be woken once the transaction is committed."""
 
     queues: set[str] = field(default_factory=set)
     workers: set[WorkerId] = field(default_factory=set)
@@ -54,7 +54,7 @@ class Effects:
 
 
 def lock_tasks(tx: Transaction, task_ids: Sequence[str]) -> dict[TaskId, TaskState]:
-    """The tasks with these ids, their graphs and rows locked until the commit."""
+    """Returns the tasks with these ids; their graphs and rows are locked until the commit."""
     graphs = _lock_graphs(tx, task_ids)
     while True:
         locked = rows_in_chunks(tx, "lock_tasks", "ids", task_ids)
@@ -65,10 +65,11 @@ def lock_tasks(tx: Transaction, task_ids: Sequence[str]) -> dict[TaskId, TaskSta
 
 
 def read_tasks(tx: Transaction, seqs: Sequence[int]) -> list[TaskState]:
-    """The facts about tasks that stand still.
+    """Returns the facts about tasks whose rows are locked.
 
-    A statement of its own, after the lock: one that waits for a row gets the row as it is then,
-    but what is joined to it, the lease, as it was when the statement began (PostgreSQL).
+    This is a statement of its own, after the lock: one that waits for a row gets the row as it
+    is then, but what is joined to it, the lease, as it was when the statement began
+    (PostgreSQL).
     """
     rows = records_in_chunks(tx, "read_tasks", TaskStateRow, "seqs", seqs)
     return list(map(task_state, rows))
@@ -84,7 +85,7 @@ def apply(
     effects: Effects,
     outputs: Mapping[int, set[str]] | None = None,
 ) -> None:
-    """Write changes and everything that follows from them.
+    """Writes changes and everything that follows from them.
 
     ``outputs`` are the custom outputs that tasks (by seq) made just now without ending.
     """
@@ -104,7 +105,7 @@ def apply(
 
 
 def write_changes(tx: Transaction, changes: Sequence[Change]) -> None:
-    """One batch of steps with their history; every row must still be as it was decided on."""
+    """Writes changes with their history; raises Conflict if a row has changed meanwhile."""
     for chunk in in_chunks(changes):
         moved = tx.rows("change_tasks", changes=chunk)
         if len(moved) != len(chunk):
@@ -125,10 +126,10 @@ def write_changes(tx: Transaction, changes: Sequence[Change]) -> None:
 def _withdraw_of_runs_let_go(
     tx: Transaction, changed: Sequence[tuple[TaskState, Change]]
 ) -> None:
-    """Keep what was given back from being claimed while nobody drives its run.
+    """Keeps tasks that were given back from being claimed while nobody drives their run.
 
-    The run is locked first: whoever lets it go at this moment sees what was given back, or has
-    let it go before this looks.
+    The run is locked first: a scheduler that lets the run go at this moment sees what was given
+    back, or has let it go before this looks.
     """
     given_back = {
         task.seq: task.run
@@ -146,7 +147,7 @@ def _withdraw_of_runs_let_go(
 
 
 def withdraw(tx: Transaction, seqs: Sequence[int]) -> None:
-    """Keep ready tasks from being claimed until their runs go on."""
+    """Keeps ready tasks from being claimed until their runs go on."""
     rows_in_chunks(tx, "add_withdrawn", "seqs", seqs)
     rows_in_chunks(tx, "remove_ready", "seqs", seqs)
 
@@ -161,7 +162,7 @@ def _note_effects(task: TaskState, change: Change, effects: Effects) -> None:
 def _settle_edges(
     tx: Transaction, made: Mapping[int, tuple[Status, set[str]]]
 ) -> dict[int, set[EdgeState]]:
-    """Judge the open edges of these parents; the children concerned, with what they heard."""
+    """Settles the open edges of these parents; returns the children with the edges' states."""
     children: dict[int, set[EdgeState]] = {}
     settled = []
     found = rows_in_chunks(tx, "lock_open_edges", "parents", list(made))
@@ -199,7 +200,7 @@ def _decide_children(
 
 
 def _close_other_edges(tx: Transaction, cancelled: Sequence[int]) -> None:
-    """A cancelled child waits for nobody any more (R003-50)."""
+    """Closes the edges of cancelled children, which wait for nobody any more (R003-50)."""
     rows_in_chunks(tx, "close_edges_of_children", "seqs", cancelled)
 
 
@@ -233,13 +234,13 @@ EventRow = dict[str, object]  # what add_events stores; what is not said is NULL
 
 
 class RunEffects(Protocol):
-    """The runs that have news once the transaction is committed."""
+    """Gathers the runs that have news once the transaction is committed."""
 
     runs: set[int]
 
 
 def tell_runs(tx: Transaction, events: Sequence[EventRow], effects: RunEffects) -> None:
-    """Write events in this order, and have the schedulers of their runs woken."""
+    """Writes events in this order, and has the schedulers of their runs woken."""
     if events:
         rows_in_chunks(tx, "add_events", "events", events)
         effects.runs.update(_run(event) for event in events)

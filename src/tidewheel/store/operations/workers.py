@@ -1,4 +1,4 @@
-"""Workers as they register, stop, are in trouble, and are forgotten."""
+"""Stores workers: how they register, stop, are in trouble, and are forgotten."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def set_trouble(tx: Transaction, worker: WorkerId, trouble: str | None) -> None:
 
 
 def delete_workers(tx: Transaction, retention_seconds: float, count_max: int) -> int:
-    """Forget workers of which nothing was heard for so long; their numbers are never reused."""
+    """Deletes workers not heard of for so long; their numbers are never given again."""
     count = page_count(count_max)
     return len(tx.rows("delete_workers", retention_seconds=retention_seconds, count=count))
 
@@ -92,7 +92,7 @@ def take_back_lapsed_leases(
 
 
 def _note_freed_places(tx: Transaction, queues: set[str], effects: Effects) -> None:
-    """A lease that ended, however it did, leaves a place where places are limited."""
+    """Wakes queues with limits: a lease that ended, however it did, left a place there."""
     if not queues <= effects.queues:
         effects.queues |= queues & {row[0] for row in tx.rows("list_limits")}
 

@@ -28,7 +28,7 @@ Query = Mapping[str, str | int | float | bool | None]
 
 
 class Address:
-    """A host, a port, TLS or not, and perhaps a path before ours."""
+    """Holds where a server is: host, port, TLS or not, and perhaps a path before the API's."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -45,7 +45,7 @@ class Address:
         self.host = split.hostname
         self.port = port or _PORTS[split.scheme]
         self.authority = split.netloc
-        # Whoever copies it from a request has our path in it.
+        # An address that was copied from a request has the API's path in it.
         self._before = split.path.rstrip("/").removesuffix(API)
         self.url = f"{split.scheme}://{split.netloc}{self._before}"
 
@@ -63,7 +63,7 @@ def addresses(text: str) -> tuple[Address, ...]:
 
 
 def path_of(*parts: str) -> str:
-    """A path below the API; each part may hold anything."""
+    """Returns a path below the API; each of its parts may hold any characters."""
     return "".join("/" + segment(part) for part in parts)
 
 
@@ -99,9 +99,10 @@ class ConnectionEnded(Exception):
 
 
 class Answer:
-    """An answer that is arriving; the parser calls the methods that begin with ``on_``.
+    """Is an HTTP answer while it arrives; the parser calls the methods that begin with ``on_``.
 
-    One that is whole stays good, but a connection with more behind it is not used again.
+    An answer that arrived whole stays good if more bytes follow it, but its connection is not
+    used again.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -119,7 +120,7 @@ class Answer:
     # ---- the connection's side ----
 
     def feed(self, data: bytes) -> None:
-        """Bytes from the server."""
+        """Takes bytes that came from the server."""
         self.begun = True
         self._head_bytes += 0 if self.has_head else len(data)
         try:
@@ -132,7 +133,7 @@ class Answer:
         self._changed.set()
 
     def end(self, reason: str) -> None:
-        """The connection is gone; an answer without a length ends so, any other is cut off."""
+        """Ends the answer with its connection: whole if it has no length, else cut off."""
         known = {"content-length", "transfer-encoding"} & self.headers.keys()
         if self.has_head and not known:
             self.is_whole = True
@@ -141,7 +142,7 @@ class Answer:
         self._changed.set()
 
     def fail(self, error: BaseException) -> None:
-        """The first reason counts."""
+        """Keeps why the answer cannot be read; of several reasons the first counts."""
         if self._failure is None:
             known = isinstance(error, BadAnswer | ConnectionEnded)
             self._failure = error if known else BadAnswer(f"it is no HTTP ({error})")  # type: ignore[assignment]
@@ -158,7 +159,7 @@ class Answer:
             await self._news()
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """Yields the parts of the body as they arrive."""
         while True:
             while self._parts:
                 part = self._parts.pop(0)
@@ -203,7 +204,7 @@ class Answer:
 
 
 class Connection(asyncio.Protocol):
-    """Bytes to and from a server."""
+    """Sends bytes to a server, and hands those that come back to the answer."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -234,7 +235,7 @@ class Connection(asyncio.Protocol):
             self._answer.end(str(exc) if exc else "the server closed the connection")
 
     def send(self, request: bytes, bytes_max: int) -> Answer:
-        """Ask; the answer arrives by and by."""
+        """Sends a request and returns its answer, which arrives by and by."""
         assert self._answer is None, "one request at a time"
         self._answer = answer = Answer(bytes_max)
         if self._transport is None or self._transport.is_closing():
@@ -244,7 +245,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def body(self) -> AsyncIterator[bytes]:
-        """The body of the answer; the server may send more only as we take it."""
+        """Yields the body of the answer; the server may send more only as it is taken."""
         assert self._answer is not None
         async for part in self._answer.parts():
             if self._paused and self._transport is not None:
@@ -253,7 +254,7 @@ class Connection(asyncio.Protocol):
             yield part
 
     def rest(self, now: float) -> bool:
-        """The answer was taken; whether the connection can be used again."""
+        """Ends a request; says whether the connection can be used for another one."""
         answer, self._answer = self._answer, None
         if answer is None or not (answer.is_whole and answer.keeps_open) or answer.has_failed:
             self.drop()
@@ -275,7 +276,7 @@ IDLE_SECONDS_MAX = 15.0  # servers close what was silent for 30
 
 
 class Pool:
-    """The connections of one event loop."""
+    """Keeps the connections of one event loop to a server, and opens new ones as needed."""
 
     def __init__(
         self, address: Address, context: ssl.SSLContext | None, seconds_max: float
@@ -289,7 +290,7 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self, *, fresh: bool) -> AsyncIterator[tuple[Connection, bool]]:
-        """One for a request, and whether it was kept open from an earlier one."""
+        """Lends a connection for a request; says whether it was kept from an earlier one."""
         async with self._places:
             kept = None if fresh else self._kept()
             connection = kept or await self.connect()
@@ -303,7 +304,7 @@ class Pool:
                     connection.drop()
 
     async def connect(self) -> Connection:
-        """A new one; OSError or TimeoutError if there is none to be had."""
+        """Opens a new connection; raises OSError or TimeoutError if that fails."""
         async with asyncio.timeout(self._seconds_max):
             _, connection = await self.loop.create_connection(
                 Connection,
@@ -315,13 +316,13 @@ class Pool:
         return connection
 
     def close(self) -> None:
-        """All that rest; one that is in use goes when it is given back."""
+        """Closes the connections that rest; those in use are closed when given back."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().drop()
 
     def _kept(self) -> Connection | None:
-        """The last one that was used, unless the server may be about to close it."""
+        """Returns the connection used last, unless the server may be about to close it."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open and self._is_recent(connection):

@@ -196,7 +196,7 @@ _PLAIN = NewTask(id=TaskId(""), queue="")
 
 
 def task_body(task: NewTask) -> Body:
-    """A new task."""
+    """Returns the body of a request that submits a task."""
     body: Body = {"id": task.id}
     for ours, theirs in _TASK_FIELDS.items():
         value = getattr(task, ours)
@@ -248,19 +248,19 @@ def amendment_body(amendment: Amendment) -> Body:
 
 
 def queue_body(settings: QueueSettings) -> Body:
-    """Returns all that can be set."""
+    """Returns the body that sets everything about a queue."""
     return {one.name: getattr(settings, one.name) for one in fields(QueueSettings)}
 
 
 def filter_body(which: TaskFilter) -> Body:
-    """Returns which tasks are meant; what is None matches all."""
+    """Returns the body that says which tasks are meant; a field that is None matches all."""
     body = {one.name: getattr(which, one.name) for one in fields(TaskFilter)}
     statuses = body.pop("statuses")
     return {"status": None if statuses is None else [one.value for one in statuses], **body}
 
 
 def worker_body(worker: NewWorker) -> Body:
-    """A worker introduces itself, with the process that can be looked for on its host."""
+    """Returns the body with which a worker registers itself and its process on its host."""
     process, abilities = worker.process, worker.abilities
     return {
         "name": worker.name,
@@ -278,7 +278,7 @@ def worker_body(worker: NewWorker) -> Body:
 
 
 def claim_body(request: ClaimRequest) -> Body:
-    """A worker asks for tasks."""
+    """Returns the body with which a worker asks for tasks."""
     return {
         "worker": request.worker,
         "n": request.count,
@@ -295,7 +295,7 @@ def _sorted(names: frozenset[str] | None) -> list[str] | None:
 
 
 def report_body(report: Report) -> Body:
-    """Returns the body of a report; most reports say little."""
+    """Returns the body of a report, without the parts of which it says nothing."""
     body: Body = {"id": report.holder.task_id, "attempt": report.holder.attempt}
     if report.started:
         body["started"] = True
@@ -336,7 +336,7 @@ FRAME_BYTES_MAX = 1024  # what stands around a list
 
 
 def in_portions(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """JSON values in order, as many at once as fit; one that is larger goes alone."""
+    """Yields JSON values in order, as many at once as fit; one that is larger goes alone."""
     portion: list[bytes] = []
     size = 0
     for part in parts:
@@ -350,7 +350,7 @@ def in_portions(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def json_list(parts: Iterable[bytes]) -> bytes:
-    """A JSON array of what is JSON already."""
+    """Returns a JSON array of values that are JSON already."""
     return b"[" + b",".join(parts) + b"]"
 
 
@@ -358,7 +358,7 @@ def json_list(parts: Iterable[bytes]) -> bytes:
 
 
 def is_possible(*names: str | None) -> bool:
-    """Says whether something may have these names."""
+    """Says whether anything can have these names."""
     return all(name is None or name_finding("name", name) is None for name in names)
 
 
@@ -371,27 +371,27 @@ def is_findable(which: TaskFilter) -> bool:
 
 
 def check_tasks(task_ids: Iterable[TaskId]) -> None:
-    """NotFound for one that no task can have."""
+    """Raises NotFound for an id that no task can have."""
     for task_id in task_ids:
         if not is_possible(task_id):
             raise NotFound("task", task_id)
 
 
 def task_path(task_id: TaskId, *rest: str) -> str:
-    """A path to a task, and what belongs to it."""
+    """Returns the path of a task, or of something that belongs to it."""
     check_tasks([task_id])
     return path_of("tasks", task_id, *rest)
 
 
 def queue_path(queue: str, *rest: str) -> str:
-    """A path to a queue that shall exist afterwards."""
+    """Returns the path of a queue; raises BadSetting if no queue can have this name."""
     if finding := name_finding("queue", queue):
         raise BadSetting("queue", queue, finding)
     return path_of("queues", queue, *rest)
 
 
 def worker_path(worker: str, *rest: str) -> str:
-    """A path to a worker."""
+    """Returns the path of a worker, or of something that belongs to it."""
     if not is_possible(worker):
         raise NotFound("worker", worker)
     return path_of("workers", worker, *rest)

@@ -53,7 +53,7 @@ class SentFile(msgspec.Struct):
 
 
 class SentDefinition(msgspec.Struct):
-    """The definition of a run, on the wire."""
+    """Holds the definition of a run as it is sent."""
 
     digest: str
     workflow: str
@@ -64,7 +64,7 @@ class SentDefinition(msgspec.Struct):
 
 
 def query_of(arguments: Mapping[str, object]) -> Query:
-    """The arguments of a view as parameters of a URL; what says nothing is left out."""
+    """Returns the arguments of a view as parameters of a URL; leaves out what is empty."""
     found: dict[str, str | int | float | bool | None] = {}
     for name, value in arguments.items():
         if name == "ids":
@@ -152,7 +152,7 @@ def definition_of(sent: SentDefinition) -> StoredDefinition:
 
 
 def log_part(response: Response) -> LogPart:
-    """The headers say which part of which log it is."""
+    """Returns a part of a log; the headers of the answer say which part of which log it is."""
     said = {
         name.removeprefix("x-log-"): unquote(value)
         for name, value in response.headers.items()
@@ -182,7 +182,7 @@ SENDING_SECONDS_MAX = 120.0
 
 
 class RemoteRunDoor:
-    """``ports.runs.RunDoor`` over HTTP; the server knows the caller by the token."""
+    """Is ``ports.runs.RunDoor`` over HTTP; the server knows the caller by the token."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -375,7 +375,7 @@ FOLDERS_MAX = 1_000  # that are sent, for advice about missing ones
 
 
 class RemoteRegistryDoor(ServerPart):
-    """``ports.registry.RegistryDoor`` over HTTP; the server knows the caller by the token."""
+    """Is ``ports.registry.RegistryDoor`` over HTTP; the token tells the server who calls."""
 
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
@@ -452,7 +452,7 @@ FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is
 
 
 class RemoteBlockDoor(ServerPart):
-    """``ports.blocks.BlockDoor`` over HTTP; the server knows the caller by the token."""
+    """Is ``ports.blocks.BlockDoor`` over HTTP; the server knows the caller by the token."""
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
         del who

@@ -67,14 +67,14 @@ TASK_FIELDS = ",".join(out_type(Task).__struct_fields__)
 
 
 class _TaskPage(msgspec.Struct):
-    """A page of tasks; ``next`` is null at the end."""
+    """Holds a page of tasks; ``next`` is null at the end."""
 
     tasks: list[Fields]
     next: int | None
 
 
 class RemoteReads(ServerPart):
-    """The part of a TaskStore that changes nothing."""
+    """Is the part of a TaskStore that changes nothing, asked over HTTP."""
 
     history = asks(TaskStore.history)
     attempts = asks(TaskStore.attempts)
@@ -158,7 +158,7 @@ def _query(which: TaskFilter) -> dict[str, str | int | float | bool | None]:
 
 
 class Answered(msgspec.Struct):
-    """The outcome of one task's submission, on the wire."""
+    """Holds what became of one submitted task, as the server sends it."""
 
     id: str
     created: bool
@@ -166,7 +166,7 @@ class Answered(msgspec.Struct):
 
 
 class RemoteWrites(ServerPart):
-    """The part of a TaskStore that clients use."""
+    """Is the part of a TaskStore by which clients change tasks, asked over HTTP."""
 
     async def submit(self, tasks: Sequence[NewTask], *, atomic: bool = True) -> list[Submitted]:
         """Submits tasks; those that break a rule are refused here, as by every store."""
@@ -222,7 +222,8 @@ class RemoteWrites(ServerPart):
         )
 
     async def _cancel(self, body: Mapping[str, object]) -> list[Cancelled]:
-        """Named tasks may be cancelled twice; the next thousand of a filter are others."""
+        """Cancels tasks; repeats a lost request only if it names the tasks, since the next
+        thousand that a filter finds are others."""
         response = await self.transport.call(
             "POST", "/tasks/cancel", body=body, again="ids" in body
         )
@@ -249,7 +250,7 @@ class RemoteWrites(ServerPart):
 
 
 def _bodies(tasks: list[NewTask], *, split: bool) -> list[bytes]:
-    """Lists of tasks, each of a size that a server takes; one list unless they may be split."""
+    """Returns lists of tasks, each of a size that a server takes; one list unless ``split``."""
     portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
     if len(portions) > 1 and not split:
         seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
@@ -267,7 +268,7 @@ def _submitted(answer: Answered) -> Submitted:
 
 
 class RemoteAccess(ServerPart):
-    """The part of an TokenStore that is not a server's own business."""
+    """Is the part of a TokenStore that is not a server's own business, asked over HTTP."""
 
     async def create_token(self, new: NewToken) -> TokenView:
         body = {
@@ -310,12 +311,12 @@ PAUSE_SECONDS_MAX = 5.0
 
 
 class RemoteEvents(ServerPart):
-    """Follows along; a connection that is lost costs nothing but time."""
+    """Follows events through a server; a connection that is lost costs nothing but time."""
 
     async def follow_events(
         self, since: str | None, which: EventFilter
     ) -> AsyncIterator[FollowedEvent]:
-        """Yields events until the caller ends it; Unavailable only if never connected."""
+        """Yields events until the caller stops; raises Unavailable if it never connected."""
         failures, last, is_begun = 0, since, False
         while True:
             try:
@@ -349,7 +350,7 @@ class RemoteEvents(ServerPart):
 
 
 class RemoteNotifications(ServerPart):
-    """``ports.runs.BringsNotifications`` through a server."""
+    """Is ``ports.runs.BringsNotifications``, asked over HTTP."""
 
     notifications = asks(BringsNotifications.notifications, ServiceName.NOTIFICATIONS)
     try_notifications = asks(BringsNotifications.try_notifications, ServiceName.NOTIFICATIONS)
@@ -382,19 +383,20 @@ class RemoteStore(
     RemoteEvents,
     RemoteNotifications,
 ):
-    """A TaskStore, and the tokens of an TokenStore."""
+    """Is a TaskStore, with the tokens of a TokenStore, that asks a server over HTTP."""
 
     def __init__(self, transport: Transport, limits: SubmitLimits | None = None) -> None:
         super().__init__(transport, limits)
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Told of what a worker's channel brings; others ask again from time to time."""
+        """Adds a listener, which hears what a worker's channel brings; clients without a
+        channel ask again from time to time."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def tell_listeners(self, wake: Wake) -> None:
-        """Call everybody in this process who waits; from any thread."""
+        """Calls all listeners in this process; may be called from any thread."""
         for listener in tuple(self._listeners):
             listener(wake)
 
@@ -435,7 +437,7 @@ class RemoteStore(
 
 
 def open_remote_store(settings: StoreSettings) -> RemoteStore:
-    """The store of the server at an address; nothing is asked yet."""
+    """Returns the store of the server at an address; nothing is sent to the server yet."""
     shown = settings.credentials
     transport = Transport(settings.url, shown.token, origin=shown.origin, ca=shown.ca)
     return RemoteStore(transport, settings.submit)

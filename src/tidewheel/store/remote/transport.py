@@ -48,7 +48,7 @@ EVENT_BYTES_MAX = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One event of a stream."""
+    """Holds one event of a stream of server-sent events."""
 
     event: str
     data: str
@@ -60,7 +60,7 @@ class ServerEvent:
 
 
 class EventReader:
-    """Takes bytes as they come, gives the events that are complete."""
+    """Takes bytes as they come, and yields the events that are complete."""
 
     def __init__(self, last_event_id: str | None = None) -> None:
         self._rest = b""
@@ -121,14 +121,14 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A good answer."""
+    """Holds an answer whose status means success."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
     def read(self, kind: type[Kind]) -> Kind:
-        """The body as a value of this type; what it does not know is left out."""
+        """Returns the body as a value of this type; leaves out what the type does not know."""
         try:
             return msgspec.json.decode(self.body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -193,7 +193,7 @@ class Transport:
         seconds_max: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        """Ask, and the good answer; a bad one is raised as the error that it stands for.
+        """Sends a request and returns the good answer; raises a bad one as an error.
 
         ``path`` is below the API. ``body`` is bytes, or something to be written as JSON.
         ``key`` is an idempotency key. ``again``: the request may be done twice; by default
@@ -220,7 +220,7 @@ class Transport:
     async def events(
         self, path: str, *, query: Query | None = None, last_event_id: str | None = None
     ) -> AsyncIterator[ServerEvent]:
-        """The events of a stream until it ends; Unavailable when it breaks or falls silent."""
+        """Yields a stream's events until it ends; raises Unavailable if it breaks or stalls."""
         headers = {"accept": "text/event-stream"}
         if last_event_id is not None:
             headers["last-event-id"] = last_event_id
@@ -238,7 +238,7 @@ class Transport:
             connection.drop()
 
     async def close(self) -> None:
-        """Let go of every connection; a second time does nothing."""
+        """Closes every connection; a second call does nothing."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
@@ -287,7 +287,7 @@ class Transport:
         return f"{method} {target} HTTP/1.1\r\n{text}\r\n".encode() + body
 
     async def _answered(self, request: bytes, repeatable: bool, seconds: float) -> Response:
-        """The good answer, perhaps after having been turned away for a moment."""
+        """Returns the good answer; waits where the server has no room for a moment."""
         end = asyncio.get_running_loop().time() + seconds
         for turn in range(1, TURNS_MAX + 1):
             response = await self._exchanged(request, repeatable)
@@ -418,7 +418,7 @@ async def _exchange(connection: Connection, request: bytes, *, kept: bool) -> Re
 
 
 async def _within(seconds: float, parts: AsyncIterator[bytes]) -> bytes | None:
-    """The next part, or None behind the last; TimeoutError if it does not come."""
+    """Returns the next part, or None behind the last; raises TimeoutError if it is late."""
     async with asyncio.timeout(seconds):
         return await anext(parts, None)
 
@@ -462,7 +462,7 @@ INTERNAL = "internal"  # a bug, which somebody has to find in a log
 
 
 class ReceivedProblem(msgspec.Struct):
-    """The fields of an answer in application/problem+json."""
+    """Holds the fields of an answer in application/problem+json."""
 
     code: str = ""
     message: str = ""
@@ -473,7 +473,7 @@ class ReceivedProblem(msgspec.Struct):
 
 
 def error_of(status: int, body: bytes, url: str) -> TidewheelError:
-    """The error of an answer that is none of the good ones."""
+    """Returns the error that an answer with a bad status stands for."""
     try:
         problem = msgspec.json.decode(body, type=ReceivedProblem)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -487,7 +487,7 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
 
 
 def error_from(problem: ReceivedProblem) -> TidewheelError:
-    """The error of a problem, as far as this program knows it."""
+    """Returns the error that a problem describes, of the nearest class known here."""
     root = Unavailable if _is_passing(problem.status) else Refused
     details = {name: _frozen(value) for name, value in problem.details.items()}
     error = next(_built(problem.code, root, details), None) or root()
@@ -501,7 +501,8 @@ def error_from(problem: ReceivedProblem) -> TidewheelError:
 def _built(
     code: str, root: type[TidewheelError], details: dict[str, Any]
 ) -> Iterator[TidewheelError]:
-    """The class that the code says, else those that it is a case of, if the parts suffice."""
+    """Yields an error of each class that the code stands for, the most special first, if the
+    problem has all arguments that the class needs."""
     for kind in _classes(code):
         needed, known = _arguments(cast("Hashable", kind))
         if issubclass(kind, root) and needed <= details.keys():
@@ -509,12 +510,12 @@ def _built(
 
 
 def _is_passing(status: int) -> bool:
-    """Says whether the same request may succeed later, be it because a bug there is mended."""
+    """Says whether the same request may succeed later, if only because a bug was mended."""
     return status in TRY_LATER or status >= SERVERS_FAULT
 
 
 def _classes(code: str) -> Iterator[type[TidewheelError]]:
-    """The class of a code, then those that it is a case of."""
+    """Yields the class that a code names, then its base classes, the nearest first."""
     kind = _by_code().get("wrong_status" if code == "cancelled" else code)
     for one in kind.__mro__ if kind else ():
         if issubclass(one, TidewheelError):
@@ -533,7 +534,7 @@ def _by_code() -> Mapping[str, type[TidewheelError]]:
 
 @cache
 def _arguments(kind: type[TidewheelError]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Returns what its constructor must have, and what it takes: attributes of the error."""
+    """Returns the arguments that an error's constructor must have, and those that it takes."""
     if kind.__init__ is TidewheelError.__init__:
         return frozenset(), ()
     taken = inspect.signature(kind).parameters.values()

@@ -57,13 +57,13 @@ TROUBLE_LENGTH_MAX = 1_000
 
 
 class BeatAnswer(msgspec.Struct):
-    """The answer to a heartbeat for one lease."""
+    """Holds the answer to a heartbeat for one lease."""
 
     answer: LeaseAnswer
 
 
 class ReportAnswer(msgspec.Struct):
-    """The status after a report, or why it was refused."""
+    """Holds the status after a report, or why the report was refused."""
 
     id: str
     status: Status | None
@@ -71,14 +71,14 @@ class ReportAnswer(msgspec.Struct):
 
 
 class _Claims(msgspec.Struct):
-    """The answer to a claim; an older server does not say when the next task is due."""
+    """Holds the answer to a claim; an older server does not say when the next task is due."""
 
     tasks: list[Fields]
     next_due_s: float | None = None
 
 
 class RemoteWorkers(ServerPart):
-    """The part of a TaskStore that workers use."""
+    """Is the part of a TaskStore that workers use, asked over HTTP."""
 
     async def register_worker(self, worker: NewWorker) -> WorkerId:
         response = await self.transport.call("POST", "/workers", body=worker_body(worker))
@@ -92,7 +92,7 @@ class RemoteWorkers(ServerPart):
         await self.ask(ServiceName.STORE, "set_trouble", {"worker": worker, "trouble": told})
 
     async def claim(self, request: ClaimRequest) -> ClaimedTasks:
-        """Never asked twice: an answer that was lost may hold tasks."""
+        """Claims tasks; never asks twice, since an answer that was lost may hold tasks."""
         if request.lease_seconds is not None:
             check_lease_seconds(request.lease_seconds)
         if not is_possible(request.queue):
@@ -172,7 +172,7 @@ class RemoteWorkers(ServerPart):
         try:
             response = await self.transport.call("GET", worker_path(worker, "cancelling"))
         except NotFound:
-            return []  # whoever is forgotten holds nothing
+            return []  # a worker that was deleted holds nothing
         return [(TaskId(one["id"]), one["attempt"]) for one in response.json["leases"]]
 
     async def adopt(self, holder: Holder, new_owner: WorkerId) -> Claimed:
@@ -246,7 +246,7 @@ class LogSender:
 
 
 class JobVoices:
-    """The tokens of this worker's jobs, with which they, or the worker for them, speak."""
+    """Keeps the tokens with which a worker's jobs, or the worker for them, call the server."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""SQL: one statement per file, in ``common/`` once for both databases or in a dialect's folder.
+"""Holds SQL, one statement per file, in ``common/`` for all databases or in a dialect's folder.
 
 A common statement is written for PostgreSQL, with ``:name`` for a parameter. Its driver gets
 ``%(name)s`` instead, and every ``%`` twice. For SQLite these are rewritten as well:
@@ -46,7 +46,7 @@ _FOR_SQLITE = re.compile(
 
 
 class Queries(dict[str, str]):
-    """Every statement of a dialect by the name of its file."""
+    """Holds every statement of a dialect by the name of its file."""
 
     def __init__(self, dialect: str) -> None:
         super().__init__()
