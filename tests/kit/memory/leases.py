@@ -337,7 +337,7 @@ def list_orphans(t: Tables, *, host: str, boot_id: str) -> list[Row]:
             fence = t.queue.get(lease["queue"], NO_SETTINGS)["fence_kill"]
             who = (lease["owner"], worker["pid"], worker["process_started"])
             what = (lease["messages"], lease["lease_seconds"], fence)
-            found.append((*who, *what, *get_claimed(t, seq)[0]))
+            found.append((*who, *what, *get_claimed(t, seq)[0][:-1], t.clock()))
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -108,12 +108,13 @@ def asks(
 ) -> Callable[Concatenate[ServerPart, P], Coroutine[Any, Any, R]]:
     """Returns a method that asks a server for what this method of a port does."""
     name = method.__name__
+    says_nothing = method.__annotations__["return"] == "None"  # though the server may
 
     async def ask(self: ServerPart, /, *args: P.args, **given: P.kwargs) -> R:
         taken = _rows(service, name)[0].takes
         named = dict(zip((one.name for one in taken), args, strict=False))
         found: R = await self.ask(service, name, named | given)
-        return found
+        return cast("R", None) if says_nothing else found
 
     return ask
 
