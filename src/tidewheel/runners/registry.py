@@ -32,7 +32,7 @@ USAGE_INTERVAL_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerParts:
-    """The parts that all runners of a worker share."""
+    """Holds the parts that all runners of a worker share."""
 
     environ: Mapping[str, str]
     messages: MessageServer | None = None  # None: jobs cannot speak
@@ -52,7 +52,7 @@ class RunnerParts:
         environ: Mapping[str, str],
         failpoint: Failpoint,
     ) -> RunnerParts:
-        """Returns those of a worker with these settings."""
+        """Returns the parts for the runners of a worker with these settings."""
         return cls(
             environ=environ,
             messages=messages,
@@ -65,7 +65,7 @@ class RunnerParts:
         )
 
     def inherited_environment(self) -> dict[str, str]:
-        """Returns what all jobs of commands find in their environment."""
+        """Returns the environment that all jobs of commands get."""
         speaking = {MESSAGE_LIMIT: str(self.message_bytes_max)} if self.messages else {}
         return inherited_environment(self.environ) | speaking
 
@@ -83,7 +83,7 @@ class RunnerParts:
         return job_environment(inherited, assignment, files.spec)
 
     def expect(self, assignment: Assignment, reports: JobReports) -> None:
-        """Lets a job speak; calls are answered to jobs that belong to a run."""
+        """Lets a job speak; calls are answered only for jobs that belong to a run."""
         if self.messages is not None:
             caller = None if assignment.task.run is None else assignment.task.id
             self.messages.expect(assignment.secret, assignment.directory, reports, caller)
@@ -105,7 +105,7 @@ class RunnerParts:
 
 
 class OtherRunner(Runner, Protocol):
-    """A runner whose jobs somebody else runs, who may be out of reach."""
+    """Is a runner whose jobs an engine or Slurm runs, which may be out of reach."""
 
     def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None: ...
     def stop(self) -> None: ...
@@ -113,7 +113,7 @@ class OtherRunner(Runner, Protocol):
 
 @runtime_checkable
 class LingeringRunner(Protocol):
-    """A runner that has listeners to end after ``stop``."""
+    """Is a runner that has listeners to end after ``stop``."""
 
     async def stopped(self) -> None: ...
 
@@ -127,7 +127,7 @@ async def stop_runners(runners: Sequence[OtherRunner]) -> None:
 
 
 def found_runners() -> tuple[str, ...]:
-    """Returns the names of those whose programs are on this machine."""
+    """Returns the names of the runners whose programs are on this machine."""
     return tuple(
         row.name for row in RUNNER_ROWS if row.program is not None and shutil.which(row.program)
     )

@@ -1,6 +1,7 @@
 """Speaks for a job to its server itself, where the socket of its worker is out of reach.
 
-Only the standard library, as in ``message_client``. A message carries a key of its own, so that
+It imports only the standard library, as ``client`` does. A message carries a key of its own, so
+that
 it can be sent again when no answer came.
 """
 
@@ -35,7 +36,7 @@ class Voice(NamedTuple):
     ca: str | None = None
 
     def say(self, *, text: str, output: str | None, progress: float | None) -> None:
-        """Refused if the server says no, Unavailable if it says nothing."""
+        """Sends a message; raises Refused if the server says no, else Unavailable."""
         said = {"text": text, "output": output, "progress": progress}
         body, key = json.dumps(said).encode(), os.urandom(12).hex()
         servers = cycle(self.server.split(","))
