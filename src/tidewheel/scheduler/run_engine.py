@@ -90,7 +90,7 @@ READS_OTHERWISE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedRun:
-    """Everything that a scheduler read of a run that it took."""
+    """Holds everything that a scheduler read of a run that it took."""
 
     run: RunView
     lease: RunLease
@@ -204,7 +204,7 @@ class RunEngine:
         self.drain()
 
     def drop_passing_notices(self) -> None:
-        """Drops what the run was for a moment, before it heard what it goes on with."""
+        """Drops notices of what the run was for a moment, before its inbox was applied."""
         batch = self.batch
         passed = set(RunStatus) - {self.pool.run.status}
         gone = {one.text for one in batch.notices if one.task is None and one.event in passed}
@@ -371,7 +371,7 @@ class RunEngine:
     # ---- settings and definitions that change ----
 
     def broadcast(self, rows: Sequence[StoredBroadcast]) -> None:
-        """Takes settings; refused if jobs would then go where nobody has described a place."""
+        """Takes settings; raises Refused if jobs would go to a place that nobody described."""
         placing = [one for one in rows if one.value is not None and says_where(one.setting)]
         if placing and self.run.options.mode == RunMode.LIVE:
             findings = Findings()
@@ -416,7 +416,7 @@ class RunEngine:
 
     @property
     def has_room(self) -> bool:
-        """Tells whether this batch may grow further."""
+        """Says whether this batch may grow further."""
         return self.batch.steps < STEPS_PER_BATCH_MAX
 
     @property
@@ -429,7 +429,7 @@ class RunEngine:
         return bool(self.gave_up) or self.pool.run.status in OVER
 
     def close_batch(self, now: Instant, reason: str = "") -> RunBatch:
-        """Returns all that was decided since the last one, as it is to be written."""
+        """Returns the batch of all that was decided since the last one, ready to be written."""
         batch = self.batch
         timers, gone = self.timers.take_changes()
         return RunBatch(
@@ -486,6 +486,6 @@ class RunEngine:
         return batch
 
     async def close(self, *, is_hurried: bool = False) -> None:
-        """Lets go of what the run was driven with."""
+        """Ends all that the run was driven with, such as xtriggers and handlers."""
         await self.xtriggers.close()
         await self._delivery.close(is_hurried=is_hurried)
