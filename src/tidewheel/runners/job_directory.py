@@ -167,7 +167,7 @@ class JobDirectory:
         write_whole(self.script, command.encode() + b"\n", mode=0o700)
 
     def read_status(self) -> JobStatus:
-        """Returns what is known of the job; a line that is not complete counts for nothing."""
+        """Reads ``job.status``; a line that is not complete counts for nothing."""
         try:
             text = self.status.read_text(encoding="ascii", errors="replace")
         except OSError:
@@ -248,7 +248,7 @@ def tail(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunFolders:
-    """Knows where one job of a run works."""
+    """Knows the folders in which one job of a run works."""
 
     run: Path
     name: JobName

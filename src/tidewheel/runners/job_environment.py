@@ -86,7 +86,8 @@ class RunAids:
 def job_environment(
     inherited: Mapping[str, str], assignment: Assignment, spec_file: Path
 ) -> dict[str, str]:
-    """Returns the whole environment of one job; variables that say who it is always count."""
+    """Returns the whole environment of one job; what tells it who it is cannot be
+    overridden."""
     task = assignment.task
     identity = {
         "TIDEWHEEL_TASK_ID": task.id,

@@ -82,7 +82,7 @@ def read_row(pid: int) -> ProcessRow | None:
 
 
 def parse_row(pid: int, stat: bytes) -> ProcessRow:
-    """Returns what ``/proc/PID/stat`` says; the name in it may hold brackets and blanks."""
+    """Reads a line of ``/proc/PID/stat``; the name in it may hold brackets and blanks."""
     fields = stat[stat.rindex(b")") + 2 :].split()
     return ProcessRow(
         pid=pid,

@@ -89,12 +89,15 @@ class RunnerParts:
             self.messages.expect(assignment.secret, assignment.directory, reports, caller)
 
     def expect_adopted(self, assignment: Assignment, reports: JobReports) -> None:
-        """Hears an adopted job from its first word; an unwritable directory ends no job."""
+        """Lets an adopted job speak, and hears its messages from the first on.
+
+        An unwritable directory ends no job.
+        """
         with suppress(OSError):
             self.expect(assignment, reports)
 
     def forget(self, assignment: Assignment) -> None:
-        """Hears what a job wrote last, then nothing more."""
+        """Passes on what an ended job spooled last, and hears nothing more of it."""
         if self.messages is not None:
             self.messages.forget(assignment.secret)
 
@@ -134,7 +137,7 @@ def found_runners() -> tuple[str, ...]:
 
 
 def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
-    """Opens the runner of this name; what it needs is loaded now."""
+    """Opens the runner of this name; the modules that it needs are loaded now."""
     for row in RUNNER_ROWS:
         if row.name == name:
             module = import_module(f"tidewheel.runners.{row.package}.runner")

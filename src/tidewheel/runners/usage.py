@@ -145,7 +145,7 @@ class WatchedJob:
 
 
 class UsageSampler:
-    """Samples the jobs it is told of until it is told to let go of them."""
+    """Samples jobs, in one thread, from ``watch`` on until they are let go of."""
 
     def __init__(self, interval_seconds: float, *, log_bytes_max: int = LOG_BYTES_MAX) -> None:
         assert interval_seconds > 0

@@ -329,7 +329,7 @@ def _taken_back(
 def _check_reached(
     namespace: str, settings: Iterable[Setting], graph: Graph, containers: Set[str]
 ) -> None:
-    """Refuses settings that could change nothing, since something else must be meant."""
+    """Raises Refused for settings that could change nothing, since something else is meant."""
     meant = {
         name
         for name, node in graph.nodes.items()

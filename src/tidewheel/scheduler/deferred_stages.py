@@ -44,7 +44,7 @@ ERRORS_TOLD_MAX = 3
 PASS_SECONDS_MAX = 1.0  # without a look at what has happened meanwhile
 FIRST_MADE = 8  # each further round has twice as many: one process makes all of a round
 
-# What a stage executes, or why that cannot be said.
+# By stage: what it executes, or why it cannot be rendered.
 Made = dict[str, "RenderedStage | str"]
 
 
@@ -128,7 +128,7 @@ class DeferredStages:
     async def _values(
         self, engine: RunEngine, stages: Sequence[str]
     ) -> dict[str, Mapping[str, Values]]:
-        """Returns the values that the stages before each of these have left, by stage."""
+        """Returns, for each of these stages, the values that the stages before it have left."""
         assert self._source is not None
         definition = self._source.parameters.definition
         before = {stage: tuple(definition.upstream(stage)) for stage in stages}

@@ -45,7 +45,7 @@ RUN_ACTIVITY_LOG = Path("log") / "scheduler" / "handlers" / "activity.log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerSettings:
-    """Bounds what handlers may use."""
+    """Bounds how many handlers run, wait and are remembered, and how long one may take."""
 
     at_once_max: int = 4
     seconds_max: float = 600.0
@@ -135,7 +135,7 @@ class EventHandlers:
         self._wanted.clear()
 
     async def drain(self, seconds_max: float) -> None:
-        """Waits at the end of the run for what is under way, then ends it."""
+        """Waits at the end of the run for handlers that are under way, then ends them."""
         clock = self._around.clock
         give_up_at = clock.monotonic() + seconds_max
         if self._running:

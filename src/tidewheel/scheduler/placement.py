@@ -29,7 +29,7 @@ from tidewheel.runners.slurm import directives as slurm
 
 LOCALHOST = "localhost"
 SLURM = Platform(name=slurm.RUNNER, runner=slurm.RUNNER)  # unless a file says more of it
-# What Cylc calls jobs that its own host runs.
+# The batch systems by which Cylc means its own host.
 _OURS = ("", "background", "at")
 _HOST_VARIABLE = re.compile(r"\$\{?HOST(NAME)?\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
 _SHELL = re.compile(r"[$`]")  # what a shell would put something in place of

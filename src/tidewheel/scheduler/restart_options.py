@@ -31,7 +31,7 @@ def run_to_carry_on(
     goes_further: bool,
     request: str | None = None,
 ) -> RunView | None:
-    """Returns the newest run of a folder's definition, if it can go on; None: begin the next.
+    """Returns the newest run of a folder's definition if it can go on; None: a new run begins.
 
     ``goes_further``: a final point was given, which may lie beyond that of a completed run.
     ``request`` are the parameters of a SIP definition: with others it is another run, and one
@@ -88,7 +88,7 @@ FIXED = {
 
 
 def options_from_now_on(run_name: str, stored: RunOptions, given: RunOptions) -> RunOptions:
-    """Returns the stored options with those that were given; a default says nothing."""
+    """Returns the stored options with those that were given; defaults change nothing."""
     for field, option in FIXED.items():
         old, new = getattr(stored, field), getattr(given, field)
         if new and new != old:

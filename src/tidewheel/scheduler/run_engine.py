@@ -221,7 +221,7 @@ class RunEngine:
         self.step(RunStarted(now, tasks))
 
     def _go_on(self, now: Instant, *, is_over: bool) -> None:
-        """Goes on with what was given anew: nothing, if the run was only taken over."""
+        """Carries the run on with the options given anew; none, if it was only taken over."""
         restart = self._restart
         self.batch.steps += 1  # let everybody see who has it now
         if self._reads_otherwise:
@@ -299,7 +299,7 @@ class RunEngine:
             self.step(todo.popleft())
 
     def abort(self, why: str) -> None:
-        """Lets nothing more happen; jobs that run are left alone."""
+        """Aborts the run: lets nothing more happen, and leaves jobs that run alone."""
         self.aborted = self.aborted or why
         self.gave_up = self.gave_up or RunStatus.STOPPED
 
@@ -473,7 +473,8 @@ class RunEngine:
         )
 
     def written(self, now: Instant) -> PendingBatch:
-        """Writes logs and delivers events: the batch is stored. Begins the next batch."""
+        """Writes logs and delivers events of the batch that was stored, and begins the next
+        one."""
         self.lease = replace(self.lease, batch=self.lease.batch + 1)
         self.past.written()
         batch, self.batch = self.batch, PendingBatch()

@@ -34,7 +34,7 @@ class RunContext:
     debug: bool = False
 
     def words(self, point: str, name: str) -> dict[str, object]:
-        """Returns the words by Cylc's names, old ones included."""
+        """Returns the words for a task, by Cylc's names, old ones included."""
         share = f"{self.directory}/share"
         return {
             "point": point,
@@ -92,7 +92,7 @@ class FunctionCalls(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XtriggerSettings:
-    """Bounds what xtriggers may use."""
+    """Bounds how many calls are made, how often, and how many results are remembered."""
 
     call_limit: int = 16  # calls under way at once
     interval_seconds_min: float = 0.2

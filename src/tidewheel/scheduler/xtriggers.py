@@ -71,7 +71,7 @@ class Xtriggers:
         return self._clocks.due_at(label, key[0])
 
     def watch(self, key: Key, label: str, now: Instant) -> None:
-        """Begins to watch for a task; to do so twice changes nothing."""
+        """Begins to watch what a task waits for; to do so twice changes nothing."""
         wait = _Wait(key, label)
         if wait in self._waits:
             return
@@ -116,7 +116,8 @@ class Xtriggers:
     # ---- what was found ----
 
     def take_satisfied(self) -> list[Satisfied]:
-        """Returns what was found since the last time; a bug in a watch is raised here."""
+        """Returns what was satisfied since the last time; raises the bug of a watch that
+        broke."""
         if self._watches.bug is not None:
             raise self._watches.bug
         found, self._satisfied = self._satisfied, []
@@ -128,7 +129,7 @@ class Xtriggers:
         return self._results.take_rows()
 
     def results_for(self, key: Key) -> tuple[tuple[str, Mapping[str, str]], ...]:
-        """Returns what was found for a task, by label: its job sees each as LABEL_NAME."""
+        """Returns the results for a task, by label; its job sees each as LABEL_NAME."""
         point, name = key
         node = self._graph.nodes.get(name)
         if node is None or not node.xtriggers:
@@ -180,7 +181,7 @@ class Xtriggers:
                 self.watch(key, label, now)
 
     async def close(self) -> None:
-        """Ends all calls and what they are made with."""
+        """Ends all calls, and the process in which they are made."""
         await self._watches.close()
         await self._around.functions.close()
 
@@ -351,11 +352,11 @@ class XtriggerResults:
         self._due: dict[str, XtriggerResult] = {}  # with the batch of this pass
 
     def find(self, signature: str) -> Mapping[str, str] | None:
-        """Returns what a call has found; None if it was not satisfied yet."""
+        """Returns the results of a call; None if it was not satisfied yet."""
         return self._known.get(signature)
 
     def remember(self, signature: str, results: Mapping[str, str]) -> None:
-        """Remembers what a call has found; of too many the oldest is dropped."""
+        """Remembers the results of a call; of too many the oldest is dropped."""
         self._known[signature] = results
         self.note(XtriggerResult(signature, json.dumps(dict(results))))
         while len(self._known) > self._remembered_max:

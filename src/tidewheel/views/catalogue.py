@@ -191,7 +191,7 @@ async def _dry_run(asked: AskedView) -> DryRun:
 
 
 async def _select(asked: AskedView) -> SelectedTasks:
-    """Returns the tasks that a command would be about, before it is given."""
+    """Returns the tasks that a command would concern, before it is given."""
     snapshot = await asked.snapshot(recall=False)
     pool = snapshot.pool
     at_point = bool(asked.arguments.get("all_at_point"))

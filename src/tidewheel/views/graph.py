@@ -439,7 +439,7 @@ def _end(snapshot: RunSnapshot, submissions: Submissions, last: Key | None) -> S
         [last] if last else [key for there in known_tasks(snapshot).values() for key in there]
     )
     found = [(key, one) for key in keys for one in _of(snapshot, submissions, key)[-1:]]
-    # What runs is later than anything that has ended.
+    # A submission that runs is later than any that has ended.
     return max(
         found, key=lambda step: (_over(step[1], snapshot.now), step[1].seq), default=None
     )

@@ -134,7 +134,7 @@ class Pasts:
         return replay
 
     def _plan(self, run: int, graph: Graph) -> DependencyIndex:
-        """Returns the run's index, with nodes of its own: a pool of the past may add some."""
+        """Returns a copy of the run's index, to which a pool of the past may add nodes."""
         plan = self._plans.pop(run, None)
         if plan is None or plan.graph is not graph:
             plan = build_index(graph)

@@ -151,7 +151,7 @@ Chain = tuple[NeedView, ...]  # the first is the block's own need, the last is t
 
 
 async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
-    """Returns, for each need of a run that is not met, the way to what has to happen first."""
+    """Returns a chain for each need of a run that is not met, to what has to happen first."""
     needs = await store.needs_of([run])
     open_ones = [one for one in needs if one.state is not NeedState.MET]
     return tuple([await _with_abort(store, await _chain(store, one)) for one in open_ones])
@@ -167,7 +167,7 @@ async def _with_abort(store: Store, chain: Chain) -> Chain:
 
 
 async def _chain(store: Store, need: NeedView) -> Chain:
-    """Returns the shortest way to an end where somebody is needed, else to any end."""
+    """Returns the shortest chain to an end where somebody has to act, else to any end."""
     todo: deque[Chain] = deque([(need,)])
     seen = {need.parent}
     ends: list[Chain] = []

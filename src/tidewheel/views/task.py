@@ -436,7 +436,7 @@ def _did_without(
     commands: Sequence[CommandView],
     submitted_at: Instant | None,
 ) -> bool:
-    """Says whether somebody let the task go before the xtrigger did.
+    """Says whether somebody let the task go before the xtrigger was satisfied.
 
     A trigger after the submission changes nothing.
     """

@@ -81,7 +81,7 @@ def find_task(snapshot: RunSnapshot, text: str) -> tuple[Key, int | None]:
 
 # Window n: the pool, and everything within n edges of it (R001-50).
 #
-# What lies behind is known from history, what lies ahead from the graph.
+# Tasks behind the pool are known from history, those ahead of it from the graph.
 
 
 EDGES_MAX = 10  # how far one may look

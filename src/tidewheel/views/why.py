@@ -78,7 +78,7 @@ def reason_text(reason: Reason) -> str:
 
 
 def whole_second(instant: Instant) -> str:
-    """Returns a time to come to the second, rounded up, as people say it."""
+    """Writes a future time for people, rounded up to the second."""
     return show_instant(math.ceil(instant))
 
 
@@ -109,7 +109,7 @@ async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[s
 
 
 async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
-    """Returns what an engine has to say about a job that it has and does not begin."""
+    """Returns why an engine, by its own words, does not begin a job that it has."""
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage not in (JobPhase.SUBMITTED, JobPhase.RUNNING):
         return []
@@ -125,7 +125,7 @@ async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> lis
 
 
 async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
-    """Returns what the last job of an incomplete task says about its end."""
+    """Returns the error with which the last job of an incomplete task ended."""
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage is not JobPhase.INCOMPLETE:
         return []
@@ -169,7 +169,7 @@ _OPTIONS = {
 
 
 def actions(command: str) -> list[RunAction]:
-    """Returns commands as values of REST: a verb and its fields; `run` carries a run on."""
+    """Returns commands as REST has them: a verb and its fields; `run` carries a run on."""
     return [_action(one.split()) for one in command.split(", or ") if one]
 
 

@@ -114,7 +114,7 @@ Said = Started | Spoken | UsageSample | End
 
 
 class JobEvents:
-    """Queues what attempts said until the reporter takes it."""
+    """Queues the events of attempts until the reporter takes them."""
 
     def __init__(self, clock: Clock) -> None:
         self.wakeup = Wakeup(clock)  # the reporter's
@@ -279,7 +279,7 @@ class LeaseBook:
         self.fence_wakeup.ring()
 
     def due(self, now: float) -> list[Attempt]:
-        """Returns the attempts to beat for now, with those that would be due soon after."""
+        """Returns the attempts to beat for now; with those due soon after, to save a call."""
         with self._lock:
             news = self._untold if self._told_at + NEWS_SECONDS <= now else frozenset()
             return [

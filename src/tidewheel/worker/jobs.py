@@ -74,7 +74,7 @@ class HostHealth:
         return min(count, 1) if self.rest_seconds <= 0.0 else 0
 
     def try_later(self) -> None:
-        """Waits as if the last try had failed, since its outcome is unknown."""
+        """Puts off the next try as if the last one had failed, since its outcome is unknown."""
         self._failures += 1
         delay = PATIENCE.delay_seconds(self._failures, self._chance)
         self._retry_at = self._clock.monotonic() + delay
@@ -222,7 +222,8 @@ class Jobs:
         self._report_end(attempt, end_to_report(end, attempt.reason, attempt.task))
 
     def _report_end(self, attempt: Attempt, end: End | None) -> None:
-        """Hands the end to the reporter; None: the lease is not ours, so nobody is told."""
+        """Hands the end to the reporter; None means that the lease is lost and nobody is
+        told."""
         if self._logs is not None:
             self._logs.end(attempt)
         self._failpoint("job_exited_before_report")

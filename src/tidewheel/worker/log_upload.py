@@ -43,7 +43,7 @@ class Receipt(NamedTuple):
 
 
 class LogWay(NamedTuple):
-    """Says how the bytes of a log come from its file to a server."""
+    """Holds the functions that read a log and send it to a server."""
 
     # Folder, stream, offset, bytes: some bytes of a file, and how long it is.
     read: Callable[[Path, str, int, int], Awaitable[tuple[bytes, int]]]
@@ -75,7 +75,7 @@ class Stream:
         return True
 
     def heed(self, receipt: Receipt) -> None:
-        """Notes what the server has by now."""
+        """Notes how much of the file the server has by now."""
         self.sent = receipt.size
         self.is_over = self.is_over or receipt.full
 
@@ -92,7 +92,7 @@ class _Copy:
 
 
 class LogUpload(Service):
-    """Sends what all jobs of a worker write."""
+    """Sends the logs of all jobs of a worker to a server."""
 
     def __init__(self, way: LogWay, surroundings: Surroundings, on_idle: Wakeup) -> None:
         super().__init__("logs", surroundings)

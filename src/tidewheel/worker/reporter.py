@@ -88,7 +88,7 @@ def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
 
 
 class Reporter(Service):
-    """Brings the events of jobs to the store; lets go of attempts whose end it has taken."""
+    """Brings the events of jobs to the store; lets go of attempts whose end the store took."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Reporter(Service):
         return self._heed(batch, answers)
 
     def _next_batch(self) -> list[tuple[Attempt, Report]]:
-        """Returns at most one report of each attempt, of all that attempts said."""
+        """Makes at most one report of each attempt, from all that attempts said."""
         drafts = self._drafts
         for attempt, said in self._events.take():
             if not attempt.spoke_last:

@@ -60,7 +60,7 @@ from tidewheel.worker.reporter import Reporter
 REOPEN_SECONDS_MAX = 1.0  # after a server closed a channel, each worker at a time of its own
 REFUSED_SECONDS = 30.0
 
-# What to cancel, as (id, attempt); None: there may be work.
+# Yields attempts to cancel, as (id, attempt), and None when there may be work.
 OpenChannel = Callable[[WorkerId], AsyncIterator[tuple[TaskId, int] | None]]
 
 
@@ -100,7 +100,7 @@ class Equipment:
 
 
 class Channel(Service):
-    """Hears from a server, where the store is not within reach, what to cancel and of new work.
+    """Hears from a server what to cancel and of new work, where the store is out of reach.
 
     A channel that broke, or was never opened, costs nothing but time: the next poll and the
     next heartbeat say the same. Whenever it is opened, the server begins with all that is to be

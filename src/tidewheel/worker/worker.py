@@ -191,7 +191,7 @@ class Worker(Service):
 
     async def _wind_down(self, runtime: Runtime, claiming: asyncio.Task[None]) -> None:
         grace_seconds = self._settings.grace_seconds
-        # What is kept for the last reports, once all jobs are killed.
+        # This time is kept for the last reports, once all jobs are killed.
         flush_seconds = min(max(FLUSH_SECONDS_MIN, grace_seconds / 4), FLUSH_SECONDS_MAX)
         grace_seconds = max(0.0, grace_seconds - flush_seconds)
         runtime.claimer.ask_stop()

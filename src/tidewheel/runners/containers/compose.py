@@ -2,8 +2,7 @@
 
 docker-compose only creates them. Starting is ours: a container that was created is started
 once, by the worker that holds the lease, also after a worker died in between; and what a
-service
-waits for (``depends_on``) is judged from the same look as everything else.
+service waits for (``depends_on``) is judged from the same look as everything else.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ CALLS_AT_ONCE_MAX = 8
 WORDS_LENGTH_MAX = 700
 INHERITED = frozenset({"PATH", "HOME", "LANG", "USER", "SSH_AUTH_SOCK", "COMPOSE_HTTP_TIMEOUT"})
 INHERITED_PREFIXES = ("DOCKER_", "LC_")
-# What the command line prints when nobody answers it, or somebody stops answering.
+# Words that docker prints when the engine does not answer, or stops answering.
 AWAY_WORDS = (
     "cannot connect to the docker daemon",
     "couldn't connect to docker daemon",
@@ -221,7 +221,7 @@ _IMAGE_WORDS = (
 )
 
 
-# What docker-compose says besides, whatever happens; it has nothing to do with a failure.
+# Lines that docker-compose prints whatever happens; they say nothing about a failure.
 _CHATTER = (
     "Creating ",
     "Pulling ",

@@ -96,7 +96,7 @@ def make_outputs_folder(directory: Path) -> Path:
 
 
 class SaidValues:
-    """Holds what containers of a stage have said so far; the last word on each name counts."""
+    """Holds the values that containers of a stage have said; of each name the last counts."""
 
     def __init__(self) -> None:
         self._values: dict[str, object] = {}
@@ -157,7 +157,7 @@ class LineReader:
         self._rest = lines.pop()
         if len(self._rest) > LINE_BYTES_MAX:
             lines.append(self._rest)
-            # What follows belongs to the same moment.
+            # The rest of the line has the same time.
             self._rest = self._rest.partition(b" ")[0] + b" "
         return [line for line in map(self._read, lines) if line is not None]
 
@@ -215,7 +215,7 @@ class Followers:
 
 
 class ProjectLogs:
-    """Writes what the parts of one project print."""
+    """Follows the parts of one project, and writes what they print into its logs."""
 
     def __init__(
         self,

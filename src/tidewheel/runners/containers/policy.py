@@ -158,7 +158,7 @@ def top_level_files(
 
 FINDINGS_SHOWN_MAX = 20
 
-# What a worker may be told to allow, and what that means.
+# The words for what a worker may be told to allow, and what each means.
 ALLOWABLE: Mapping[str, str] = {
     "privileged": "privileged containers: root of the host",
     "host-network": "the network of the host, its interfaces and its local services",
@@ -391,7 +391,7 @@ class Allowances:
     by_queue: Mapping[str, frozenset[str]]
 
     def of(self, queue: str) -> frozenset[str]:
-        """Returns what a task of this queue may ask for."""
+        """Returns the words for what a task of this queue may ask for."""
         return self.everywhere | self.by_queue.get(queue, frozenset())
 
 

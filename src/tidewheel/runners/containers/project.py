@@ -39,7 +39,7 @@ LABELS = (PROJECT, STORE, TASK, ATTEMPT)  # of one runner, whose name is RUNNER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tags:
-    """Says whose a container, service, network or volume is."""
+    """Says to which attempt a container, service, network or volume belongs."""
 
     runner: str
     project: str
@@ -181,7 +181,7 @@ def label_fields(labels: Sequence[str]) -> list[str]:
 
 
 REMOVE_TRIES = 40
-# How docker lists and removes what more is to be said of than its label.
+# Options with which docker lists and removes some kinds of things.
 _LISTED = {"container": ("--all",)}
 _FORCED = {"container": ("--force", "--volumes"), "volume": ("--force",)}
 
@@ -198,7 +198,8 @@ class Engine(ABC):
     )
     log_command: tuple[str, ...]  # of docker, less what says from when and for how long
     events_command: tuple[str, ...] | None  # to be told what happens; None: it cannot tell
-    # What belongs to a project, in the order of removal, by the label that has its name.
+    # The kinds of things that a project has, in the order of removal, each with the label that
+    # holds the project's name.
     kinds: ClassVar[Mapping[str, str]]
     remove_rest_seconds = 0.0
 
@@ -207,7 +208,7 @@ class Engine(ABC):
 
     @abstractmethod
     def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
-        """Makes a resolved file one that this engine executes to its end."""
+        """Changes a resolved file so that this engine executes it to its end."""
 
     @abstractmethod
     async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:

@@ -21,7 +21,7 @@ from tidewheel.exact_json import encode
 COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64
 CONSTRAINT_LENGTH_MAX = 256
-STAGE_TITLE = "a stage for the runner"  # of its command, for who reads that
+STAGE_TITLE = "a stage for the runner"  # in its command, for its readers
 OWN_KEYS = frozenset({"runner", "compose"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONSTRAINT = re.compile(r"[A-Za-z0-9_.\-/]+ *(==|!=) *[^\s=!][^\n\r\0]*")

@@ -100,7 +100,7 @@ REPEATABLE = ("broadcast", "hold", "release", "pause", "resume", "poll", "reload
 
 
 class Delivery(Enum):
-    """Says how far a message came."""
+    """Says whether a worker has a message, the spool keeps it, or it was dropped."""
 
     ACCEPTED = "accepted"  # the worker has it
     SPOOLED = "spooled"  # no worker answered; the next one will find it in the spool

@@ -233,7 +233,7 @@ class MessageServer:
 
 
 def parse_request(line: bytes) -> JobRequest:
-    """Reads one line of the protocol; raises Refused, with what would be accepted."""
+    """Reads one line of the protocol; refuses any deviation, with what would be accepted."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):

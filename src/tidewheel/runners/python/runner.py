@@ -232,7 +232,7 @@ class JobContext:
             self._reports.message(storable(text), output)
 
     def should_stop(self) -> bool:
-        """Returns whether the handler was asked to end."""
+        """Says whether the handler was asked to end."""
         return self._stop.asked
 
     def wait_for_stop(self, seconds_max: float) -> bool:
@@ -489,7 +489,7 @@ class PythonRunner:
         self._threads = HandlerThreads(threads)
 
     def accepts(self, task: Claimed) -> bool:
-        """Returns whether the task's handler is registered."""
+        """Says whether the task's handler is registered."""
         return self._handlers.find(task.handler) is not None
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:

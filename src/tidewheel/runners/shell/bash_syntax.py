@@ -40,5 +40,5 @@ def bash_syntax_problem(script: str) -> SyntaxProblem | None:
         return None
     if (text := _OPEN_TEXT.fullmatch(said[2])) is not None:
         return SyntaxProblem(int(text[1]), f"the here-document is {text[2]}")
-    # What is open at the end is told of the line behind the last one.
+    # bash tells of what is open at the end with the number of the line after the last.
     return SyntaxProblem(min(int(said[1]), len(script.splitlines()) or 1), said[2])

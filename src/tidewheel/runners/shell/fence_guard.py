@@ -78,7 +78,7 @@ def tying_prefix(prefixes: tuple[tuple[str, ...], ...] = PREFIXES) -> tuple[str,
 
 def _works(prefix: tuple[str, ...]) -> bool:
     """Tries whether a prefix works: containers often forbid namespaces, so one that is
-    installed may not."""
+    installed may fail."""
     try:
         probe = subprocess.run(
             (*prefix, "/bin/sh", "-c", "exit 0"),

@@ -88,7 +88,7 @@ def _ended_by_itself(row: SlurmRow, status: JobStatus, files: JobDirectory) -> b
     if row.state == "NODE_FAIL":
         return True
     by_signal = exit_status_of(Exit(status=status.exit_status)) < 0
-    # What Slurm writes before it signals a job: its wrapper may end before its own turn comes.
+    # Slurm writes this before it signals a job, whose wrapper may end before it notes that.
     is_told = f"*** JOB {row.id} ON " in tail(files.err)
     return not (status.was_signalled or by_signal or is_told)
 

@@ -68,7 +68,7 @@ BATCH_SECONDS = 0.02  # what is asked within this time is asked in one call
 
 
 class Together:
-    """Gathers what is asked for several jobs at about the same time, in one call."""
+    """Joins what is asked for several jobs at about the same time into one call."""
 
     def __init__(self, call: Callable[[Iterable[str]], Awaitable[None]]) -> None:
         self._call = call
@@ -113,8 +113,7 @@ class SlurmStopping:
         """Asks a job to end: takes it out of Slurm's queue, or sends SIGTERM to its processes.
 
         A job that waits in the queue has no process to signal, but it may have begun since it
-        was
-        last seen there; so it is signalled, too.
+        was last seen there; so it is signalled, too.
         """
         if job.row is None or job.row.state in WAITS:
             await self._withdrawing.ask(job)
@@ -254,7 +253,7 @@ TellTrouble = Callable[[str | None], None]
 
 
 class FilesSeen(NamedTuple):
-    """Holds what the folder of an attempt shows."""
+    """Holds the status and the size of the spool that the folder of an attempt shows."""
 
     status: JobStatus
     spool_bytes: int

@@ -82,7 +82,7 @@ class SlurmRow(NamedTuple):
 
 
 class SlurmPlace(NamedTuple):
-    """Says where a job has its folder."""
+    """Is a job as squeue shows it, with its folder."""
 
     id: str
     state: str
@@ -103,7 +103,7 @@ class Slurm:
     def __init__(
         self, environ: Mapping[str, str], *, call_seconds_max: float = CALL_SECONDS_MAX
     ) -> None:
-        # What a site sets for its users counts; how people like their lists to look does not.
+        # Settings of a site for its users count; settings of how lists look (SQUEUE_*) do not.
         self._environment = inherited_environment(environ) | {
             name: value
             for name, value in environ.items()
