@@ -22,7 +22,7 @@ from tidewheel.runners.processes import MARKER
 
 
 class Unheard:
-    """A handler may give commands; what it would report of itself concerns nobody."""
+    """Drops what a handler reports of itself, which concerns nobody; it may give commands."""
 
     def started(self) -> None: ...
     def progress(self, value: float) -> None: ...
@@ -33,7 +33,10 @@ class Unheard:
 def handler_environment(
     environ: Mapping[str, str], run_name: str, run_directory: Path, programs: Path, secret: str
 ) -> dict[str, str]:
-    """All that a handler sees; `programs` has the `tidewheel` and `cylc` of this process."""
+    """Returns the whole environment of a handler.
+
+    `programs` is the folder with the `tidewheel` and `cylc` of this process.
+    """
     inherited = inherited_environment(environ)
     path = (str(run_directory / "bin"), str(programs), inherited["PATH"])
     workflow = {
@@ -57,12 +60,12 @@ def handler_environment(
 
 
 def handler_folder(run_directory: Path) -> Path:
-    """Returns where the link to the socket of its voice lies."""
+    """Returns the folder with the link to the socket through which handlers give commands."""
     return run_directory / "log" / "scheduler" / "handlers"
 
 
 def user_name() -> str:
-    """Returns who we are; a number if this machine knows no name for it."""
+    """Returns the name of this user; the number if this machine knows no name for it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -75,7 +78,7 @@ READ_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerCommand:
-    """Holds what is run, where, and what it may use."""
+    """Holds the command of a handler, where it runs, and what it may use."""
 
     command: str
     directory: Path
@@ -86,7 +89,8 @@ class HandlerCommand:
 
 @dataclass(frozen=True, slots=True)
 class HandlerEnd:
-    """An exit status, or minus the signal; why it failed, or ""; and what it printed."""
+    """Holds an exit status or minus the signal, why the handler failed or "", and its
+    output."""
 
     status: int
     reason: str
@@ -94,7 +98,7 @@ class HandlerEnd:
 
 
 async def run_handler(one: HandlerCommand) -> HandlerEnd:
-    """Run it to its end; whatever it does, an answer comes within its time."""
+    """Runs a handler to its end; whatever it does, this returns within its time."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     printed = _Printed(reader, one.output_bytes_max)
@@ -144,7 +148,7 @@ async def _wait(
 
 
 def _kill_group(process: asyncio.subprocess.Process) -> None:
-    """Only while its leader is there: afterwards the number may be another's."""
+    """Kills the group while its leader is there: later the number may be another's."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -163,7 +167,7 @@ class _Printed:
         asyncio.get_running_loop().add_reader(self._reader, self._read)
 
     def text(self) -> str:
-        """All of it, after the end of who printed it."""
+        """Returns all that was printed; it is called after the handler's end."""
         while self._read():
             pass
         text = self._kept.decode(errors="replace")

@@ -7,7 +7,7 @@
 ``job.status``    ``pid=… start=… boot=…`` when it begins, ``exit=…`` when it ended; the time
                   of the end is the file's own. An adopter of the job reads its end here,
                   as only a parent is told the exit status by the kernel
-``job.messages``  what the job said, see ``messages.spool``
+``job.messages``  what the job said, see ``messages.client``
 ``job.socket``    a link to where its worker listens now
 Nothing is synced to disk: after a power loss there is no job to adopt, and everything here
 that matters is in the store.
@@ -41,7 +41,7 @@ FILE_BYTES_MAX = 2 * VALUES_BYTES_MAX  # white space around them does not count
 
 
 def with_values(end: End, find: Callable[[], str | None]) -> End:
-    """The end with the values that are found, if it is a success."""
+    """Adds the values that are found to a successful end; bad values make it a failure."""
     if end.ending is not Ending.SUCCEEDED:
         return end
     try:
@@ -52,7 +52,10 @@ def with_values(end: End, find: Callable[[], str | None]) -> End:
 
 
 def read_values(path: Path) -> str | None:
-    """Returns what a job wrote; None if nothing, BadValues if it cannot be handed on."""
+    """Returns the values that a job wrote; None if there are none.
+
+    Raises BadValues for a file that cannot be handed on.
+    """
     try:
         content, size = _read(path)
     except FileNotFoundError:
@@ -71,7 +74,7 @@ def read_values(path: Path) -> str | None:
 
 
 def _read(path: Path) -> tuple[bytes, int]:
-    """The beginning of a plain file, and how large it is; nothing else is read."""
+    """Returns the beginning of a file and its size; raises BadValues if it is no plain file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         facts = os.fstat(descriptor)
@@ -112,7 +115,7 @@ fi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStatus:
-    """Holds what ``job.status`` says; None: not, or not completely, written."""
+    """Holds what ``job.status`` says; None stands for what is not, or not wholly, written."""
 
     process: ProcessId | None = None
     boot_id: str = ""
@@ -128,27 +131,27 @@ class JobDirectory:
 
     @property
     def script(self) -> Path:
-        """The command, run by bash."""
+        """Returns the file of the command, which bash runs."""
         return self.path / "job"
 
     @property
     def spec(self) -> Path:
-        """The task's spec."""
+        """Returns the file of the task's spec."""
         return self.path / "spec.json"
 
     @property
     def out(self) -> Path:
-        """Returns the file of its standard output."""
+        """Returns the file of the job's standard output."""
         return self.path / "job.out"
 
     @property
     def err(self) -> Path:
-        """Returns the file of its standard error."""
+        """Returns the file of the job's standard error."""
         return self.path / "job.err"
 
     @property
     def outputs(self) -> Path:
-        """Returns the file of values for those after it."""
+        """Returns the file of the values that the job hands to the tasks after it."""
         return self.path / OUTPUTS_NAME
 
     @property
@@ -157,14 +160,14 @@ class JobDirectory:
         return self.path / STATUS_NAME
 
     def write_job(self, command: str, spec: str | None) -> None:
-        """Make the directory and put the command and the spec into it."""
+        """Makes the directory and puts the command and the spec into it."""
         make_private_directory(self.path)
         if spec is not None:
             write_whole(self.spec, spec.encode(), mode=0o600)
         write_whole(self.script, command.encode() + b"\n", mode=0o700)
 
     def read_status(self) -> JobStatus:
-        """Returns what is known of the job; a line that is not complete counts for nothing."""
+        """Reads ``job.status``; a line that is not complete counts for nothing."""
         try:
             text = self.status.read_text(encoding="ascii", errors="replace")
         except OSError:
@@ -173,7 +176,7 @@ class JobDirectory:
 
 
 def parse_status(text: str) -> JobStatus:
-    """Read the lines of ``job.status``."""
+    """Reads the complete lines of ``job.status``."""
     complete = text[: text.rfind("\n") + 1]
     facts = dict(word.split("=", 1) for word in complete.split() if "=" in word)
     process, exit_status = None, None
@@ -190,7 +193,7 @@ def parse_status(text: str) -> JobStatus:
 
 
 def make_private_directory(path: Path) -> None:
-    """Make a directory, and those above it, that only this user may enter."""
+    """Makes a directory, and those above it, that only this user may enter."""
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -202,7 +205,7 @@ def make_private_directory(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes, *, mode: int) -> None:
-    """Write a file so that nobody ever sees half of it."""
+    """Writes a file so that nobody ever sees half of it."""
     written = f"{path}.new"
     descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     try:
@@ -216,7 +219,7 @@ def write_whole(path: Path, content: bytes, *, mode: int) -> None:
 
 
 def link_whole(path: Path, target: Path) -> None:
-    """Make a symbolic link, in place of one that may be there."""
+    """Makes a symbolic link, in place of one that may be there."""
     try:
         os.symlink(target, path)
     except FileExistsError:
@@ -228,13 +231,13 @@ def link_whole(path: Path, target: Path) -> None:
 
 
 def last_line(path: Path) -> str:
-    """The last line with anything on it, safe to show; empty if there is none."""
+    """Returns the last line with anything on it, safe to show; empty if there is none."""
     written = [line.strip() for line in tail(path).splitlines() if line.strip()]
     return printable(storable(written[-1], LAST_LINE_LENGTH_MAX)) if written else ""
 
 
 def tail(path: Path) -> str:
-    """The end of a file, as it is; empty if there is none."""
+    """Returns the end of a file, as it is; empty if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES_MAX))
@@ -245,20 +248,20 @@ def tail(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunFolders:
-    """Knows where one job of a run works."""
+    """Knows the folders in which one job of a run works."""
 
     run: Path
     name: JobName
 
     def prepare(self) -> None:
-        """Makes the folders; in the job each of them would be a process more."""
+        """Makes the folders here, because in the job each of them would cost a process."""
         _make(self.run / self.name.work_folder)
         _make(self.run / self.name.share_folder)
         latest = self.run / "log" / "job" / self.name.point / self.name.node / LATEST
         link_whole(latest, Path(f"{self.name.submit:02d}"))
 
     def tidy_up(self) -> None:
-        """An empty folder is of no use to anybody; one with files in it stays."""
+        """Removes the work folder if it is empty; one with files in it stays."""
         with suppress(OSError):
             os.rmdir(self.run / self.name.work_folder)
 
@@ -270,8 +273,8 @@ def run_folders(assignment: Assignment) -> RunFolders | None:
 
 
 def script_name(assignment: Assignment) -> str:
-    """Returns how the job is called: by its whole path if it belongs to a run, as it goes
-    elsewhere and knows its files by ``$0``."""
+    """Returns the path by which bash runs the job: the whole path if the job belongs to a run,
+    as it changes its directory and finds its files by ``$0``."""
     is_of_run = RUN_DIRECTORY in assignment.environment
     return str(assignment.directory / "job") if is_of_run else "./job"
 

@@ -34,8 +34,8 @@ NOT_APPLICABLE = 126  # the exit status of a job whose limits cannot be set
 
 
 def limits_script(limits: JobLimits) -> str:
-    """Returns what sets the limits; empty if there are none. bash counts memory and files in
-    KiB."""
+    """Returns commands of bash that set the limits; empty if there are none. bash counts memory
+    and files in KiB."""
     asked = {
         "t": None if limits.cpu_seconds is None else math.ceil(limits.cpu_seconds),
         "v": None if limits.memory_bytes is None else limits.memory_bytes // KIB,
@@ -58,7 +58,7 @@ JOB_LIBRARY = Path(__file__).with_name("job_library.sh")
 
 
 def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The part of a worker's environment that every job gets."""
+    """Returns the part of a worker's environment that every job gets."""
     inherited = {
         name: value
         for name, value in environ.items()
@@ -74,7 +74,7 @@ def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class RunAids:
-    """Holds what the jobs of a run find beside themselves."""
+    """Holds the programs and the library of functions that jobs of a run find."""
 
     programs: Path  # a folder with `tidewheel` and `cylc`
     library: Path = JOB_LIBRARY
@@ -86,7 +86,8 @@ class RunAids:
 def job_environment(
     inherited: Mapping[str, str], assignment: Assignment, spec_file: Path
 ) -> dict[str, str]:
-    """The whole environment of one job; what tells it who it is cannot be overridden."""
+    """Returns the whole environment of one job; what tells it who it is cannot be
+    overridden."""
     task = assignment.task
     identity = {
         "TIDEWHEEL_TASK_ID": task.id,
@@ -107,7 +108,7 @@ _LENGTH_MAX = 64
 
 
 def home_id(home: Path) -> str:
-    """Returns the identity of this home; it is given one the first time."""
+    """Returns the identity of this home; the first call makes it."""
     if found := known_home_id(home):
         return found
     make_private_directory(home)
@@ -141,7 +142,7 @@ _PROGRAMS = {
 
 
 def write_programs(home: Path) -> Path:
-    """Put them into `<home>/bin`, where they are not yet; the answer is that folder."""
+    """Writes the programs for jobs into `<home>/bin`, if need be; returns that folder."""
     folder = home.absolute() / "bin"
     make_private_directory(folder)
     python = shlex.quote(sys.executable)

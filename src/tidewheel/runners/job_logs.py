@@ -34,7 +34,7 @@ KEPT_BYTES = 1_000_000  # the end of a log that was cut
 
 
 def cut_log(path: Path, bytes_max: int = LOG_BYTES_MAX) -> bool:
-    """Cut a log down to its end if it is too large; whether it was."""
+    """Cuts a log down to its end if it is too large, and returns whether it was."""
     try:
         if os.lstat(path).st_size <= bytes_max:
             return False
@@ -62,7 +62,7 @@ NOTHING = (b"", 0)
 
 
 def read_part(directory: Path, stream: str, offset: int, bytes_max: int) -> tuple[bytes, int]:
-    """Some bytes of a file, and how long it is.
+    """Returns some bytes of a file, and how long the file is.
 
     A job may have put anything there, so only a plain file is read.
     """
@@ -93,7 +93,7 @@ class CopyEnd(NamedTuple):
 
 
 class CopyPlace(NamedTuple):
-    """A file below a root: the folders to it, each a name by itself, and its own name."""
+    """Names a file below a root: the folders to it, each a name by itself, and its own name."""
 
     root: Path
     folders: Sequence[str]
@@ -103,7 +103,7 @@ class CopyPlace(NamedTuple):
 def add_to_copy(
     place: CopyPlace, offset: int, content: bytes, bytes_max: int = LOG_BYTES_MAX
 ) -> CopyEnd:
-    """Write what is new of a chunk; Refused where something else than a plain file lies."""
+    """Writes what is new of a chunk; raises Refused if the copy there is no plain file."""
     try:
         with _folder(place.root, place.folders) as folder:
             descriptor = os.open(place.name, _FILE, 0o600, dir_fd=folder)
@@ -120,7 +120,8 @@ def add_to_copy(
 
 
 def point_to_latest(root: Path, folders: Sequence[str], link: str) -> None:
-    """Make ``link`` beside the last of the folders point to it, unless a later one has it."""
+    """Makes ``link``, beside the last of the folders, point to that folder, unless the link
+    points to a later one."""
     *above, last = folders
     with _folder(root, above) as folder:
         with suppress(FileExistsError):
@@ -148,7 +149,7 @@ def _append(descriptor: int, size: int, offset: int, content: bytes, bytes_max: 
 
 
 def _write_all(descriptor: int, content: bytes) -> int:
-    """Returns what was written; less on a full disk, where the rest is asked for again."""
+    """Writes, and returns how many bytes; fewer on a full disk: the rest is asked for again."""
     written = 0
     while written < len(content):
         try:
@@ -162,7 +163,7 @@ def _write_all(descriptor: int, content: bytes) -> int:
 
 @contextmanager
 def _folder(root: Path, folders: Sequence[str]) -> Iterator[int]:
-    """A folder below the root, made if it is not there, entered step by step."""
+    """Opens a folder below the root, step by step, for the block; makes it if need be."""
     here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in folders:
@@ -185,7 +186,8 @@ _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_plain(root: Path, path: Path) -> BinaryIO:
-    """A plain file below the root; FileNotFoundError if there is nothing, Refused for the rest.
+    """Opens a plain file below the root; raises FileNotFoundError if there is nothing, and
+    Refused if something else is there.
 
     The root itself may be a link: it is this user's, and no job is told to write there.
     """

@@ -18,7 +18,7 @@ from tidewheel.runners.sanitize import storable
 
 
 class EndedJob:
-    """Answers at once."""
+    """Is a job (port ``Job``) that has ended already, so that it answers at once."""
 
     def __init__(self, end: End) -> None:
         self._end = end
@@ -27,12 +27,12 @@ class EndedJob:
         return self._end
 
     async def stop(self, grace_seconds: float) -> None:
-        """There is nothing to end."""
+        """Does nothing, because there is nothing to end."""
 
 
 DESCRIPTION_LENGTH_MAX = 1000
 SHELL_SIGNAL_BASE = 128  # a shell's exit status for a command that signal N ended is 128 + N
-# Of the machine and not of one job: no room, no memory, no descriptors, no more processes.
+# Errors of the machine, not of one job: no room, memory, descriptors or processes are left.
 HOST_ERRNOS = frozenset(
     {errno.EAGAIN, errno.EDQUOT, errno.EIO, errno.EMFILE}
     | {errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS}
@@ -41,13 +41,13 @@ _SIGNALS = {number.value: number.name for number in signal.Signals}
 
 
 def exit_status_of(exited: Exit) -> int:
-    """The exit status, or minus the signal, also where a shell has told of it."""
+    """Returns the exit status, or minus the signal, also where a shell says it as 128 + N."""
     signal_number = exited.status - SHELL_SIGNAL_BASE
     return -signal_number if signal_number in _SIGNALS else exited.status
 
 
 def end_of(exited: Exit, files: JobDirectory) -> End:
-    """The end of a job that ended by itself, or after a SIGTERM."""
+    """Returns the end of a job that ended by itself, or after a SIGTERM."""
     status = exit_status_of(exited)
     metrics = None
     if exited.cpu_seconds is not None:
@@ -67,12 +67,13 @@ def end_of(exited: Exit, files: JobDirectory) -> End:
 
 
 def killed(grace_seconds: float) -> End:
-    """The end of a job that SIGTERM did not end: its exit status means nothing (R003-47)."""
+    """Returns the end of a job that SIGTERM did not end: its exit status means nothing
+    (R003-47)."""
     return failed("killed", f"killed: it did not end within {grace_seconds:g} s of SIGTERM")
 
 
 def vanished(leader: ProcessId) -> End:
-    """The end of a job that left no word: killed from outside, or with its machine."""
+    """Returns the end of a job that left no word: it was killed, or its machine went down."""
     return failed(
         "vanished",
         f"process {leader.pid} is gone and left no exit status: it was killed while no "
@@ -81,7 +82,7 @@ def vanished(leader: ProcessId) -> End:
 
 
 def not_started(error: OSError | ValueError, directory: Path) -> EndedJob:
-    """The job that never began; RunnerUnable if any other would meet the same on this host."""
+    """Returns a job that never began; raises RunnerUnable if none could begin on this host."""
     if isinstance(error, OSError) and error.errno in HOST_ERRNOS:
         shortage = error.strerror or str(error)
         if error.errno == errno.EMFILE:
@@ -111,7 +112,7 @@ def failed(
     exit_status: int | None = None,
     metrics: str | None = None,
 ) -> End:
-    """A failed end in words, with the facts that a program may want to know of it."""
+    """Returns a failed end in words, with the facts that a program may want to know of it."""
     described = storable(description, DESCRIPTION_LENGTH_MAX)
     args = json.dumps({} if facts is None else facts)
     return End(

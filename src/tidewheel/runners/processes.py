@@ -1,4 +1,4 @@
-"""Starts, watches and ends the processes of this machine, alone and in trees.
+"""Starts, watches and ends processes of this machine, one by one or a job's whole tree.
 
 Theory of operation
 -------------------
@@ -53,7 +53,8 @@ _NOT_READABLE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
 
 class ProcessRow(NamedTuple):
-    """One process; ``started`` (ticks since boot) tells it from a later one of its pid."""
+    """Is what /proc shows of one process; ``started`` (ticks since boot) tells it from a later
+    one with the same pid."""
 
     pid: int
     state: str
@@ -66,12 +67,12 @@ class ProcessRow(NamedTuple):
 
     @property
     def ended(self) -> bool:
-        """Returns whether nothing of it runs any more."""
+        """Says whether nothing of the process runs any more."""
         return self.state in ENDED_STATES
 
 
 def read_row(pid: int) -> ProcessRow | None:
-    """The process with this number, or None."""
+    """Returns what /proc shows of the process with this number, or None."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             text = stat.read()
@@ -81,7 +82,7 @@ def read_row(pid: int) -> ProcessRow | None:
 
 
 def parse_row(pid: int, stat: bytes) -> ProcessRow:
-    """Returns what ``/proc/PID/stat`` says; the name in it may hold brackets and blanks."""
+    """Reads a line of ``/proc/PID/stat``; the name in it may hold brackets and blanks."""
     fields = stat[stat.rindex(b")") + 2 :].split()
     return ProcessRow(
         pid=pid,
@@ -96,7 +97,7 @@ def parse_row(pid: int, stat: bytes) -> ProcessRow:
 
 
 class ProcessTable:
-    """Every process that could be seen at one moment."""
+    """Holds every process that could be seen at one moment."""
 
     def __init__(self, rows: Mapping[int, ProcessRow]) -> None:
         self.rows = rows
@@ -104,20 +105,20 @@ class ProcessTable:
 
     @cached_property
     def children(self) -> Mapping[int, list[int]]:
-        """The pids below each pid."""
+        """Returns the pids of the children of each pid."""
         children = defaultdict(list)
         for row in self.rows.values():
             children[row.parent].append(row.pid)
         return children
 
     def environment(self, pid: int) -> Mapping[bytes, bytes]:
-        """The environment of a process, read once for all who ask."""
+        """Returns the environment of a process, which is read once for all callers."""
         if pid not in self._environments:
             self._environments[pid] = read_environment(pid)
         return self._environments[pid]
 
     def with_descendants(self, roots: Iterable[int]) -> set[int]:
-        """The roots that are in the table and everything below them."""
+        """Returns those roots that are in the table, and all of their descendants."""
         found: set[int] = set()
         open_pids = [pid for pid in roots if pid in self.rows]
         while open_pids:
@@ -129,13 +130,16 @@ class ProcessTable:
 
 
 def read_table() -> ProcessTable:
-    """The processes of this moment."""
+    """Reads the processes that run at this moment."""
     pids = (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
     return ProcessTable({pid: row for pid in pids if (row := read_row(pid)) is not None})
 
 
 def read_environment(pid: int) -> dict[bytes, bytes]:
-    """The environment a process was started with; empty for a zombie or another user's."""
+    """Returns the environment that a process was started with.
+
+    It is empty for a zombie and for a process of another user.
+    """
     try:
         with open(f"/proc/{pid}/environ", "rb") as environ:
             entries = environ.read().split(b"\0")
@@ -151,7 +155,10 @@ _COMMAND_LENGTH_MAX = 80
 
 
 def listener_on(port: int) -> str:
-    """`process 4711 (python tidewheel up)`; empty if it belongs to another user, or is gone."""
+    """Names the process that listens on a port, as in `process 4711 (python tidewheel up)`.
+
+    The answer is empty if that process belongs to another user, or is gone.
+    """
     sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
     for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         with suppress(OSError):
@@ -190,7 +197,7 @@ _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessId:
-    """A process of this boot that cannot be mistaken for a later one."""
+    """Names a process of this boot, which cannot be mistaken for a later one."""
 
     pid: int
     started: int  # ticks since boot
@@ -205,8 +212,7 @@ class Exit:
 
 
 def boot_id() -> str:
-    """Returns where pids of this process mean something: this boot of the kernel, this pid
-    namespace.
+    """Names the boot of the kernel and the pid namespace in which our pids mean something.
 
     Containers share the kernel's boot id; without the namespace a worker in one container
     would take the absence of a pid for the death of a process in another.
@@ -216,7 +222,7 @@ def boot_id() -> str:
 
 
 def this_process() -> HostProcess:
-    """Returns how this process is known to others, now and after its death."""
+    """Returns the identity of this process, by which others know it now and after its death."""
     row = read_row(os.getpid())
     assert row is not None, "a process can read its own row in /proc"
     return HostProcess(
@@ -225,14 +231,13 @@ def this_process() -> HostProcess:
 
 
 def is_alive(pid: int, started: float) -> bool:
-    """Returns whether that very process still runs; a zombie does not."""
+    """Says whether that very process still runs; a zombie does not."""
     row = read_row(pid)
     return row is not None and not row.ended and row.started == int(started)
 
 
 def is_process_alive(process: HostProcess) -> bool:
-    """Returns whether a process may still run; False only where its death can be proven from
-    here."""
+    """Says whether a process may still run: False only if its death can be proven from here."""
     try:
         if process.host != socket.gethostname() or process.boot_id != boot_id():
             return True
@@ -242,7 +247,7 @@ def is_process_alive(process: HostProcess) -> bool:
 
 
 def identify(pid: int) -> ProcessId | None:
-    """The process that has this pid now, ended or not."""
+    """Returns the identity of the process that has this pid now, ended or not, or None."""
     row = read_row(pid)
     return None if row is None else ProcessId(pid=pid, started=row.started)
 
@@ -250,7 +255,7 @@ def identify(pid: int) -> ProcessId | None:
 def spawn(
     argv: tuple[str, ...], environment: Mapping[str, str], *, out: Path, err: Path
 ) -> ProcessId:
-    """Start a program in a session and process group of its own, writing to these files."""
+    """Starts a program in a session and process group of its own; it writes to these files."""
     pid = os.posix_spawn(
         argv[0],
         argv,
@@ -275,7 +280,7 @@ def spawn(
 
 
 def reap(pid: int) -> Exit | None:
-    """Returns how our ended child ended; None if somebody else has reaped it."""
+    """Reaps our ended child and returns how it ended; None if somebody else has reaped it."""
     try:
         _, status, used = os.wait4(pid, 0)
     except ChildProcessError:
@@ -287,7 +292,7 @@ def reap(pid: int) -> Exit | None:
 
 
 def open_pidfd(process: ProcessId) -> int | None:
-    """A file descriptor that is this very process; None if it is gone."""
+    """Opens a file descriptor that stands for this very process; None if that is gone."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
@@ -300,7 +305,7 @@ def open_pidfd(process: ProcessId) -> int | None:
 
 
 def send_signal(process: ProcessId, number: signal.Signals) -> None:
-    """Send a signal to this very process, if it is still there and ours."""
+    """Sends a signal to this very process, if it is still there and ours."""
     descriptor = open_pidfd(process)
     if descriptor is None:
         return
@@ -310,9 +315,10 @@ def send_signal(process: ProcessId, number: signal.Signals) -> None:
 
 
 def watch(process: ProcessId, ended: Callable[[], None]) -> Callable[[], None] | None:
-    """Call ``ended`` in the running loop when the process ends.
+    """Has ``ended`` called in the running loop when the process ends.
 
-    The answer stops the watching; None: the process is gone already, ``ended`` is not called.
+    Returns a function that stops the watching, or None if the process is gone already; then
+    ``ended`` is not called.
     """
     descriptor = open_pidfd(process)
     if descriptor is None:
@@ -332,7 +338,7 @@ def watch(process: ProcessId, ended: Callable[[], None]) -> Callable[[], None] |
 
 
 async def all_ended(processes: Iterable[ProcessId], seconds_max: float) -> bool:
-    """Wait until every one of these processes has ended; False if the time was too short."""
+    """Waits until all of these processes have ended; False if the time was too short."""
     everyone_ended = asyncio.Event()
     waiting: dict[ProcessId, Callable[[], None]] = {}
 
@@ -360,14 +366,14 @@ _PR_GET_CHILD_SUBREAPER = 37
 
 
 def takes_in_orphans() -> bool:
-    """Returns whether orphans come to this process."""
+    """Says whether this process becomes the parent of orphans below it."""
     answer = ctypes.c_int()
     ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0)
     return bool(answer.value) or os.getpid() == 1
 
 
 def reap_orphans(own_children: Collection[int]) -> int:
-    """Reap every ended orphan, but none of ``own_children``; how many there were."""
+    """Reaps every ended orphan, but none of ``own_children``; returns how many it reaped."""
     own_session = os.getsid(0)
     reaped = 0
     for pid in _children():
@@ -380,7 +386,7 @@ def reap_orphans(own_children: Collection[int]) -> int:
 
 
 def _children() -> list[int]:
-    """The children of this process: the kernel lists them by the thread that they belong to."""
+    """Returns the pids of this process's children, which the kernel lists thread by thread."""
     pids: list[int] = []
     for thread in Path("/proc/self/task").iterdir():
         with suppress(FileNotFoundError):
@@ -395,14 +401,14 @@ KILL_ROUND_SECONDS_MAX = 0.5  # four of them: gone within 2 s after the grace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessTree:
-    """The traces of one job's processes."""
+    """Holds the traces by which the processes of one job are found."""
 
     leader: ProcessId
     directory: str  # the value of MARKER in the environment of this job alone
     spare_leader: bool = False  # it keeps the job in a namespace and must outlive a SIGTERM
 
     def members(self, table: ProcessTable) -> list[ProcessId]:
-        """Every process of the job that has not ended."""
+        """Returns every process of the job that has not ended."""
         pids = table.with_descendants(self._roots(table))
         rows = (table.rows[pid] for pid in pids)
         return [
@@ -430,7 +436,10 @@ class ProcessTree:
 
 
 async def terminate(tree: ProcessTree) -> list[ProcessId]:
-    """Ask every process of the tree to end; the answer is whom it asked."""
+    """Sends SIGTERM to every process of the tree, but not to a spared leader.
+
+    Returns all processes of the tree, such a leader among them.
+    """
     members = await _read_members(tree)
     asked = [one for one in members if not (tree.spare_leader and one == tree.leader)]
     if not tree.spare_leader:
@@ -445,7 +454,7 @@ async def terminate(tree: ProcessTree) -> list[ProcessId]:
 
 
 async def kill(tree: ProcessTree) -> bool:
-    """End every process of the tree now; False if some would not even end by SIGKILL."""
+    """Kills every process of the tree; returns False if some did not end even by SIGKILL."""
     for _ in range(KILL_ROUNDS_MAX):
         members = await _read_members(tree)
         if not members:
@@ -457,12 +466,12 @@ async def kill(tree: ProcessTree) -> bool:
 
 
 async def _read_members(tree: ProcessTree) -> list[ProcessId]:
-    """Reading /proc takes milliseconds on a full machine: not in the loop."""
+    """Reads the tree's processes in a thread, as /proc takes milliseconds on a full machine."""
     return await asyncio.to_thread(lambda: tree.members(read_table()))
 
 
 def _signal_group(tree: ProcessTree, number: signal.Signals) -> None:
-    """One call for the whole group: a process that forks meanwhile cannot slip through."""
+    """Signals the whole group in one call, so that no process slips through by forking."""
     if is_alive(tree.leader.pid, tree.leader.started):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(tree.leader.pid, number)

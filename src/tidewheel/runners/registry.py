@@ -32,7 +32,7 @@ USAGE_INTERVAL_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerParts:
-    """The parts that all runners of a worker share."""
+    """Holds the parts that all runners of a worker share."""
 
     environ: Mapping[str, str]
     messages: MessageServer | None = None  # None: jobs cannot speak
@@ -52,7 +52,7 @@ class RunnerParts:
         environ: Mapping[str, str],
         failpoint: Failpoint,
     ) -> RunnerParts:
-        """Returns those of a worker with these settings."""
+        """Returns the parts for the runners of a worker with these settings."""
         return cls(
             environ=environ,
             messages=messages,
@@ -65,7 +65,7 @@ class RunnerParts:
         )
 
     def inherited_environment(self) -> dict[str, str]:
-        """Returns what all jobs of commands find in their environment."""
+        """Returns the environment that all jobs of commands get."""
         speaking = {MESSAGE_LIMIT: str(self.message_bytes_max)} if self.messages else {}
         return inherited_environment(self.environ) | speaking
 
@@ -83,18 +83,21 @@ class RunnerParts:
         return job_environment(inherited, assignment, files.spec)
 
     def expect(self, assignment: Assignment, reports: JobReports) -> None:
-        """Lets a job speak; calls are answered to jobs that belong to a run."""
+        """Lets a job speak; calls are answered only for jobs that belong to a run."""
         if self.messages is not None:
             caller = None if assignment.task.run is None else assignment.task.id
             self.messages.expect(assignment.secret, assignment.directory, reports, caller)
 
     def expect_adopted(self, assignment: Assignment, reports: JobReports) -> None:
-        """Hears an adopted job from its first word; an unwritable directory ends no job."""
+        """Lets an adopted job speak, and hears its messages from the first on.
+
+        An unwritable directory ends no job.
+        """
         with suppress(OSError):
             self.expect(assignment, reports)
 
     def forget(self, assignment: Assignment) -> None:
-        """Hears what a job wrote last, then nothing more."""
+        """Passes on what an ended job spooled last, and hears nothing more of it."""
         if self.messages is not None:
             self.messages.forget(assignment.secret)
 
@@ -105,7 +108,7 @@ class RunnerParts:
 
 
 class OtherRunner(Runner, Protocol):
-    """A runner whose jobs somebody else runs, who may be out of reach."""
+    """Is a runner whose jobs an engine or Slurm runs, which may be out of reach."""
 
     def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None: ...
     def stop(self) -> None: ...
@@ -113,7 +116,7 @@ class OtherRunner(Runner, Protocol):
 
 @runtime_checkable
 class LingeringRunner(Protocol):
-    """A runner that has listeners to end after ``stop``."""
+    """Is a runner that has listeners to end after ``stop``."""
 
     async def stopped(self) -> None: ...
 
@@ -127,14 +130,14 @@ async def stop_runners(runners: Sequence[OtherRunner]) -> None:
 
 
 def found_runners() -> tuple[str, ...]:
-    """Returns the names of those whose programs are on this machine."""
+    """Returns the names of the runners whose programs are on this machine."""
     return tuple(
         row.name for row in RUNNER_ROWS if row.program is not None and shutil.which(row.program)
     )
 
 
 def open_runner(name: str, parts: RunnerParts) -> OtherRunner:
-    """Opens the runner of this name; what it needs is loaded now."""
+    """Opens the runner of this name; the modules that it needs are loaded now."""
     for row in RUNNER_ROWS:
         if row.name == name:
             module = import_module(f"tidewheel.runners.{row.package}.runner")

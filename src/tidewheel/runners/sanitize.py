@@ -1,16 +1,16 @@
-"""Texts from jobs, made fit to be stored and shown."""
+"""Makes texts from jobs fit to be stored and shown."""
 
 from __future__ import annotations
 
 
 def storable(text: str, length_max: int | None = None) -> str:
-    """The text as any database keeps it: no NUL, nothing that is not Unicode, not too long."""
+    """Returns the text as any database keeps it: no NUL, only Unicode, not too long."""
     kept = text if length_max is None or len(text) <= length_max else text[:length_max] + "…"
     return kept.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def printable(text: str) -> str:
-    """The text with control characters spelled out, so that it moves no cursor."""
+    """Returns the text with control characters spelled out, so that it moves no cursor."""
     if text.isprintable():  # nearly all are
         return text
     return "".join(

@@ -68,7 +68,7 @@ def use_by_process(readings: Iterable[CardReading]) -> dict[int, GpuUse]:
 
 
 class Gpus:
-    """The GPUs of this machine."""
+    """Reads what processes use of the GPUs of this machine."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -118,7 +118,7 @@ class Gpus:
 
 
 def open_gpus() -> Gpus | None:
-    """The GPUs of this machine, or None if it has none that can be asked."""
+    """Returns the GPUs of this machine, or None if it has none that can be asked."""
     try:
         library: Library = importlib.import_module("pynvml")
     except ImportError:
@@ -135,7 +135,7 @@ GpuReading = dict[int, GpuUse]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class WatchedJob:
-    """A job that is sampled, and where its CPU time stood at the last sample."""
+    """Is a job that is sampled, and knows how its CPU time stood at the last sample."""
 
     tree: ProcessTree
     reports: JobReports
@@ -145,7 +145,7 @@ class WatchedJob:
 
 
 class UsageSampler:
-    """Samples the jobs it is told of until it is told to let go of them."""
+    """Samples jobs, in one thread, from ``watch`` on until they are let go of."""
 
     def __init__(self, interval_seconds: float, *, log_bytes_max: int = LOG_BYTES_MAX) -> None:
         assert interval_seconds > 0
@@ -159,7 +159,7 @@ class UsageSampler:
     def watch(
         self, tree: ProcessTree, reports: JobReports, logs: tuple[Path, ...] = ()
     ) -> Callable[[], None]:
-        """Sample a job from now on; the answer lets go of it."""
+        """Samples a job from now on; returns a function that lets go of it."""
         job = WatchedJob(tree=tree, reports=reports, logs=logs, sampled_at=time.monotonic())
         with self._lock:
             self._jobs.add(job)
@@ -176,13 +176,13 @@ class UsageSampler:
         return let_go
 
     def stop(self) -> None:
-        """Sample no more."""
+        """Stops sampling, and waits until the thread has ended."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
 
     def run_once(self, gpu: GpuReading) -> None:
-        """Sample every job now."""
+        """Samples every job now, and cuts logs that are too large."""
         with self._lock:
             jobs = list(self._jobs)
         if not jobs:
@@ -208,7 +208,7 @@ class UsageSampler:
 def sample_job(
     job: WatchedJob, table: ProcessTable, gpu: GpuReading, now: float
 ) -> UsageSample | None:
-    """One sample of one job, or None if nothing of it runs."""
+    """Returns one sample of one job, or None if nothing of it runs."""
     rows = [table.rows[member.pid] for member in job.tree.members(table)]
     if not rows:
         return None

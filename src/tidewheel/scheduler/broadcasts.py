@@ -1,4 +1,4 @@
-"""Broadcasts: settings of tasks to come, changed while a run is going (SEMANTICS §8).
+"""Changes settings of tasks to come while a run is going: broadcasts (SEMANTICS §8).
 
 A setting is written as in flow.cylc with its section before it: `script`, `[environment]NAME`,
 `[events]execution timeout`. Values are read as flow.cylc reads them. A broadcast to a point
@@ -86,7 +86,7 @@ class ReadSetting(NamedTuple):
 
 
 def read_setting(text: str) -> Setting:
-    """Reads `[SECTION]ITEM=VALUE`; refused if there is no such item, or not with this value."""
+    """Reads `[SECTION]ITEM=VALUE`; raises Refused if no such item can have this value."""
     left, equals, value = text.partition("=")
     if not equals:
         raise Refused(f"{text!r} has no value; write [SECTION]ITEM=VALUE")
@@ -100,7 +100,7 @@ def read_setting(text: str) -> Setting:
 
 
 def read_item(text: str) -> str:
-    """Returns the item in its one way of writing; refused if there is none of that name."""
+    """Returns an item in its one way of writing; raises Refused if there is none such."""
     rest, sections = text, []
     while match := _PART.match(rest):
         sections.append(match[1].strip())
@@ -123,7 +123,7 @@ def matching_items(text: str, items: Iterable[str]) -> list[str]:
 def settings_for(
     broadcasts: Iterable[StoredBroadcast], point: str, lineage: Sequence[str]
 ) -> list[Setting]:
-    """Returns what holds for one task, the least first; each item once, with its last value."""
+    """Returns the settings of one task, least first; each item once, with its last value."""
     ranks = {name: rank for rank, name in enumerate(reversed(lineage))}
     meant = [
         (one.point != EVERY_POINT, ranks[one.namespace], one)
@@ -158,13 +158,13 @@ def with_settings(node: NodeDef, settings: Iterable[Setting]) -> NodeDef:
 
 
 def is_for_shells(item: str) -> bool:
-    """Tells whether only a job of a shell has a use for it: containers have neither scripts
+    """Says whether only a job of a shell has a use for an item: containers have neither scripts
     nor a batch system."""
     return item.startswith("[directives]") or _FIELDS.get(item, ("",))[0] in _OF_SHELLS
 
 
 def says_where(item: str) -> bool:
-    """Tells whether an item decides where jobs go, or that there are jobs at all."""
+    """Says whether an item decides where jobs go, or whether there are jobs at all."""
     return item in _OF_PLACES
 
 
@@ -275,7 +275,7 @@ def rows_of(
     graph: Graph,
     containers: Set[str] = frozenset(),
 ) -> list[StoredBroadcast]:
-    """Returns what changes; refused as a whole if a setting, a point or a name is wrong.
+    """Returns the rows that a command changes; raises Refused if any part of it is wrong.
 
     ``containers`` are nodes that no shell runs.
     """
@@ -329,7 +329,7 @@ def _taken_back(
 def _check_reached(
     namespace: str, settings: Iterable[Setting], graph: Graph, containers: Set[str]
 ) -> None:
-    """Refuses settings that could change nothing, since something else must be meant."""
+    """Raises Refused for settings that could change nothing, since something else is meant."""
     meant = {
         name
         for name, node in graph.nodes.items()
@@ -366,14 +366,14 @@ def _namespace(name: str, graph: Graph) -> str:
 
 
 class DefinitionInForce(NamedTuple):
-    """The definition that a run has from now on, for all that keep something of it."""
+    """Is the definition that a run has from now on, for all that keep a part of it."""
 
     digest: str
     restored: RestoredDefinition
 
 
 class EffectiveSettings:
-    """The settings of tasks to come. Without broadcasts a node is what the definition says."""
+    """Holds the settings of tasks to come; without broadcasts, those of the definition."""
 
     def __init__(self, graph: Graph, mode: str, broadcasts: Iterable[StoredBroadcast]) -> None:
         self._graph = graph
@@ -388,7 +388,8 @@ class EffectiveSettings:
         self._graph = new.restored.graph
 
     def put(self, one: StoredBroadcast) -> None:
-        """Sets it, or without a value takes it back. The latest counts most: it goes last."""
+        """Sets a broadcast, or takes it back if it has no value. The latest counts most: it
+        goes last."""
         there = self._by_point.setdefault(one.point, {})
         there.pop((one.namespace, one.setting), None)
         if one.value is not None:

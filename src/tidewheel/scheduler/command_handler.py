@@ -98,7 +98,7 @@ async def _obey_itself(
 async def _reload(
     engine: RunEngine, digest: str, at: Instant, store: Store
 ) -> dict[str, object]:
-    """All of the new definition is taken, or nothing of it."""
+    """Reloads the definition: takes all of the new one, or nothing of it."""
     old = engine.definition
     options, directory = engine.run.options, engine.files.directory
     if digest:
@@ -107,7 +107,7 @@ async def _reload(
         new = reread(old, options, directory)
         await store.save_definition(new)
     if old.kind != new.kind and SIP in (old.kind, new.kind):
-        # What a run has of its request and of values is for one of the two alone.
+        # The request and the values of a run fit only one of the two kinds.
         raise Refused(
             f"not reloaded: this run has a definition of kind {old.kind}, this one is of "
             f"kind {new.kind}; begin another run"
@@ -176,7 +176,7 @@ def _message(engine: RunEngine, command: verbs.Message, at: Instant) -> dict[str
 
 
 def _time(text: str, now: Instant) -> Instant:
-    """A time as in 2030-01-01T00:00Z, or how long from now as in 2h or PT10M."""
+    """Reads a time as in 2030-01-01T00:00Z, or how long from now as in 2h or PT10M."""
     try:
         when = datetime.fromisoformat(text)
     except ValueError:

@@ -31,7 +31,7 @@ def runner_of(stage: Stage) -> str:
 
 
 def stages_without(source: StageSource, runners: Sequence[str]) -> dict[str, list[str]]:
-    """Finds the stages that a worker with these cannot run, by the runner that it lacks."""
+    """Returns the stages that a worker with these runners cannot run, by missing runner."""
     offered = runner_labels(runners)
     found: dict[str, list[str]] = {}
     for folder in source.parameters.folders.values():
@@ -50,7 +50,7 @@ def _labels(stage: Stage) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerStage:
-    """The part of a task that a stage of containers has instead of a script."""
+    """Holds the part of a task that a stage of containers has instead of a script."""
 
     spec: str
     command: str  # for a worker that should not have got it

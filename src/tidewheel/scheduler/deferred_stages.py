@@ -44,21 +44,21 @@ ERRORS_TOLD_MAX = 3
 PASS_SECONDS_MAX = 1.0  # without a look at what has happened meanwhile
 FIRST_MADE = 8  # each further round has twice as many: one process makes all of a round
 
-# What a stage executes, or why that cannot be said.
+# By stage: what it executes, or why it cannot be rendered.
 Made = dict[str, "RenderedStage | str"]
 
 
 @dataclass(frozen=True, slots=True)
 class RenderingMeans:
-    """The store and the clock with which stages are rendered."""
+    """Holds the store and the clock with which stages are rendered."""
 
     store: TaskStore
     clock: Clock
 
 
 class DeferredStages:
-    """Renders the stages of one run. Without a source, as in all but SIP definitions, there are
-    none."""
+    """Renders the deferred stages of one run; without a source, as in all but SIP definitions,
+    there are none."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class DeferredStages:
         self._source = new.restored.stages
 
     def is_deferred(self, key: Key) -> bool:
-        """Tells whether a stage needs values of earlier ones."""
+        """Says whether a stage needs values of earlier stages."""
         return self._source is not None and self._source.is_late(key[1])
 
     @property
@@ -88,8 +88,8 @@ class DeferredStages:
         return "; ".join(told[:ERRORS_TOLD_MAX] + last)
 
     async def submit(self, engine: RunEngine, now: Instant) -> None:
-        """Makes the stages that were put aside, also those that follow from one that fails:
-        all, or some of them if that takes long."""
+        """Renders and submits the stages that were put aside, also those that follow from one
+        that fails: all, or some of them if that takes long."""
         end_at, count = self._clock.monotonic() + PASS_SECONDS_MAX, FIRST_MADE
         while engine.due:
             if count > FIRST_MADE and self._clock.monotonic() > end_at:
@@ -128,7 +128,7 @@ class DeferredStages:
     async def _values(
         self, engine: RunEngine, stages: Sequence[str]
     ) -> dict[str, Mapping[str, Values]]:
-        """Returns the values that the stages before each of these have left, by stage."""
+        """Returns, for each of these stages, the values that the stages before it have left."""
         assert self._source is not None
         definition = self._source.parameters.definition
         before = {stage: tuple(definition.upstream(stage)) for stage in stages}
@@ -154,7 +154,7 @@ def _put_off(engine: RunEngine, now: Instant) -> None:
 
 
 def _task_ids(engine: RunEngine, stage: str) -> list[TaskId]:
-    """The submissions of a stage, the newest first."""
+    """Returns the task ids of a stage's submissions, the newest first."""
     point = engine.graph.cycling.initial
     memory = engine.pool.recall(point, stage)
     last = 0 if memory is None else memory.submits
@@ -171,7 +171,7 @@ def _cannot(engine: RunEngine, one: Submit, why: str, now: Instant) -> None:
 def _made(source: StageSource, values: Mapping[str, Mapping[str, Values]]) -> Made:
     """Renders stages; those that know the same of earlier stages are rendered together.
 
-    A process costs more than they do.
+    A process costs more than the rendering does.
     """
     groups: list[tuple[Mapping[str, Values], list[str]]] = []
     for stage, known in values.items():

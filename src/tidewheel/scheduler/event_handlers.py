@@ -45,7 +45,7 @@ RUN_ACTIVITY_LOG = Path("log") / "scheduler" / "handlers" / "activity.log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerSettings:
-    """Bounds what handlers may use."""
+    """Bounds how many handlers run, wait and are remembered, and how long one may take."""
 
     at_once_max: int = 4
     seconds_max: float = 600.0
@@ -55,7 +55,7 @@ class HandlerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerSurroundings:
-    """The things that handlers of a run are given. `environment` is all that a command sees."""
+    """Holds what handlers of a run are given; `environment` is all that a command sees."""
 
     run: HandledRun
     directory: Path
@@ -78,7 +78,7 @@ class _Handling:
 
 
 class EventHandlers:
-    """Runs the event handlers of one run. Used in its loop only."""
+    """Runs the event handlers of one run; it is used in the run's loop only."""
 
     def __init__(self, events: WorkflowEvents, around: HandlerSurroundings) -> None:
         self._events = events
@@ -91,7 +91,7 @@ class EventHandlers:
         self._wanted_of_run = _wanted(events)
 
     def wants(self, event: str, node: NodeDef | None = None) -> bool:
-        """Tells whether anybody handles an event of this node, or without one of the run."""
+        """Says whether an event of this node, or without a node of the run, is handled."""
         if node is None:
             return event in self._wanted_of_run
         events = node.events
@@ -107,8 +107,8 @@ class EventHandlers:
     def notice(self, notice: HandledNotice, done: Done = nobody_waits) -> None:
         """Begins what is wanted because of an event; returns at once.
 
-        `done` is called when all of it was, whether it went well or not, with False if some of
-        it was dropped; never for what is cut off by `drain`.
+        `done` is called when all of it is over, whether it went well or not, with False if some
+        of it was dropped; it is never called for what `drain` cuts off.
         """
         task = notice.task
         if not self.wants(notice.event, None if task is None else task.node):
@@ -135,7 +135,7 @@ class EventHandlers:
         self._wanted.clear()
 
     async def drain(self, seconds_max: float) -> None:
-        """Waits at the end of the run for what is under way, then ends it."""
+        """Waits at the end of the run for handlers that are under way, then ends them."""
         clock = self._around.clock
         give_up_at = clock.monotonic() + seconds_max
         if self._running:
@@ -163,7 +163,7 @@ class EventHandlers:
     def _begin(self, name: str, notice: HandledNotice, template: str, done: Done) -> None:
         if len(self._running) >= self._around.settings.queued_max:
             self._tell("handler.dropped", event=notice.event, count=1)
-            done(False)  # it stays in the outbox: whoever has the run next begins it
+            done(False)  # it stays in the outbox, for the next scheduler
             return
         try:
             command = filled(template, notice, self._around.run)
@@ -181,7 +181,7 @@ class EventHandlers:
     async def _handle(self, one: _Handling) -> None:
         try:
             await self._try(one)
-        except Exception as error:  # whoever waits for the handlers must not wait for ever
+        except Exception as error:  # `done` must be called in any case
             self._tell_failure(one, error=f"a bug of tidewheel, {error!r}")
         one.done(True)
 
@@ -225,7 +225,10 @@ def _wanted(events: Events | WorkflowEvents) -> frozenset[str]:
 
 
 def _log(directory: Path, one: _Handling, end: HandlerEnd) -> None:
-    """Beside the logs of the job, or with the scheduler's; a full disk costs log lines only."""
+    """Logs the end of a handler beside the job's logs, or with the scheduler's.
+
+    A full disk costs log lines only.
+    """
     notice = one.notice
     path = directory / RUN_ACTIVITY_LOG
     if notice.task is not None:

@@ -70,7 +70,7 @@ _ENDS = (SUCCEEDED, FAILED, SUBMISSION_FAILED, RETRY, SUBMISSION_RETRY)
 
 
 class _Job(NamedTuple):
-    """Facts of a job that handlers may ask for. A job of an earlier process is not known."""
+    """Holds facts of a job for handlers; a job of an earlier scheduler process has none."""
 
     try_number: int
     submitted_at: Instant | None
@@ -87,7 +87,7 @@ class _Decided(NamedTuple):
 
 
 class OutboxBody(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """An event as its row keeps it, of a task or, without a name, of the run.
+    """Is an event as its row keeps it: of a task or, without a name, of the run.
 
     Another version may know more fields, or fewer: those that are not known are passed over,
     and those that are missing have the values that they have here.
@@ -105,7 +105,7 @@ class OutboxBody(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class OutboxRows:
-    """The rows of one run; those of events that were delivered are deleted a moment later."""
+    """Deletes rows of one run's outbox, a moment after their events were delivered."""
 
     def __init__(self, store: Store, run: int) -> None:
         self._store, self._run = store, run
@@ -120,7 +120,7 @@ class OutboxRows:
         self._settled.clear()
 
     def done(self, one: Undelivered, *, is_told: bool) -> None:
-        """Notes that its delivery is over; unless it was delivered to all, its row stays."""
+        """Notes that an event's delivery is over; its row stays unless all were told."""
         self._under_way -= 1
         if not self._under_way:
             self._settled.set()
@@ -139,7 +139,7 @@ class OutboxRows:
             told, self._told = self._told, []
             try:
                 await self._store.delivered(self._run, told)
-            except Unavailable:  # with the next ones; if it never is, they are told twice
+            except Unavailable:  # tried again with the next; else they are told twice
                 self._told = told + self._told
                 return
 
@@ -156,7 +156,7 @@ class OutboxRows:
 
 
 class EventDelivery:
-    """Calls the handlers and sends the mail of one run. What nobody handles costs a look-up."""
+    """Calls the handlers and sends the mail of one run; an unhandled event costs a look-up."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - made in one place, by open_run.py
         self,
@@ -205,7 +205,7 @@ class EventDelivery:
         self._handlers.redefine(new.restored.settings.scheduler.events)
 
     def decide(self, engine: RunEngine, now: Instant) -> list[str]:
-        """Returns rows for the batch that is written next: the events to deliver after that."""
+        """Decides which events to deliver; returns their rows for the batch written next."""
         self._decided = []
         if not self._is_begun:
             how = "was started" if engine.lease.batch == 0 else "is carried on"
@@ -223,7 +223,7 @@ class EventDelivery:
         return [body_of(*one) for one in self._decided]
 
     def deliver(self, batch: int) -> None:
-        """Begins to deliver what was decided: the batch is in the store."""
+        """Begins to deliver what was decided, as the batch is in the store now."""
         self._is_begun = True
         decided, self._decided = self._decided, []
         for place, one in enumerate(decided):
@@ -232,7 +232,7 @@ class EventDelivery:
     def deliver_again(
         self, rows: Sequence[Undelivered], graph: Graph, settings: EffectiveSettings
     ) -> None:
-        """Begins to deliver what a scheduler before this one left."""
+        """Begins to deliver the events that an earlier scheduler left."""
         for row in rows:
             self._notice(row, notice_of(row.body, graph, settings))
 
@@ -290,7 +290,7 @@ class EventDelivery:
         await self._outbox.settled()
 
     async def close(self, *, is_hurried: bool = False) -> None:
-        """Waits for what is under way, but not for long."""
+        """Waits for deliveries that are under way, but not for long."""
         await self._handlers.drain(HURRIED_SECONDS if is_hurried else DRAIN_SECONDS)
         await self._outbox.close()
 
@@ -306,7 +306,7 @@ def body_of(notice: HandledNotice, point: Point) -> str:
 
 
 def notice_of(text: str, graph: Graph, settings: EffectiveSettings) -> HandledNotice:
-    """Reads a row, with the node as it is now: the handlers are those in force."""
+    """Reads a row, with the node as it is now, so that the handlers in force are called."""
     body, facts = msgspec.json.decode(text, type=OutboxBody), None
     if body.name:
         point = Point(body.point)
@@ -316,6 +316,6 @@ def notice_of(text: str, graph: Graph, settings: EffectiveSettings) -> HandledNo
 
 
 def _kept_facts(one: TaskFacts | OutboxBody) -> dict[str, Any]:
-    """Returns what a row keeps of a task under the same names."""
+    """Returns the facts of a task that a row keeps under the same names."""
     names = ("submit", "try_number", "submitted_at", "started_at", "ended_at")
     return {name: getattr(one, name) for name in names}

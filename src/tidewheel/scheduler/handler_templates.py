@@ -22,7 +22,7 @@ from tidewheel.formats.flow_cylc.handler_fields import (
 )
 from tidewheel.formats.flow_cylc.settings import WorkflowEvents
 
-# They may happen to one job any number of times.
+# Events that may happen to one job any number of times.
 REPEATABLE = frozenset({"warning", "critical", "custom"})
 TIMES = frozenset(
     {"submit_time", "start_time", "finish_time"}
@@ -34,7 +34,7 @@ CUT_MARK = " … (cut)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """The task that an event happened to. Times are None as long as they have not come."""
+    """Describes the task that an event happened to; times are None until they come."""
 
     node: NodeDef  # with what was broadcast to it
     point: str
@@ -58,7 +58,7 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandledNotice:
-    """Something happened, to a task or, without one, to the run; `message` is for people."""
+    """Says what happened to a task or, without one, to the run; `message` is for people."""
 
     event: str
     message: str = ""
@@ -67,7 +67,7 @@ class HandledNotice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandledRun:
-    """The facts that commands and mails may say about the run."""
+    """Holds the facts that commands and mails may say about the run."""
 
     name: str
     uuid: str = ""
@@ -77,7 +77,7 @@ class HandledRun:
     meta: Pairs = ()
 
 
-# No more is done for an event: everybody was told of it, or not (False) and it is kept.
+# Called when no more is done for an event: all were told of it, or (False) its row is kept.
 Done = Callable[[bool], None]
 
 
@@ -99,7 +99,7 @@ def after_all(count: int, done: Done) -> Done:
 
 
 def commands_for(event: str, events: Events | WorkflowEvents) -> tuple[str, ...]:
-    """Returns the commands as they are written; none if nobody handles this event."""
+    """Returns the commands for an event as they are written; none if it is not handled."""
     handlers = dict(events.handlers)
     own = handlers.get(event) if event else None
     if own is None and event in events.handled_events:
@@ -109,7 +109,7 @@ def commands_for(event: str, events: Events | WorkflowEvents) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledCommand:
-    """The text for a shell: a command with references, and the variables behind them."""
+    """Holds a command with references for a shell, and the variables behind them."""
 
     command: str
     environment: Mapping[str, str]
@@ -117,7 +117,7 @@ class FilledCommand:
 
 
 def filled(command: str, notice: HandledNotice, run: HandledRun) -> FilledCommand:
-    """Fills a command with the facts of an event; ValueError if it cannot be.
+    """Fills a command with the facts of an event; raises ValueError if that cannot be.
 
     No fact is ever part of the command: see `handler_fields`. A command without fields to which
     none can be added safely is called without arguments, and has the variables alone.
@@ -151,7 +151,7 @@ def filled(command: str, notice: HandledNotice, run: HandledRun) -> FilledComman
 def _with_arguments(
     command: str, variable: Reference, *, of_task: bool
 ) -> tuple[str, list[str]]:
-    """A command that has no fields, and the names of those that it gets as arguments."""
+    """Adds arguments to a command without fields; returns it and the names of those facts."""
     named = ["event", "workflow", *(["id"] if of_task else []), "message"]
     try:
         template = " ".join([command, *(f"%({name})s" for name in named)])

@@ -43,7 +43,7 @@ class MailSettings:
     waiting_max: int = 10_000  # events; further ones are dropped and counted
 
     def server(self) -> tuple[str, int]:
-        """Returns host and port; ValueError if the port is no number."""
+        """Returns host and port; raises ValueError if the port is no number."""
         host, _, port = self.smtp.rpartition(":") if ":" in self.smtp else (self.smtp, "", "")
         return host or "localhost", int(port) if port else SMTP_PORT
 
@@ -52,7 +52,7 @@ Send = Callable[["EmailMessage"], None]
 
 
 def smtp_sender(settings: MailSettings) -> Send:
-    """Hands a mail to the server; blocks, so it is called in a thread."""
+    """Returns a function that hands a mail to the server; it blocks, so call it in a thread."""
 
     def send(mail: EmailMessage) -> None:
         import smtplib  # noqa: PLC0415 - slow, and few runs send mail
@@ -65,7 +65,7 @@ def smtp_sender(settings: MailSettings) -> Send:
 
 
 class PostedEvent(NamedTuple):
-    """An event that is to be mailed."""
+    """Is an event that is to be mailed."""
 
     notice: HandledNotice
     done: Done
@@ -73,7 +73,7 @@ class PostedEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The sender and the receivers of a mail; `to` may have several, with commas."""
+    """Holds the sender and the receivers of a mail; `to` may have several, with commas."""
 
     sender: str
     to: str
@@ -110,7 +110,7 @@ class Mailer:
         self._is_draining = False
 
     def post(self, notice: HandledNotice, done: Done = nobody_waits) -> None:
-        """Mails this event; returns at once."""
+        """Has an event mailed, and returns at once."""
         addresses = self._addresses(notice)
         if notice.task is None:
             self._begin_sending(addresses, [PostedEvent(notice, done)])
@@ -166,13 +166,13 @@ class Mailer:
             is_over = await self._deliver(mail)
         except ValueError as error:  # bytes or addresses that no mail can have
             self._tell("mail.failed", to=addresses.to, error=str(error))
-        except Exception as error:  # whoever waits for the mail must not wait for ever
+        except Exception as error:  # `done` must be called in any case
             self._tell("mail.failed", to=addresses.to, error=f"a bug of tidewheel, {error!r}")
         for one in posted:
             one.done(is_over)
 
     async def _deliver(self, mail: EmailMessage) -> bool:
-        """Delivers a mail; False: time was too short for all tries, and others may go on."""
+        """Delivers a mail; False if time was too short for all tries, and others may go on."""
         trouble, is_cut_off = "", False
         for delay in (*self._settings.retry_delays_seconds, None):
             try:
@@ -189,7 +189,7 @@ class Mailer:
         return not is_cut_off
 
     async def _rests(self, seconds: float) -> bool:
-        """Wait before the next try; False: there is no time for one."""
+        """Waits before the next try; returns False if there is no time for one."""
         task = asyncio.current_task()
         assert task is not None
         if self._is_draining:
@@ -256,7 +256,7 @@ def _facts(one: HandledNotice) -> str:
 
 
 def _footer(footer: str, notice: HandledNotice, run: HandledRun) -> str:
-    """A footer whose fields cannot be filled is mailed as it was written."""
+    """Fills the footer; one whose fields cannot be filled is mailed as it was written."""
     try:
         return f"{footer % words_of(notice, run)}\n" if footer else ""
     except (KeyError, TypeError, ValueError):

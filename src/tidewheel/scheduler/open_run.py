@@ -49,7 +49,7 @@ async def read_in_thread(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerHome:
-    """The places and things with which schedulers of this process work."""
+    """Holds the places and things with which schedulers of this process work."""
 
     store: Store
     home: Path

@@ -32,7 +32,7 @@ from tidewheel.quantities import show_iso_duration
 
 
 class News(NamedTuple):
-    """Something that happened to a task, in the words of its event handlers."""
+    """Says what happened to a task, in the words of its event handlers."""
 
     event: str
     key: Key
@@ -42,7 +42,7 @@ class News(NamedTuple):
 
 @dataclass(slots=True)
 class PendingBatch:
-    """Everything in a batch but the changes of the pool, which are found when it is written."""
+    """Holds all of a batch but the changes of the pool, which are found when it is written."""
 
     touched: Touched = field(default_factory=Touched)
     consumed: list[int] = field(default_factory=list)
@@ -56,7 +56,7 @@ class PendingBatch:
     goes_on: bool = False  # it had been let go
     steps: int = 0
     seconds: float = 0.0  # from reading what had happened to having written this
-    # Told to people once it is committed.
+    # The rest is told to people once the batch is committed.
     news: list[News] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     log: list[RunLogLine] = field(default_factory=list)
@@ -69,7 +69,7 @@ class PendingBatch:
 
 
 class HistoryCache:
-    """The past of a run as far as it was fetched, with what the pending batch has evicted.
+    """Holds the past of a run, as far as fetched, with what the pending batch has evicted.
 
     No store knows the latter yet. Both are kept until the batch is written.
     """
@@ -83,11 +83,11 @@ class HistoryCache:
         self._evicted |= memories
 
     def unknown(self, keys: Iterable[Key]) -> list[Key]:
-        """Returns those of some tasks that are still to be fetched."""
+        """Returns those of these tasks whose past is still to be fetched."""
         return sorted(set(keys) - self._evicted.keys() - self._fetched.keys())
 
     def put(self, fetched: Mapping[Key, TaskHistory | None]) -> None:
-        """Keeps what the store knows; None: nothing."""
+        """Keeps what the store knows of tasks; None stands for nothing."""
         self._fetched |= fetched
 
     def written(self) -> None:
@@ -96,11 +96,12 @@ class HistoryCache:
         self._fetched.clear()
 
     def undone(self) -> None:
-        """Drops what was evicted in a batch that is not written, but dropped."""
+        """Drops what was evicted in a batch that is dropped instead of written."""
         self._evicted.clear()
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        """Returns what is remembered of a task; None if it never was."""
+        """Returns what is remembered of a task, or None; raises PastNeeded if it must be
+        fetched."""
         key = (point, name)
         if key in self._evicted:
             return self._evicted[key].copy()
@@ -137,7 +138,7 @@ _NOTICES = ("expired", "blocked", "lost")
 
 
 class StepReport(NamedTuple):
-    """The lines and the news of one step."""
+    """Holds the log lines and the news of one step."""
 
     log: list[RunLogLine]
     news: list[News]
@@ -153,7 +154,7 @@ class TaskEvents:
     def told(
         self, event: Event, outcome: Outcome, before: JobPhase | None, failure: str
     ) -> StepReport:
-        """Returns what a step is worth saying.
+        """Returns the log lines and the news of a step.
 
         `before` is the stage that the task had: what its job went through unheard happened,
         too. `failure` is the signal with which a job ended that failed.
@@ -181,7 +182,7 @@ class TaskEvents:
         return self._log.said(key, text, level, how)
 
     def _retry_lines(self, key: Key, timer: SetTimer, at: Instant) -> list[RunLogLine]:
-        """The job failed and is tried again, unless a suicide removed its task at once."""
+        """Returns the line for a failed job's retry; none if a suicide removed the task."""
         task = self._pool.tasks.get(key)
         if task is None or timer.name != RETRY_TIMER:
             return []
@@ -206,7 +207,7 @@ def _moment(at: Instant) -> str:
 def _news(
     event: Event, outcome: Outcome, before: JobPhase | None, retry: Notice | None
 ) -> Iterator[News]:
-    """The event of a task that this step was; a report that came too late was none."""
+    """Yields the events of a task that a step is; a report that came too late is none."""
     if type(event) is JobEnded:
         if event.task in outcome.touched.tasks:
             if event.how is JobEnd.SUCCEEDED:
@@ -237,6 +238,6 @@ def _end(event: JobEnded, retry: Notice | None, *, was_running: bool) -> News:
     failed = was_running and event.how is not JobEnd.NOT_STARTED
     if retry is not None:
         return News(RETRY if failed else SUBMISSION_RETRY, key, submit, retry.text)
-    # What failed before it ran, as a stage that may not be run, was never started.
+    # A job that failed before it ran, as a stage that may not be run, was never started.
     how = event.how if failed or event.how is JobEnd.KILLED else JobEnd.NOT_STARTED
     return News(FAILED if failed else SUBMISSION_FAILED, key, submit, event.why or str(how))

@@ -29,7 +29,7 @@ from tidewheel.runners.slurm import directives as slurm
 
 LOCALHOST = "localhost"
 SLURM = Platform(name=slurm.RUNNER, runner=slurm.RUNNER)  # unless a file says more of it
-# What Cylc calls jobs that its own host runs.
+# The batch systems by which Cylc means its own host.
 _OURS = ("", "background", "at")
 _HOST_VARIABLE = re.compile(r"\$\{?HOST(NAME)?\}?|\$\(hostname[^)]*\)|`hostname[^`]*`")
 _SHELL = re.compile(r"[$`]")  # what a shell would put something in place of
@@ -38,7 +38,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # TOML
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPlace:
-    """Everything that a task asks for so that the right runner takes it."""
+    """Holds everything that a task asks for so that the right runner takes it."""
 
     head: str = ""  # lines of the job, after the first
     resources: Resources = NO_RESOURCES
@@ -63,20 +63,20 @@ def job_place(node: NodeDef, platforms: Mapping[str, Platform]) -> JobPlace:
     lines = _slurm_lines(node, platform, limit)
     return JobPlace(
         head="".join(f"{line}\n" for line in lines),
-        # What the job needs besides is Slurm's to find: its lines say so.
+        # The other needs of the job stand in its directives, for Slurm to meet.
         resources=Resources(labels=labels | {runner_label(slurm.RUNNER)}),
     )
 
 
 def check_places(graph: Graph, platforms: Mapping[str, Platform], findings: Findings) -> None:
-    """Finds names of places that nobody has described."""
+    """Reports names of places that nobody has described, as findings."""
     check_places_of([node.definition for node in graph.nodes.values()], platforms, findings)
 
 
 def check_places_of(
     definitions: Iterable[NodeDef], platforms: Mapping[str, Platform], findings: Findings
 ) -> None:
-    """Does the same for some nodes, as broadcasts would leave them."""
+    """Reports the same for some nodes, as broadcasts would leave them."""
     unknown: dict[tuple[str, str], list[NodeDef]] = {}
     for definition in definitions:
         if definition.run_mode is RunMode.LIVE and (asked := _unknown(definition, platforms)):
@@ -106,7 +106,7 @@ def _toml_key(name: str) -> str:
 
 
 def _unknown(node: NodeDef, platforms: Mapping[str, Platform]) -> tuple[str, str] | None:
-    """The item and the name of a place that is not described, if it asks for one."""
+    """Returns the item and the name of a place that a node asks for and nobody described."""
     place = node.place
     known = {SLURM.name, *platforms}
     for item, name in (("platform", place.platform), ("host", place.remote_host)):
@@ -138,7 +138,7 @@ def _platform_of(node: NodeDef, platforms: Mapping[str, Platform]) -> Platform |
 
 
 def _label(item: str, name: str) -> str:
-    """Returns the label that a worker would have to offer.
+    """Returns the label that a worker would have to offer to take such a job.
 
     A name that no label can have becomes one that no worker offers.
     """
@@ -147,7 +147,7 @@ def _label(item: str, name: str) -> str:
 
 
 def _slurm_lines(node: NodeDef, platform: Platform, limit: float | None) -> list[str]:
-    """The task's own directives count more than the platform's."""
+    """Returns the directives of a job; the task's own count more than the platform's."""
     said = dict(platform.directives) | dict(node.place.directives)
     lines = slurm.directive_lines(said.items())
     needed = slurm.resource_directives(node.resources, limit, slurm.names_of(lines))

@@ -31,7 +31,7 @@ def run_to_carry_on(
     goes_further: bool,
     request: str | None = None,
 ) -> RunView | None:
-    """Returns the newest run of a folder's definition, if it can go on; None: begin the next.
+    """Returns the newest run of a folder's definition if it can go on; None: a new run begins.
 
     ``goes_further``: a final point was given, which may lie beyond that of a completed run.
     ``request`` are the parameters of a SIP definition: with others it is another run, and one
@@ -55,7 +55,7 @@ def newest_of(runs: Iterable[RunView], folder: str) -> RunView | None:
 
 
 def is_same_request(run: RunView, request: str | None) -> bool:
-    """Tells whether a run does what is asked for; in SIP, with the same parameters."""
+    """Says whether a run does what is asked for; in SIP, with the same parameters."""
     return request is None or run.options.parameters == request
 
 
@@ -64,20 +64,20 @@ def _is_answered_still(run: RunView, request: str) -> bool:
 
 
 def is_driven(run: RunView, now: Instant, is_alive: Callable[[HostProcess], bool]) -> bool:
-    """Tells whether a scheduler has the run that is not known to be dead."""
+    """Says whether a scheduler has the run that is not known to be dead."""
     return run.is_driven(now) and run.owner is not None and is_alive(run.owner)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartOptions:
-    """Options that were given when a run was carried on, and the run as it is with them."""
+    """Holds the options given when a run was carried on, and the run as it is with them."""
 
     given: RunOptions
     options: RunOptions
     restored: RestoredDefinition
 
 
-# What a run is cannot be changed after its start, by the option that would.
+# Options that cannot change after the start of a run, as the command line spells them.
 FIXED = {
     "compat": "--compat",
     "mode": "--mode",
@@ -88,7 +88,7 @@ FIXED = {
 
 
 def options_from_now_on(run_name: str, stored: RunOptions, given: RunOptions) -> RunOptions:
-    """Returns the stored options with those that were given; a default says nothing."""
+    """Returns the stored options with those that were given; defaults change nothing."""
     for field, option in FIXED.items():
         old, new = getattr(stored, field), getattr(given, field)
         if new and new != old:

@@ -2,7 +2,7 @@
 
 Theory of operation
 -------------------
-The loop of DESIGN §5. A pass takes everything that has happened to the run (reports of
+This is the loop of DESIGN §5. A pass takes everything that has happened to the run (reports of
 workers, commands, xtriggers, timers that are due), steps the core through it, and writes all
 that follows in one transaction. Under load a pass takes much at once, so one commit serves
 many tasks; when idle it runs as soon as something happens. Decisions are made outside of the
@@ -127,11 +127,11 @@ class RunDriver(Service):
 
     @property
     def is_open(self) -> bool:
-        """Tells whether commands are heard: the run was read, and its folder can be written."""
+        """Says whether commands are heard: the run was read, and its folder can be written."""
         return self._engine is not None
 
     async def close(self) -> None:
-        """Lets go of what the run was driven with; in the store nothing changes."""
+        """Closes the run's engine; in the store nothing changes."""
         if self._engine is not None:
             await self._engine.close(is_hurried=not self.status)
             self._engine = None
@@ -207,7 +207,7 @@ class RunDriver(Service):
     async def _fetch_past(self, engine: RunEngine, happenings: Sequence[Happening]) -> None:
         """Fetches what the steps of this pass may need of tasks that the pool has evicted.
 
-        Nothing does but what happens behind the horizon, where operators have sent tasks.
+        Only steps behind the horizon, where operators have sent tasks, need it.
         """
         pool = engine.pool
         last = last_near_the_horizon(pool)
@@ -269,7 +269,7 @@ class RunDriver(Service):
         return with_undone(reason, _undone(engine.pool, forgotten))
 
     def _heed_trouble(self, trouble: str) -> None:
-        """A log that cannot be written is told once, and once when it is over."""
+        """Reports once that a log cannot be written, and once that it can again."""
         if trouble != self._trouble:
             self._trouble = trouble
             self.tell("log.unwritten" if trouble else "log.written", error=trouble)
@@ -323,9 +323,9 @@ class RunDriver(Service):
     # ---- trouble ----
 
     async def _drop_what_was_half_done(self) -> None:
-        """The store was needed in the middle of a pass and did not answer.
+        """Drops the engine if a pass ended in the middle, because the store did not answer.
 
-        What had been decided so far must not be decided again on top of itself.
+        Otherwise what had been decided so far would be decided again on top of itself.
         """
         if self._is_half_done and self._engine is not None:
             engine, self._engine = self._engine, None
@@ -349,7 +349,7 @@ class RunDriver(Service):
         return [self.report("step.failed", run=self.run_name, **facts)]
 
     async def _put_aside(self, engine: RunEngine | None, error: Exception, cause: str) -> None:
-        """Keep the run from failing for ever, with the reason where people will look.
+        """Keeps the run from failing for ever, with the reason where people will look.
 
         Nothing of the run itself is needed for that: it may be what cannot be read.
         """
@@ -369,7 +369,7 @@ class RunDriver(Service):
 
 
 def _undone(pool: TaskPool, forgotten: Mapping[Key, Mapping[int, Verdict]]) -> Undone:
-    """Counts what was not done of a run, over all that it remembers or once forgot."""
+    """Counts the tasks of a run that were not done, over all that it remembers or forgot."""
     known = dict(forgotten)
     for point, there in pool.memory.items():
         known |= {(point, name): memory.verdicts for name, memory in there.items()}
@@ -391,7 +391,7 @@ def _is_skipped(verdict: Verdict) -> bool:
 
 
 def _in_words(error: Exception) -> str:
-    """A refusal says what is wrong with the run; anything else is wrong with the program."""
+    """Words an error: a refusal says what is wrong with the run; all else is a bug of ours."""
     return str(error) if isinstance(error, Refused) else f"a bug of tidewheel, {error!r}"
 
 
@@ -428,7 +428,10 @@ def _commands_itself(definition: StoredDefinition) -> bool:
 
 
 async def apply_inbox(engine: RunEngine, inbox: Inbox, store: Store) -> bool:
-    """Applies all of it, beginning the run if need be; False: some timers wait for a batch."""
+    """Applies all that happened, beginning the run if need be.
+
+    Returns False if some timers have to wait for the next batch.
+    """
     begins = not engine.begun
     if begins:
         engine.begin(inbox.now)
@@ -443,7 +446,7 @@ async def apply_inbox(engine: RunEngine, inbox: Inbox, store: Store) -> bool:
 async def _apply_events(
     engine: RunEngine, happenings: Iterable[Happening], store: Store
 ) -> None:
-    """Applies what the store has kept for this run, which goes with the batch of this pass."""
+    """Applies what the store kept for this run; it is consumed with the batch of this pass."""
     for one in sorted(happenings, key=_is_report):
         engine.batch.consumed.append(one.seq)
         match one:
@@ -463,7 +466,7 @@ def _is_report(happening: Happening) -> bool:
 
 
 async def _apply_objects(engine: RunEngine, store: Store) -> None:
-    """Buffer objects that stages wait for; posting one wakes this run."""
+    """Applies the buffer objects that stages wait for; posting one wakes this run."""
     names = engine.awaited_objects()
     for one in await store.objects_there(names) if names else ():
         engine.xtriggers.hear(one.name, one.name)
@@ -472,7 +475,7 @@ async def _apply_objects(engine: RunEngine, store: Store) -> None:
 def _apply_xtriggers(engine: RunEngine, now: Instant) -> None:
     """Applies the xtriggers that were found to be satisfied."""
     for one in engine.xtriggers.take_satisfied():
-        # First: a task that is submitted by this step finds the results.
+        # Broadcast first, so that a task that this step submits finds the results.
         engine.broadcast(engine.xtriggers.broadcasts(one))
         engine.step(XtriggerSatisfied(one.label, one.keys, now))
         engine.drain()
@@ -480,7 +483,7 @@ def _apply_xtriggers(engine: RunEngine, now: Instant) -> None:
 
 
 def _apply_timers(engine: RunEngine, now: Instant) -> bool:
-    """Fires the timers that are due; False: the batch is full, and more wait for the next."""
+    """Fires the timers that are due; returns False if the batch is full and more are due."""
     for key in engine.timers.due(now):
         if key.point is None:
             engine.run_timers.fire(engine, key, now)

@@ -90,7 +90,7 @@ READS_OTHERWISE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedRun:
-    """Everything that a scheduler read of a run that it took."""
+    """Holds everything that a scheduler read of a run that it took."""
 
     run: RunView
     lease: RunLease
@@ -204,7 +204,7 @@ class RunEngine:
         self.drain()
 
     def drop_passing_notices(self) -> None:
-        """Drops what the run was for a moment, before it heard what it goes on with."""
+        """Drops notices of what the run was for a moment, before its inbox was applied."""
         batch = self.batch
         passed = set(RunStatus) - {self.pool.run.status}
         gone = {one.text for one in batch.notices if one.task is None and one.event in passed}
@@ -221,7 +221,7 @@ class RunEngine:
         self.step(RunStarted(now, tasks))
 
     def _go_on(self, now: Instant, *, is_over: bool) -> None:
-        """Goes on with what was given anew: nothing, if the run was only taken over."""
+        """Carries the run on with the options given anew; none, if it was only taken over."""
         restart = self._restart
         self.batch.steps += 1  # let everybody see who has it now
         if self._reads_otherwise:
@@ -299,7 +299,7 @@ class RunEngine:
             self.step(todo.popleft())
 
     def abort(self, why: str) -> None:
-        """Lets nothing more happen; jobs that run are left alone."""
+        """Aborts the run: lets nothing more happen, and leaves jobs that run alone."""
         self.aborted = self.aborted or why
         self.gave_up = self.gave_up or RunStatus.STOPPED
 
@@ -371,7 +371,7 @@ class RunEngine:
     # ---- settings and definitions that change ----
 
     def broadcast(self, rows: Sequence[StoredBroadcast]) -> None:
-        """Takes settings; refused if jobs would then go where nobody has described a place."""
+        """Takes settings; raises Refused if jobs would go to a place that nobody described."""
         placing = [one for one in rows if one.value is not None and says_where(one.setting)]
         if placing and self.run.options.mode == RunMode.LIVE:
             findings = Findings()
@@ -416,7 +416,7 @@ class RunEngine:
 
     @property
     def has_room(self) -> bool:
-        """Tells whether this batch may grow further."""
+        """Says whether this batch may grow further."""
         return self.batch.steps < STEPS_PER_BATCH_MAX
 
     @property
@@ -429,7 +429,7 @@ class RunEngine:
         return bool(self.gave_up) or self.pool.run.status in OVER
 
     def close_batch(self, now: Instant, reason: str = "") -> RunBatch:
-        """Returns all that was decided since the last one, as it is to be written."""
+        """Returns the batch of all that was decided since the last one, ready to be written."""
         batch = self.batch
         timers, gone = self.timers.take_changes()
         return RunBatch(
@@ -473,7 +473,8 @@ class RunEngine:
         )
 
     def written(self, now: Instant) -> PendingBatch:
-        """Writes logs and delivers events: the batch is stored. Begins the next batch."""
+        """Writes logs and delivers events of the batch that was stored, and begins the next
+        one."""
         self.lease = replace(self.lease, batch=self.lease.batch + 1)
         self.past.written()
         batch, self.batch = self.batch, PendingBatch()
@@ -486,6 +487,6 @@ class RunEngine:
         return batch
 
     async def close(self, *, is_hurried: bool = False) -> None:
-        """Lets go of what the run was driven with."""
+        """Ends all that the run was driven with, such as xtriggers and handlers."""
         await self.xtriggers.close()
         await self._delivery.close(is_hurried=is_hurried)

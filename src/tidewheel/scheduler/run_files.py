@@ -36,7 +36,7 @@ class RunFolderUnusable(Unavailable):
 
 
 class RunFiles:
-    """The files of one run. A disk that is full costs log lines, never the run."""
+    """Writes and reads the files of one run; a full disk costs log lines, never the run."""
 
     def __init__(
         self,
@@ -129,5 +129,5 @@ class RunFiles:
 
 
 def _shown(text: str) -> str:
-    """Returns what a job said, further lines indented: none may look like one of ours."""
+    """Returns what a job said, with further lines indented, so that none looks like ours."""
     return text if text.isprintable() else "\n    ".join(map(printable, text.splitlines()))

@@ -106,7 +106,7 @@ class SchedulerService(Service):
             self._late.discard(run.number)
 
     async def _drive(self, run: RunView) -> None:
-        """Drives one run to its end; its troubles are told and are nobody else's."""
+        """Drives one run to its end; its failures are reported and harm no other run."""
         try:
             async with self._take_run(run) as driver:
                 self._drivers[run.number] = driver

@@ -38,7 +38,7 @@ class SimulatedJobs:
         self._jobs = AssumedJobs(graph, Assumptions(), graph.cycling.style.text)
 
     def begin(self, engine: RunEngine, one: Submit, mode: RunMode, now: Instant) -> None:
-        """Begins one; it ends when its time is over, or at once."""
+        """Begins to play a job, which ends when its time is over, or at once."""
         key = one.task
         part = self._jobs.part(key[1])
         seconds = 0.0 if mode is RunMode.SKIP else part.seconds
@@ -48,11 +48,11 @@ class SimulatedJobs:
         engine.timers.set(timer_key(key, PLAYED), Instant(now + seconds))
 
     def is_playing(self, engine: RunEngine, key: Key) -> bool:
-        """Tells whether a task has a job that is played, whatever its mode is by now."""
+        """Says whether a task has a job that is played, whatever its mode is by now."""
         return timer_key(key, PLAYED) in engine.timers
 
     def end(self, engine: RunEngine, timer: TimerKey, now: Instant) -> None:
-        """Ends one whose time is over."""
+        """Ends a played job whose time is over."""
         assert timer.point is not None
         key = (timer.point, timer.name)
         task = engine.pool.tasks.get(key)
@@ -71,6 +71,6 @@ class SimulatedJobs:
         engine.todo.append(JobEnded(key, submit, JobEnd.SUCCEEDED, now))
 
     def kill(self, engine: RunEngine, one: KillJob, now: Instant) -> None:
-        """Ends one before its time."""
+        """Ends a played job before its time."""
         engine.timers.cancel(timer_key(one.task, PLAYED))
         engine.todo.append(JobEnded(one.task, one.submit, JobEnd.KILLED, now))

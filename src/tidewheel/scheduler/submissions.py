@@ -37,7 +37,7 @@ JobXtriggers = tuple[tuple[str, Mapping[str, object]], ...]  # (label, result)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """The facts that every job of a run is told; points are texts."""
+    """Holds the facts that every job of a run is told; points are texts."""
 
     number: int
     name: str
@@ -56,7 +56,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """The facts that one job alone is told."""
+    """Holds the facts that one job alone is told."""
 
     point: str
     submit: int
@@ -66,7 +66,7 @@ class JobFacts:
 
 
 class JobWriter:
-    """Makes the tasks of one run. What is the same for many jobs is put together once."""
+    """Makes the tasks of one run; text that is the same for many jobs is put together once."""
 
     def __init__(
         self, facts: RunFacts, platforms: Mapping[str, Platform] = MappingProxyType({})
@@ -74,7 +74,7 @@ class JobWriter:
         self._run = facts
         self._platforms = platforms
         self._head = _run_text(facts)
-        # The last of each name: a broadcast makes a new node each time that it is asked for.
+        # Only the last text of each name: with a broadcast every call brings a new node.
         self._texts: dict[str, tuple[NodeDef, str]] = {}
 
     def new_task(self, node: NodeDef, facts: JobFacts) -> NewTask:
@@ -89,7 +89,7 @@ class JobWriter:
     def new_container_task(
         self, node: NodeDef, facts: JobFacts, stage: ContainerStage
     ) -> NewTask:
-        """Makes the same for a stage that runs as containers."""
+        """Makes one submission of a stage that runs as containers."""
         limit = node.time_limit_seconds or None
         place = JobPlace(resources=stage.resources, timeout_seconds=limit)
         return replace(self._task(node, facts, stage.command, place), spec=stage.spec)
@@ -150,7 +150,8 @@ def _node_text(node: NodeDef, results: Pairs) -> str:
 
 
 def _results(xtriggers: JobXtriggers) -> Pairs:
-    """A function may answer with any keys; those that no shell accepts are left out."""
+    """Names results as variables; a function may answer with any keys, and those that no shell
+    accepts are left out."""
     named = (
         (f"{label}_{key}", str(value))
         for label, result in xtriggers
@@ -160,7 +161,7 @@ def _results(xtriggers: JobXtriggers) -> Pairs:
 
 
 class Submissions:
-    """Makes the tasks of one run."""
+    """Makes the tasks of one run, with nodes as broadcasts have left them, or with stages."""
 
     def __init__(
         self,
@@ -210,7 +211,7 @@ class Submissions:
 
     def new_stage_task(self, one: Submit, rendered: RenderedStage) -> NewTask:
         """Makes the task of a stage with all its values."""
-        # They bring along all that reads SIP definitions: most runs have no stages.
+        # These imports bring along all that reads SIP definitions: most runs have no stages.
         from tidewheel.formats.sip.translation import stage_scripts  # noqa: PLC0415
         from tidewheel.scheduler.container_stage import (  # noqa: PLC0415
             container_stage,
@@ -241,11 +242,12 @@ class Submissions:
 
 
 def _priority(given: int | None) -> int:
-    """Around that of all other tasks, from one below it: nothing said is 0."""
+    """Returns the priority of a run's tasks: that of all other tasks plus the run's own, which
+    is 0 by default and at least -1."""
     return PRIORITY_DEFAULT + (given or 0)
 
 
-# Writes the bash script of one submission (SEMANTICS §12).
+# The functions below write the bash script of one submission (SEMANTICS §12).
 #
 # A script sets the facts of its job, reads the library that every job shares
 # (`runners/job_library.sh`), and calls its parts. Whatever a person wrote is a function of its
@@ -266,9 +268,9 @@ _PARTS = (
     ("post_script", "post"),
 )
 _LAST_PARTS = (("err_script", "on_error"), ("exit_script", "on_exit"))
-_NEEDS_GUARD = "cylc__job__disable_fail_signals"  # who calls it wants to see to its own failure
+_NEEDS_GUARD = "cylc__job__disable_fail_signals"  # its caller handles failures itself
 
-# Only what may be a user's name stands without quotes: values may come from outside.
+# Only a possible user's name stands without quotes, as values may come from outside.
 _USERS_FOLDER = re.compile(r"(~[\w.@+-]*/)(.*)", re.DOTALL | re.ASCII)
 _USER = re.compile(r"~[\w.@+-]*", re.ASCII)
 
@@ -351,7 +353,7 @@ def _environment_body(environment: Pairs, results: Pairs) -> str:
 
 
 def _functions(scripts: Scripts, environment: str) -> dict[str, str]:
-    """The parts that do anything, by name."""
+    """Returns the bodies of the parts that do anything, by name."""
     bodies = {"environment": environment}
     for name, item in (("init_script", "init"), *_PARTS, *_LAST_PARTS):
         text = getattr(scripts, item) if item else ""
@@ -361,7 +363,7 @@ def _functions(scripts: Scripts, environment: str) -> dict[str, str]:
 
 
 def _has_command(text: str) -> bool:
-    """bash accepts no function without a command in it."""
+    """Says whether a text has a command, without which bash accepts no function."""
     lines = (line.lstrip() for line in text.splitlines())
     return any(line and not line.startswith("#") for line in lines)
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def timer_key(task: Key | None, name: str) -> TimerKey:
-    """Returns the key of a timer of a task, or without one of the run."""
+    """Returns the key of a timer of a task or, without a task, of the run."""
     return TimerKey(None, "", name) if task is None else TimerKey(task[0], task[1], name)
 
 
@@ -50,7 +50,7 @@ K = TypeVar("K")
 
 
 class TimerHeap(Generic[K]):
-    """Timers, the earliest first; of the same time, in the order in which they were set.
+    """Keeps timers, the earliest first; those of the same time in the order of their setting.
 
     A timer that is set again is moved; the heap is cleaned lazily.
     """
@@ -67,36 +67,36 @@ class TimerHeap(Generic[K]):
         heappush(self._heap, (at, self._order, key))
 
     def cancel(self, key: K) -> bool:
-        """Takes a timer back; False: there was none."""
+        """Cancels a timer; returns False if there was none."""
         return self._at.pop(key, None) is not None
 
     def at(self, key: K) -> Instant | None:
-        """Returns when its time comes; None: there is no such timer."""
+        """Returns when a timer is due; None if there is no such timer."""
         return self._at.get(key)
 
     def __contains__(self, key: K) -> bool:
         return key in self._at
 
     def next_at(self) -> Instant | None:
-        """Returns when the earliest is due; None: there is none."""
+        """Returns when the earliest timer is due; None if there is none."""
         heap = self._heap
         while heap and self._at.get(heap[0][2]) != heap[0][0]:
             heappop(heap)
         return heap[0][0] if heap else None
 
     def pop(self) -> K:
-        """Takes the earliest out, after `next_at` has found it."""
+        """Takes the earliest timer out, after `next_at` has found it."""
         key = heappop(self._heap)[2]
         del self._at[key]
         return key
 
 
 class StoredTimers(TimerHeap[TimerKey]):
-    """The timers of one run, and those of their changes that the store was not told yet."""
+    """Keeps the timers of one run, and the changes of them that the store does not know yet."""
 
     def __init__(self, timers: Iterable[RunTimer] = ()) -> None:
         super().__init__()
-        # What the store was not told yet; None: the timer is gone.
+        # Changes that the store was not told yet; None: the timer is gone.
         self._changed: dict[TimerKey, Instant | None] = {}
         self._stored: set[TimerKey] = set()
         for timer in timers:
@@ -115,7 +115,7 @@ class StoredTimers(TimerHeap[TimerKey]):
         return is_gone
 
     def due(self, now: Instant) -> Iterator[TimerKey]:
-        """Takes out those whose time has come, one after the other; also ones set meanwhile."""
+        """Takes out and yields the timers that are due, one by one, also ones set meanwhile."""
         while (at := self.next_at()) is not None and at <= now:
             key = self.pop()
             self._changed[key] = None
@@ -124,7 +124,7 @@ class StoredTimers(TimerHeap[TimerKey]):
     def take_changes(self) -> tuple[list[RunTimer], list[TimerKey]]:
         """Returns what the store has to be told: timers that were set, and those that are gone.
 
-        One that was set and came due since the last time is nobody's business.
+        The store need not know of a timer that was set and came due since the last time.
         """
         changed, self._changed = self._changed, {}
         there = [RunTimer(*key, at) for key, at in changed.items() if at is not None]
@@ -141,7 +141,10 @@ STALL_TIMEOUT = "stall timeout"
 
 
 class RunTimers:
-    """Sets the timers of a run as a whole. `stall_seconds` is as given, else as defined."""
+    """Sets and fires the timers of a run as a whole.
+
+    `stall_seconds` is as given, else as defined.
+    """
 
     def __init__(self, settings: WorkflowEvents, stall_seconds: float | None) -> None:
         self._settings = settings
@@ -174,7 +177,7 @@ class RunTimers:
             self._is_told = False
 
     def fire(self, engine: RunEngine, key: TimerKey, now: Instant) -> None:
-        """Does what a timer is for whose time has come."""
+        """Does what is due when a timer's time has come."""
         engine.batch.steps += 1  # also where somebody is only told: that waits for a batch
         if key.timer == STALL:
             self._give_up_stalled(engine, now)
@@ -202,7 +205,7 @@ class RunTimers:
             engine.abort(aborted_for(f"the {timer} is over"))
 
     def _restart_inactivity(self, engine: RunEngine, now: Instant) -> None:
-        """Something happened."""
+        """Sets the inactivity timer anew, because something happened."""
         self._set(engine, INACTIVITY_TIMEOUT, self._settings.inactivity_timeout_seconds, now)
 
     def _set(self, engine: RunEngine, timer: str, seconds: float | None, now: Instant) -> None:
@@ -217,13 +220,13 @@ TASK_TIMERS = (SUBMISSION_TIMEOUT, EXECUTION_TIMEOUT, LATE)
 
 
 class TaskTimers:
-    """Sets the timers of tasks that change nothing: only handlers and the log are told."""
+    """Sets and fires those timers of tasks of which only handlers and the log are told."""
 
     def __init__(self, graph: Graph, settings: EffectiveSettings, pool: TaskPool) -> None:
         self._settings = settings
         self._take(graph)
-        # Tasks that are told late once: their timer is set, or has fired. What a scheduler
-        # before us left in the pool had its timer with the batch that put it there.
+        # Tasks whose timer for being late is set, or has fired: that is told once. Tasks that
+        # an earlier scheduler left in the pool got theirs with the batch that put them there.
         self._watched = {key for key in pool.tasks if self._late_at(key) is not None}
 
     def reload(self, new: DefinitionInForce) -> None:
@@ -276,7 +279,7 @@ class TaskTimers:
         return None if seconds is None else Instant(key[0] + seconds)
 
     def fire(self, engine: RunEngine, timer: TimerKey) -> bool:
-        """Tells handlers and the log of a timer that is due; False: it is none of these."""
+        """Tells handlers and the log of a due timer; returns False if it is none of these."""
         if timer.timer not in TASK_TIMERS:
             return False
         assert timer.point is not None
@@ -295,7 +298,7 @@ class TaskTimers:
 
 
 def _is_told(task: PooledTask, timer: str) -> bool:
-    """Says whether a timer of a task is told.
+    """Says whether people are told that a timer of a task is due.
 
     An incomplete task has ended, and its failure was told instead.
     """

@@ -26,7 +26,7 @@ from tidewheel.services.workflow_state import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """The words about the run that arguments of xtriggers may have."""
+    """Holds the words about the run that arguments of xtriggers may have."""
 
     run: str
     user: str
@@ -34,7 +34,7 @@ class RunContext:
     debug: bool = False
 
     def words(self, point: str, name: str) -> dict[str, object]:
-        """Returns the words by Cylc's names, old ones included."""
+        """Returns the words for a task, by Cylc's names, old ones included."""
         share = f"{self.directory}/share"
         return {
             "point": point,
@@ -50,7 +50,7 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A function with its arguments. Tasks that wait for the same call wait together."""
+    """Is a function with its arguments; tasks that wait for the same call wait together."""
 
     function: str
     arguments: tuple[object, ...] = ()
@@ -63,7 +63,7 @@ class FunctionCall:
 
 
 def call_for(xtrigger: XtriggerDef, words: Mapping[str, object]) -> FunctionCall:
-    """Returns the call of one task."""
+    """Returns the call that an xtrigger makes for one task, with the words of that task."""
     return FunctionCall(
         xtrigger.function,
         tuple(_filled(value, words) for value in xtrigger.arguments),
@@ -81,7 +81,7 @@ def _filled(value: object, words: Mapping[str, object]) -> object:
 
 
 class FunctionCalls(Protocol):
-    """Calls functions; `runners.functions.Functions` is one."""
+    """Calls functions, as `runners.python.functions.Functions` does."""
 
     def is_own(self, function: str) -> bool: ...
     async def call(
@@ -92,7 +92,7 @@ class FunctionCalls(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XtriggerSettings:
-    """Bounds what xtriggers may use."""
+    """Bounds how many calls are made, how often, and how many results are remembered."""
 
     call_limit: int = 16  # calls under way at once
     interval_seconds_min: float = 0.2
@@ -106,7 +106,7 @@ class XtriggerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XtriggerSurroundings:
-    """The things that xtriggers of a run are given; `wake` says that something was found."""
+    """Holds what xtriggers of a run are given; `wake` is called when something was found."""
 
     context: RunContext
     functions: FunctionCalls
@@ -118,7 +118,7 @@ class XtriggerSurroundings:
 
 
 class Watches:
-    """Watches each call that a task waits for; `found` is told what was satisfied."""
+    """Watches each call that a task waits for, and tells `found` what was satisfied."""
 
     def __init__(
         self, around: XtriggerSurroundings, found: Callable[[str, Mapping[str, str]], None]
@@ -131,11 +131,11 @@ class Watches:
         self.bug: BaseException | None = None
 
     def call(self, label: str, call: FunctionCall, interval_seconds: float) -> None:
-        """Calls until it is satisfied, now and then after each interval."""
+        """Begins to call a function, at once and after each interval, until it is satisfied."""
         self._begin(call.signature, self._call(label, call, interval_seconds))
 
     def sleep(self, signature: str, seconds: float) -> None:
-        """Waits for a clock: satisfied after that time."""
+        """Begins to wait for a clock, which is satisfied after that time."""
         self._begin(signature, self._sleep(signature, seconds))
 
     def end(self, signature: str) -> None:

@@ -36,7 +36,7 @@ IN_LINE = ""  # in the place of a signature: its turn has not come yet
 
 
 class Satisfied(NamedTuple):
-    """The tasks that need not wait for a label any more, with the results of its call."""
+    """Names the tasks that need not wait for a label any more, with the results of its call."""
 
     label: str
     keys: tuple[Key, ...]
@@ -50,7 +50,7 @@ class _Wait(NamedTuple):
 
 
 class Xtriggers:
-    """Knows what the tasks of one run wait for. Used in its loop only."""
+    """Knows what the tasks of one run wait for; it is used in the run's loop only."""
 
     def __init__(self, graph: Graph, around: XtriggerSurroundings) -> None:
         self._around = around
@@ -67,11 +67,11 @@ class Xtriggers:
     # ---- who waits ----
 
     def due_at(self, key: Key, label: str) -> Instant | None:
-        """Returns when the scheduler's own timer lets a task go; None: it must be watched."""
+        """Returns when the scheduler's timer lets a task go; None if the label is watched."""
         return self._clocks.due_at(label, key[0])
 
     def watch(self, key: Key, label: str, now: Instant) -> None:
-        """Begins to watch for a task; to do so twice changes nothing."""
+        """Begins to watch what a task waits for; to do so twice changes nothing."""
         wait = _Wait(key, label)
         if wait in self._waits:
             return
@@ -116,7 +116,8 @@ class Xtriggers:
     # ---- what was found ----
 
     def take_satisfied(self) -> list[Satisfied]:
-        """Returns what was found since the last time; a bug in a watch is raised here."""
+        """Returns what was satisfied since the last time; raises the bug of a watch that
+        broke."""
         if self._watches.bug is not None:
             raise self._watches.bug
         found, self._satisfied = self._satisfied, []
@@ -128,7 +129,7 @@ class Xtriggers:
         return self._results.take_rows()
 
     def results_for(self, key: Key) -> tuple[tuple[str, Mapping[str, str]], ...]:
-        """Returns what was found for a task, by label: its job sees each as LABEL_NAME."""
+        """Returns the results for a task, by label; its job sees each as LABEL_NAME."""
         point, name = key
         node = self._graph.nodes.get(name)
         if node is None or not node.xtriggers:
@@ -161,7 +162,7 @@ class Xtriggers:
         ]
 
     def restore(self, rows: Iterable[XtriggerResult]) -> None:
-        """Takes what an earlier process knew; before anything is watched."""
+        """Takes what an earlier process knew; it is called before anything is watched."""
         for row in rows:
             if row.signature.startswith(MESSAGE):
                 self._pushed.restore(row)
@@ -180,7 +181,7 @@ class Xtriggers:
                 self.watch(key, label, now)
 
     async def close(self) -> None:
-        """Ends all calls and what they are made with."""
+        """Ends all calls, and the process in which they are made."""
         await self._watches.close()
         await self._around.functions.close()
 
@@ -218,7 +219,7 @@ class Xtriggers:
             self._watches.call(label, call, xtrigger.interval_seconds)
 
     def _join(self, wait: _Wait, signature: str) -> bool:
-        """Wait together with others; True for the first."""
+        """Lets a task wait together with others; returns True for the first."""
         self._waits[wait] = signature
         waiting = self._waiting.setdefault(signature, {})
         waiting[wait] = None
@@ -254,7 +255,7 @@ class Xtriggers:
     # ---- finding ----
 
     def _found(self, signature: str, results: Mapping[str, str]) -> None:
-        """A watch ended well."""
+        """Remembers the results of a watch that was satisfied, and lets its tasks go."""
         if not signature.startswith(f"{WALL_CLOCK}("):
             self._results.remember(signature, results)
         self._let_go(self._waiting.pop(signature), signature, results)
@@ -285,7 +286,7 @@ def _literal(value: str) -> str:
 
 
 class PushTriggers:
-    """Keeps who waits for which message, and messages that no task has used yet."""
+    """Keeps which tasks wait for which message, and messages that no task has used yet."""
 
     def __init__(self, heard_max: int) -> None:
         self._heard_max = heard_max
@@ -293,7 +294,7 @@ class PushTriggers:
         self._waiting: dict[str, set[Key]] = {}  # message -> tasks
 
     def watch(self, message: str, key: Key) -> str | None:
-        """Returns the id of a message that was kept for this task; None: it waits."""
+        """Returns the id of a kept message for this task; None if the task has to wait."""
         ids = self._heard.get(message)
         if not ids:
             self._waiting.setdefault(message, set()).add(key)
@@ -317,7 +318,7 @@ class PushTriggers:
         return list(self._waiting)
 
     def hear(self, message: str, trigger_id: str) -> Key | None:
-        """Returns the earliest task that waits and lets it go; None: the message is kept."""
+        """Lets the earliest waiting task go and returns it; None if the message is kept."""
         waiting = self._waiting.get(message)
         if waiting:
             key = min(waiting)
@@ -333,7 +334,7 @@ class PushTriggers:
         return None
 
     def row(self, message: str) -> XtriggerResult:
-        """Returns the row that must outlive this process."""
+        """Returns the row of a message's kept ids, which must outlive this process."""
         ids = self._heard.get(message)
         return XtriggerResult(MESSAGE + message, json.dumps(ids) if ids else "")
 
@@ -342,7 +343,7 @@ class PushTriggers:
 
 
 class XtriggerResults:
-    """The results of satisfied calls, oldest first, and the rows that the store lacks."""
+    """Keeps the results of satisfied calls, oldest first, and the rows that the store lacks."""
 
     def __init__(self, remembered_max: int) -> None:
         self._remembered_max = remembered_max
@@ -351,11 +352,11 @@ class XtriggerResults:
         self._due: dict[str, XtriggerResult] = {}  # with the batch of this pass
 
     def find(self, signature: str) -> Mapping[str, str] | None:
-        """Returns what a call has found; None if it was not satisfied yet."""
+        """Returns the results of a call; None if it was not satisfied yet."""
         return self._known.get(signature)
 
     def remember(self, signature: str, results: Mapping[str, str]) -> None:
-        """Remembers what a call has found; of too many the oldest is dropped."""
+        """Remembers the results of a call; of too many the oldest is dropped."""
         self._known[signature] = results
         self.note(XtriggerResult(signature, json.dumps(dict(results))))
         while len(self._known) > self._remembered_max:

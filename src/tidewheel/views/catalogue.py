@@ -80,7 +80,7 @@ LookFunction = Callable[[AskedView], Awaitable[Mapping[str, object]]]
 
 
 async def look(store: Store, context: ViewContext, name: str, arguments: Arguments) -> Document:
-    """A view; `run` among the arguments says of which run, except for the list of runs."""
+    """Returns a view; the argument `run` says of which run, except for the list of runs."""
     if name == "runs":
         workflow = read_text(arguments, "workflow") or None
         count, before = read_number(arguments, "count") or 100, read_number(arguments, "before")
@@ -105,7 +105,7 @@ async def _show(asked: AskedView) -> RunDocument | TaskDocuments:
 
 
 async def _facts(asked: AskedView) -> RunCreated:
-    """The run itself, with nothing of its definition read."""
+    """Returns the run itself, without reading its definition."""
     return facts_document(asked.run, await asked.store.now())
 
 
@@ -146,7 +146,7 @@ async def _summary(asked: AskedView) -> RunSummary:
 
 
 async def _tasks(asked: AskedView) -> RunTasks:
-    """The cursor is read first: the rows are at least as new as it."""
+    """Reads the cursor before the rows, so that these are at least as new as it."""
     cursor = str(await asked.store.events_head())
     snapshot = await asked.snapshot()
     submissions = await submissions_by_task(asked.store, asked.run)
@@ -191,7 +191,7 @@ async def _dry_run(asked: AskedView) -> DryRun:
 
 
 async def _select(asked: AskedView) -> SelectedTasks:
-    """Returns the tasks that a command would be about, before it is given."""
+    """Returns the tasks that a command would concern, before it is given."""
     snapshot = await asked.snapshot(recall=False)
     pool = snapshot.pool
     at_point = bool(asked.arguments.get("all_at_point"))

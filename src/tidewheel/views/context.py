@@ -24,7 +24,7 @@ class ViewContext(NamedTuple):
 
 
 class AskedView(NamedTuple):
-    """A view that somebody asks for: of which run, with arguments as they come from JSON."""
+    """Is a view that is asked for: of which run, with arguments as they come from JSON."""
 
     store: Store
     context: ViewContext

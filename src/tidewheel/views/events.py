@@ -1,4 +1,4 @@
-"""Events as documents: what followers of a store are told, in the words of every other view.
+"""Makes documents of events: what followers of a store are told, in words as in all views.
 
 A document holds the state after the event, not the way there: applied again, or to a state that
 is newer already and followed by what comes after, it leads to the same.
@@ -70,7 +70,7 @@ class EventDocuments:
         self._styles: dict[int, PointStyle | None] = {}
 
     async def of(self, event: Event) -> EventDocument:
-        """One event in words."""
+        """Returns the document of one event."""
         if isinstance(event, TaskEvent):
             return step_document(event)
         changed = changed_tasks(event.changes)
@@ -79,7 +79,7 @@ class EventDocuments:
         return {**batch_document(event), "changed": len(changed), "tasks": tasks}
 
     async def style(self, event: RunEvent) -> PointStyle | None:
-        """Returns how this run writes its points; None if nobody can know that any more."""
+        """Returns how this run writes its points; None if its definition cannot be read."""
         if event.number not in self._styles:
             while len(self._styles) >= STYLES_MAX:
                 del self._styles[next(iter(self._styles))]
@@ -99,7 +99,7 @@ class EventDocuments:
 
 
 def step_document(event: TaskEvent) -> TaskStepEvent:
-    """A step of a task."""
+    """Returns the document of a step of a task."""
     job = None if event.run is None else read_job_name(event.task_id)
     return {
         "id": event.task_id,
@@ -120,7 +120,7 @@ def step_document(event: TaskEvent) -> TaskStepEvent:
 
 
 def batch_document(event: RunEvent) -> BatchEvent:
-    """A batch of a run, without its tasks."""
+    """Returns the document of a batch of a run, without its tasks."""
     return {
         "run": event.run,
         "number": event.number,
@@ -133,7 +133,7 @@ def batch_document(event: RunEvent) -> BatchEvent:
 
 
 def changed_tasks(changes: Iterable[Change]) -> dict[Key, tuple[TaskWords, int]]:
-    """The tasks that came into the pool, moved in it or left it: words and submit number."""
+    """Returns tasks that entered the pool, changed or left it, with words and submit number."""
     rows, memories = last_rows(changes)
     return {
         key: _left(memories.get(key)) if row is None else (row_words(row), row.submit)
@@ -144,7 +144,7 @@ def changed_tasks(changes: Iterable[Change]) -> dict[Key, tuple[TaskWords, int]]
 def last_rows(
     changes: Iterable[Change],
 ) -> tuple[dict[Key, PooledTaskRow | None], dict[Key, PutMemory]]:
-    """The last row of each such task, None if it left, and what is remembered of it."""
+    """Returns the last row of each changed task, None if it left the pool, and the memories."""
     rows: dict[Key, PooledTaskRow | None] = {}
     memories: dict[Key, PutMemory] = {}
     for change in changes:
@@ -178,7 +178,7 @@ def _tasks(
 
 
 def pooled_document(point: str, name: str, words: TaskWords, submit: int) -> PooledTask:
-    """A task of a run, in the pool or just out of it."""
+    """Returns the document of a task of a run, in the pool or just out of it."""
     return {
         "id": f"{point}/{name}",
         "point": point,
@@ -191,7 +191,8 @@ def pooled_document(point: str, name: str, words: TaskWords, submit: int) -> Poo
     }
 
 
-# The state from which a follower of events begins, with the cursor from which to go on.
+# A snapshot is the state from which a follower of events begins, with the cursor from which
+# to go on.
 #
 # The cursor is read first: the state is at least as new as it. What is told after the cursor
 # may be in the state already; since an event holds the state after it, applying one again is
@@ -203,14 +204,14 @@ OPEN = tuple(status for status in Status if status not in FINAL)
 
 
 async def queue_snapshot(store: Store, queue: str) -> EventSnapshot:
-    """The tasks of a queue that have not ended."""
+    """Returns the tasks of a queue that have not ended."""
     cursor = await store.events_head()
     found = await _open_tasks(store, queue)
     return _told(str(cursor), None, [], found)
 
 
 async def run_snapshot(store: Store, view: RunView, home: Path) -> EventSnapshot:
-    """A run, its pool, and those of its submissions that have not ended."""
+    """Returns a run, its pool, and those of its submissions that have not ended."""
     cursor = await store.events_head()
     snapshot = await gather(store, view, home, recall=False)
     found = await _open_tasks(store, snapshot.view.queue)
@@ -253,10 +254,10 @@ def _pool(snapshot: RunSnapshot) -> list[PooledTask]:
     ]
 
 
-# Following the events of a store that is here: told by it, or asking where it cannot tell.
+# A store that is here is followed by listening to it, and by asking, as it cannot tell all.
 
 
-LOOK_SECONDS = 0.2  # not every change wakes those who listen
+LOOK_SECONDS = 0.2  # not every change wakes a listener
 TROUBLE_SECONDS = 1.0
 PAGE_EVENTS = 500
 
@@ -264,7 +265,7 @@ PAGE_EVENTS = 500
 async def follow_store(
     store: Store, home: Path, since: str | None, which: EventFilter, clock: Clock
 ) -> AsyncIterator[FollowedEvent]:
-    """Yields events until the caller ends it; Unavailable only at the beginning."""
+    """Yields events until the caller stops; raises Unavailable only at the beginning."""
     if which.run is not None:
         which = replace(which, run=(await store.find_run(which.run)).name)
     cursor = read_cursor(since) if since is not None else await store.events_head()

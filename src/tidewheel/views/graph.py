@@ -1,4 +1,4 @@
-"""The graph of a run around its live tasks: states of tasks, edges and whether they are met.
+"""Shows the graph of a run around its live tasks: their states, edges, and which are met.
 
 A family on the left of an arrow with many members is drawn as one group, as the scheduler
 counts it: N + M edges, never N × M.
@@ -56,7 +56,7 @@ POINTS_REMEMBERED = 3  # shown of a run whose pool is empty
 
 
 def graph_document(snapshot: RunSnapshot, keys: tuple[Key, ...], edges_max: int) -> RunGraph:
-    """Everything within so many edges of these tasks, or of the pool if none are named."""
+    """Returns all within so many edges of these tasks, or of the pool if none are named."""
     found = window(snapshot.pool, edges_max, keys or _middle(snapshot))
     drawn = _Drawing(snapshot, found)
     edges = list(islice(drawn.edges(), EDGES_MAX))
@@ -77,7 +77,7 @@ def graph_document(snapshot: RunSnapshot, keys: tuple[Key, ...], edges_max: int)
 
 
 def _middle(snapshot: RunSnapshot) -> tuple[Key, ...]:
-    """The pool; of a run that has ended, the points at which it did."""
+    """Returns the tasks around which to draw: the pool, or the last points of an ended run."""
     if snapshot.pool.tasks:
         return tuple(snapshot.pool.tasks)
     newest = list(known_tasks(snapshot).values())[-POINTS_REMEMBERED:]
@@ -85,7 +85,7 @@ def _middle(snapshot: RunSnapshot) -> tuple[Key, ...]:
 
 
 def _families(snapshot: RunSnapshot, names: set[str]) -> dict[str, list[str]]:
-    """The families of each node, the nearest first."""
+    """Returns the families of each node, the nearest first."""
     nodes = snapshot.pool.plan.nodes
     return {
         name: [one for one in nodes[name].definition.lineage if one != name]
@@ -103,7 +103,7 @@ def _task(snapshot: RunSnapshot, key: Key, distance: int) -> GraphTask:
 
 
 class _Drawing:
-    """Edges as they are found, and the groups that they need."""
+    """Finds edges, and the groups that they need."""
 
     def __init__(self, snapshot: RunSnapshot, found: Mapping[Key, int]) -> None:
         self._snapshot, self._found = snapshot, found
@@ -183,18 +183,17 @@ class _Drawing:
         yield {"from": name, **facts}
 
 
-# Of the graph of a run only what has changed since it was told before.
+# A client that knows a graph is told only what has changed since.
 #
 # A graph of a thousand tasks is hundreds of kilobytes, and between two looks at it a few of
 # its tasks and edges differ. A version is made of what a document says, not of when it was
-# asked for: whoever names one that is remembered is told the differences, and everything else
-# the whole graph. So nothing depends on what is remembered here, by which server, or for how
-# long.
+# asked for: a client that names a remembered version is told the differences, any other one the
+# whole graph. So nothing depends on what is remembered here, by which server, or for how long.
 
 
 GRAPHS_MAX = 64
 PARTS_MAX = 200_000  # tasks, groups and edges of all graphs that are remembered
-# What tells the items of a part from each other; of two that are alike the last one counts.
+# The keys that tell the items of a part from each other; of two alike the last one counts.
 IDENTITY = {
     "tasks": ("id",),
     "groups": ("id",),
@@ -207,7 +206,7 @@ _Marks = dict[_Identity, int]  # what each item says, in short
 
 
 class ToldGraphs:
-    """The newest graphs that were told, in short."""
+    """Remembers in short the newest graphs that clients were told, to tell them differences."""
 
     def __init__(self, graphs_max: int = GRAPHS_MAX, parts_max: int = PARTS_MAX) -> None:
         assert graphs_max > 0 and parts_max > 0
@@ -215,7 +214,7 @@ class ToldGraphs:
         self._known: dict[Hashable, _Marks] = {}
 
     def told(self, window: Hashable, document: Document, since: str) -> Document:
-        """This graph, or its differences to the version `since` of the same window."""
+        """Returns this graph, or its differences to the version `since` of the same window."""
         items = dict(_items(document))
         marks = {one: hash(msgspec.json.encode(item)) for one, item in items.items()}
         version = _version(document)
@@ -265,7 +264,7 @@ def _changed(items: Mapping[_Identity, Any]) -> Document:
 
 
 def _gone(lost: Iterable[_Identity]) -> Document:
-    """Ids of tasks and groups; of an edge, what tells it from others."""
+    """Names what is gone: tasks and groups by ids, edges by what tells them from others."""
     found: dict[str, list[Any]] = {part: [] for part in IDENTITY}
     for part, *values in lost:
         if part == FAMILIES:
@@ -277,7 +276,7 @@ def _gone(lost: Iterable[_Identity]) -> Document:
     return dict(found)
 
 
-# What a task waits for, arrow by arrow and atom by atom, with the state of each parent.
+# The views below show what a task waits for, by arrows and atoms, and each parent's state.
 
 
 MEMBERS_NAMED_MAX = 50  # of a family, named one by one
@@ -291,14 +290,14 @@ VALUE_WORDS: dict[AtomValue, EdgeState] = {
 
 
 def prerequisites(snapshot: RunSnapshot, key: Key) -> list[PrerequisiteArrow]:
-    """The arrows into a task; all of them must be true."""
+    """Returns the arrows into a task, all of which must be true."""
     node = snapshot.pool.plan.nodes[key[1]]
     task = snapshot.pool.tasks.get(key)
     return [_arrow(snapshot, key, task, *pair) for pair in node.arrows_at(key[0])]
 
 
 def suicides(snapshot: RunSnapshot, node: IndexedNode, point: Point) -> list[PrerequisiteArrow]:
-    """The arrows that would remove it; all of them together."""
+    """Returns the suicide arrows of a task, which remove it when all of them are true."""
     arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
     key = (point, node.name)
     return [_arrow(snapshot, key, None, arrow, 0) for arrow in arrows]
@@ -367,7 +366,7 @@ def _atom(
 
 
 def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flows) -> AtomValue:
-    """Returns the value of an atom; a family that is no longer counted is counted again."""
+    """Returns the value of an atom; counts a family again that the pool no longer counts."""
     pool = snapshot.pool
     value = leaf_value(pool, leaf, point, flows)
     if leaf.group is None or value is not AtomValue.OPEN:
@@ -395,7 +394,7 @@ def _members(
 
 
 def flows_of(snapshot: RunSnapshot, key: Key) -> Flows:
-    """The flows in which a task is, was, or would be."""
+    """Returns the flows in which a task is, was, or would be."""
     task = snapshot.pool.tasks.get(key)
     if task is not None:
         return task.flows
@@ -407,7 +406,8 @@ def flows_of(snapshot: RunSnapshot, key: Key) -> Flows:
     )
 
 
-# Finds what made a run take as long as it took: from its last submission to its first.
+# The critical path is what made a run take as long as it took, from its last submission to
+# its first.
 #
 # Each submission was made because something ended (or began) last: one of its parents, or the
 # failed submission of the same task before it. Whatever was last is the step before on the
@@ -423,7 +423,7 @@ Step = tuple[Key, SubmissionView]
 def critical_path_document(
     snapshot: RunSnapshot, submissions: Submissions, last: Key | None = None
 ) -> CriticalPath:
-    """The way to one task, or to what ended last or runs; first step first."""
+    """Returns the critical path to a task, or to what ended last or runs; first step first."""
     steps = list(_back(snapshot, submissions, _end(snapshot, submissions, last)))[::-1]
     begun = steps[0][1].submitted_at if steps else None
     over = None if not steps else steps[-1][1].ended_at or snapshot.now
@@ -439,7 +439,7 @@ def _end(snapshot: RunSnapshot, submissions: Submissions, last: Key | None) -> S
         [last] if last else [key for there in known_tasks(snapshot).values() for key in there]
     )
     found = [(key, one) for key in keys for one in _of(snapshot, submissions, key)[-1:]]
-    # What runs is later than anything that has ended.
+    # A submission that runs is later than any that has ended.
     return max(
         found, key=lambda step: (_over(step[1], snapshot.now), step[1].seq), default=None
     )
@@ -466,7 +466,7 @@ def _before(snapshot: RunSnapshot, submissions: Submissions, step: Step) -> Step
         for parent in dict.fromkeys(keys)
         for other in _of(snapshot, submissions, parent)
         if other.seq < one.seq
-        # What succeeded is not tried again; somebody wanted it anew, in a flow of its own.
+        # A task that succeeded is not retried; somebody wanted it anew, in another flow.
         and (parent != key or other.status == "failed")
         and (moment := _moment(other, one.submitted_at)) is not None
     ]
@@ -493,7 +493,7 @@ def _released_by(snapshot: RunSnapshot, submissions: Submissions, step: Step) ->
 
 
 def _moment(other: SubmissionView, until: Instant) -> Instant | None:
-    """The last thing of it that can have let something follow at that time."""
+    """Returns when a submission last ended or started until then, and so let others follow."""
     times = (other.ended_at, other.started_at)
     return max((at for at in times if at is not None and at <= until), default=None)
 

@@ -1,4 +1,4 @@
-"""The log of a run or of one of its jobs: where it is, and what is in it."""
+"""Shows the log of a run or of one of its jobs: where it is, and what is in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tidewheel.views.context import AskedView, ViewContext
 from tidewheel.views.snapshot import RunSnapshot, submissions_by_task
 from tidewheel.views.task_lookup import find_task
 
-# The files that a run leaves on the host where it ran: how people call them, what is in them.
+# The first part names and reads the files that a run leaves on the host where it ran.
 #
 # A path is put together from a run's name, a point and a node's name that were looked up
 # before, and from the names below; nothing else of what people write becomes part of it.
@@ -45,7 +45,7 @@ JOB_FILES = {
     "activity": "job-activity.log",
     "xtrace": "job.xtrace",
 }
-# As people type them for Cylc.
+# The short names that people type for Cylc.
 SHORT_NAMES = {
     "o": "out",
     "e": "err",
@@ -61,7 +61,7 @@ def run_log(home: Path, run: str) -> Path:
 
 
 def job_file(word: str) -> str:
-    """`out`, `o` and `job.out` are the same file."""
+    """Returns the name of a job's file; `out`, `o` and `job.out` all mean `job.out`."""
     long = SHORT_NAMES.get(word, word)
     if long in JOB_FILES:
         return JOB_FILES[long]
@@ -72,7 +72,7 @@ def job_file(word: str) -> str:
 
 
 def found_files(folder: Path) -> list[str]:
-    """The files of an attempt that are on this host."""
+    """Returns the files of an attempt that are on this host."""
     paths = (folder / name for name in JOB_FILES.values())
     return [str(path) for path in paths if not path.is_symlink() and path.is_file()]
 
@@ -80,10 +80,12 @@ def found_files(folder: Path) -> list[str]:
 def part_of_file(
     root: Path, path: Path, offset: int | None, bytes_max: int
 ) -> tuple[bytes, int, int] | None:
-    """Some bytes of a log, where they begin, and how long it is; without an offset, its end.
+    """Returns some bytes of a log, where they begin, and how long the log is.
 
-    None if there is no plain file below the root: whatever a job made of its folder, nothing
-    outside is opened.
+    Without an offset these are its last bytes.
+
+    Returns None if there is no plain file below the root: whatever a job made of its folder,
+    nothing outside is opened.
     """
     try:
         with _opened_parts(root, path) as parts:
@@ -93,14 +95,14 @@ def part_of_file(
 
 
 def last_text(root: Path, path: Path, bytes_max: int = TEXT_BYTES_MAX) -> tuple[str, bool]:
-    """The end of a file below the root, and whether something before it was left out."""
+    """Returns the end of a file below the root, and whether anything was left out."""
     with _opened_parts(root, path) as parts:
         content, start, _ = _read_parts(parts, None, bytes_max)
     return content.decode(errors="replace"), start > 0
 
 
 class _Part(NamedTuple):
-    """A file that is a part of a log: where in the whole it begins, and how long it is."""
+    """Is a file that is a part of a log; `start` is where in the whole log it begins."""
 
     start: int
     size: int
@@ -109,7 +111,7 @@ class _Part(NamedTuple):
 
 @contextmanager
 def _opened_parts(root: Path, path: Path) -> Iterator[list[_Part]]:
-    """The log of a run may have begun anew, also while it is being opened."""
+    """Opens the parts of a log for the block; it may begin anew while it is being opened."""
     with ExitStack() as stack:
 
         def opened(start: int, one: Path) -> _Part:
@@ -152,7 +154,7 @@ def _read_parts(
 
 
 class LogWish(NamedTuple):
-    """The log that is asked for; None is the latest."""
+    """Says which log is asked for; None stands for the latest submission or attempt."""
 
     file: str = "out"
     submit: int | None = None
@@ -162,7 +164,7 @@ class LogWish(NamedTuple):
 
 
 def run_log_document(home: Path, run: str, wish: LogWish) -> LogDocument:
-    """The log of the run itself."""
+    """Returns the log of the run itself."""
     path = run_log(home, run)
     content = _content(home, path, run, wish)
     return {"run": run, "id": None, "submit": None, "attempt": None, **content}
@@ -171,7 +173,7 @@ def run_log_document(home: Path, run: str, wish: LogWish) -> LogDocument:
 async def log_document(
     store: Store, snapshot: RunSnapshot, key: Key, home: Path, wish: LogWish
 ) -> LogDocument:
-    """The log of a job."""
+    """Returns the log of a job."""
     folder, submit, attempt = await job_place(store, snapshot, key, home, wish)
     path = folder / job_file(wish.file)
     run, task = snapshot.view.name, snapshot.id_of(key)
@@ -183,7 +185,7 @@ async def log_document(
 async def job_place(
     store: Store, snapshot: RunSnapshot, key: Key, home: Path, wish: LogWish
 ) -> tuple[Path, int, int]:
-    """The folder of an attempt, with the submit and attempt numbers that were meant."""
+    """Returns the folder of an attempt, with the submit and attempt numbers that were meant."""
     view, point = snapshot.view, snapshot.pool.plan.text(key[0])
     by_task = await submissions_by_task(store, view, point=point, name=key[1])
     found = {read_job_name(one.task_id).submit: one for one in by_task.get((point, key[1]), ())}
@@ -192,7 +194,7 @@ async def job_place(
             f"{snapshot.id_of(key)} has not been submitted, so it has no log; "
             f"see why: tidewheel why {view.name} {snapshot.id_of(key)}"
         )
-    # One that no worker has taken yet has written nothing.
+    # A submission that no worker has taken yet has written nothing.
     submit = wish.submit or max([n for n, one in found.items() if one.attempt] or found)
     if submit not in found:
         known = ", ".join(map(str, sorted(found)))
@@ -239,7 +241,7 @@ async def log_view(asked: AskedView) -> LogDocument:
     return await log_document(asked.store, snapshot, key, home, wish)
 
 
-# A log read in parts, and followed while it grows: of a run, or of one of its jobs.
+# The second part reads a log in parts, and follows it while it grows.
 
 
 LOOK_SECONDS = 0.2  # between two looks at a file that may grow
@@ -249,7 +251,7 @@ FINAL_WORDS = ("succeeded", "failed", "cancelled")
 
 
 class LogSpan(NamedTuple):
-    """The bytes that are asked for, and how long to wait for the first of them."""
+    """Says which bytes are asked for, and how long to wait for the first of them."""
 
     offset: int | None
     bytes_max: int
@@ -259,7 +261,7 @@ class LogSpan(NamedTuple):
 async def log_part(
     store: Store, context: ViewContext, view: RunView, wish: Arguments, span: LogSpan
 ) -> LogPart:
-    """Some bytes; only plain files below the folder of runs are opened."""
+    """Returns some bytes of a log; only plain files below the folder of runs are opened."""
     home = context.home
     place = await _exact_place(store, home, view, wish)
     if place is None:
@@ -268,7 +270,7 @@ async def log_part(
     until = loop.time() + span.wait_seconds
     over = False
     for number in count():
-        # Before the file is read: what is written between the two would be missed.
+        # Asked before the file is read, or what is written between the two would be missed.
         if number % LOOKS_PER_QUESTION == 0:
             over = await _is_over(store, view, place)
         part = await asyncio.to_thread(_read, home, place, span)
@@ -325,7 +327,7 @@ async def _is_over(store: Store, view: RunView, place: LogPlace) -> bool:
         run = await store.run(view.number)
         if run.given is not None:  # a scheduler will take it
             return False
-        # One whose scheduler died may be taken over by another.
+        # A run whose scheduler died may be taken over by another.
         left_at = run.deadline_at
         return left_at is None or left_at + TAKE_OVER_SECONDS < await store.now()
     point, node = place.id.split("/")

@@ -1,4 +1,4 @@
-"""A run as it was: its pool made again from the changes of every batch until then."""
+"""Shows a run as it was: makes its pool again from the changes of every batch until then."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ FORGOTTEN_MAX = 10_000  # are remembered again, as in views of the present
 
 
 class PastMoment(NamedTuple):
-    """A run as it was: behind this batch, or at this time; without either, as it is now."""
+    """Names a moment of a run: behind this batch, or at this time; without either, now."""
 
     batch: int | None
     at: Instant | None = None
@@ -82,7 +82,7 @@ class PastMoment(NamedTuple):
 
 
 class Then(NamedTuple):
-    """The state of a run at an earlier moment, as far as it is known."""
+    """Holds the state of a run at an earlier moment, as far as it is known."""
 
     snapshot: RunSnapshot
     at: Instant
@@ -92,7 +92,7 @@ class Then(NamedTuple):
 
 
 class Pasts:
-    """Makes runs as they were; what helps to make the next one is remembered."""
+    """Makes runs as they were, and remembers what helps to make the next one."""
 
     def __init__(self) -> None:
         self._checkpoints = Checkpoints()
@@ -106,7 +106,7 @@ class Pasts:
         moment: PastMoment,
         forgotten_max: int = FORGOTTEN_MAX,
     ) -> Then:
-        """The run at that moment, with the newest of what its pool had forgotten."""
+        """Returns the run at that moment, with the newest of what its pool had forgotten."""
         replay = await self._replayed(store, view.number, moment)
         now = await store.now()
         found = replay.ledger.rows.get("run")
@@ -134,7 +134,7 @@ class Pasts:
         return replay
 
     def _plan(self, run: int, graph: Graph) -> DependencyIndex:
-        """Returns the run's index, with nodes of its own: a pool of the past may add some."""
+        """Returns a copy of the run's index, to which a pool of the past may add nodes."""
         plan = self._plans.pop(run, None)
         if plan is None or plan.graph is not graph:
             plan = build_index(graph)
@@ -145,7 +145,7 @@ class Pasts:
 
 
 async def past_document(store: Store, then: Then, view: RunView, rows_max: int) -> RunPast:
-    """The tasks of that moment.
+    """Returns the tasks of a moment of a run.
 
     `around` are the batches before and behind it, `commands` what was asked meanwhile.
     """
@@ -173,7 +173,7 @@ async def past_document(store: Store, then: Then, view: RunView, rows_max: int) 
 
 
 def read_moment(text: str) -> Instant | None:
-    """A time as REST writes it."""
+    """Reads a time as REST writes it; None if there is none."""
     if not text:
         return None
     try:
@@ -194,7 +194,7 @@ async def _commands(
     return [command_document(one) for one in reversed(asked)]
 
 
-# What happened in a run, batch by batch and submission by submission: for timelines.
+# The views below show what happened in a run, by batches and by submissions, for timelines.
 
 
 BATCHES_MAX = 1_000
@@ -204,7 +204,7 @@ SUBMISSIONS_MAX = 10_000
 async def submissions_document(
     store: Store, view: RunView, point: str | None, name: str | None, count: int
 ) -> RunSubmissions:
-    """Every submission, newest first."""
+    """Returns the submissions of a run, newest first."""
     limit = min(count, SUBMISSIONS_MAX)
     found = await store.submissions(view.number, point=point, name=name, count=limit)
     return {"run": view.name, "submissions": [_submission(one) for one in found]}
@@ -219,7 +219,10 @@ def _submission(one: SubmissionView) -> SubmissionOfRun:
 async def changes_document(
     store: Store, snapshot: RunSnapshot, after: int, count: int
 ) -> RunChanges:
-    """Returns what each batch left of the tasks it touched, oldest first; `next` as `after`."""
+    """Returns how each batch left the tasks that it touched, oldest first.
+
+    `next` is the `after` of the next page.
+    """
     count = min(count, BATCHES_MAX)
     found = await store.run_changes(snapshot.view.number, after, count)
     return {
@@ -230,7 +233,7 @@ async def changes_document(
 
 
 def batch_of(snapshot: RunSnapshot, one: ChangesView) -> BatchFacts:
-    """Returns what one batch left of the tasks that it touched."""
+    """Returns how one batch left the tasks that it touched."""
     changes = read_changes(one.changes)
     last = _last_of_each(snapshot, changes)
     # The words for a task follow from a pool, so the rows are made into one.
@@ -305,14 +308,14 @@ def _last_of_each(snapshot: RunSnapshot, changes: Iterable[Change]) -> list[Chan
     return list(ledger.rows.values())
 
 
-# What operators asked of a run: who, when, and what became of it.
+# The view below shows what operators asked of a run: who, when, and what became of it.
 
 
 HISTORY_MAX = 10_000
 
 
 async def history_document(store: Store, view: RunView, count: int = 100) -> RunHistory:
-    """The commands, newest first."""
+    """Returns the commands that were given to a run, newest first."""
     found = await store.commands(view.number, min(count, HISTORY_MAX))
     return {"run": view.name, "commands": [command_document(one) for one in found]}
 
@@ -329,13 +332,14 @@ def command_document(one: CommandView) -> CommandRecord:
     )
 
 
-# Rows of runs at earlier batches, kept here and there, so that a replay begins near its end.
+# Checkpoints keep the rows of a run at some of its batches, so that a replay begins near
+# its end.
 #
 # Theory of operation. The store logs what each batch changed, and nothing leads back from a
 # later batch to an earlier one: a pool of the past is made by playing the log from its
 # beginning. While it is played, what there is every few thousand changes is kept as a
 # checkpoint; the next replay begins with the nearest. The log is append-only, so a checkpoint
-# is true for ever, and two who play the same part at the same time keep the same. Rows are
+# is true for ever, and two replays of the same part at the same time keep the same. Rows are
 # frozen and shared between checkpoints; what the pool has forgotten is a chain of layers, each
 # on top of the one before. What is kept costs at most as many rows as the log has changes, and
 # never more than `rows_max`.
@@ -346,7 +350,7 @@ ROWS_HELD_MAX = 150_000  # of all runs together; 60 to 150 MB
 
 
 class Forgotten:
-    """The rows that the pool of an earlier moment had let go; nothing of what came later."""
+    """Holds the rows that the pool of an earlier moment had let go, and none of later ones."""
 
     def __init__(self, before: Forgotten | None = None) -> None:
         self._before = before
@@ -383,7 +387,7 @@ class Forgotten:
 
 
 class Before(NamedTuple):
-    """The changes of the last batch, and the rows of the same tasks before it."""
+    """Holds the changes of the last batch, and the rows of the same tasks before it."""
 
     changes: Sequence[Change] = ()
     rows: Mapping[object, Change] = MappingProxyType({})
@@ -398,7 +402,7 @@ class Before(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """All rows behind a batch. Nobody changes them."""
+    """Holds all rows behind a batch; nobody changes them."""
 
     batch: int
     at: Instant
@@ -409,7 +413,7 @@ class Checkpoint(NamedTuple):
 
 
 class Replay:
-    """The rows as the store held them behind the last batch that was played."""
+    """Holds the rows as the store held them behind the last batch that was played."""
 
     def __init__(self, since: Checkpoint | None = None) -> None:
         self.ledger = PoolLedger()
@@ -431,13 +435,15 @@ class Replay:
             self.ledger.write(changes)
             for change in changes:
                 if isinstance(change, ForgetMemory):
-                    # Taken out first: the order is that of forgetting.
+                    # Taken out first, so that the rows are in the order in which they were
+                    # forgotten.
                     self.forgotten.rows.pop(change.row.key, None)
                     self.forgotten.rows[change.row.key] = change.row
             self.batch, self.at = one.batch, one.at
             self.recent = (*self.recent, one.batch)[-RECENT:]
             self._played += len(changes)
-            # As many changes as rows at least, or what is kept would outgrow the log.
+            # At least as many changes as rows lie between two checkpoints, or these would
+            # outgrow the log.
             if self._played >= max(CHANGES_BETWEEN, len(self.ledger.rows)):
                 passed.append(self._checkpoint())
         return passed
@@ -475,7 +481,7 @@ class Checkpoints:
         return sum(_rows_held(kept) for kept in self._runs.values())
 
     def nearest(self, run: int, batch: int | None, at: Instant | None) -> Checkpoint | None:
-        """The last that is not behind this batch and this time."""
+        """Returns the last checkpoint that is not later than this batch and this time."""
         kept = self._runs.pop(run, [])
         if kept:
             self._runs[run] = kept

@@ -40,7 +40,7 @@ def task_rows_document(
 ) -> RunTasks:
     """Returns the tasks of the newest points; `nodes` says what all points share.
 
-    `older_points` are known to nobody but the store.
+    `older_points` is the number of points that only the store knows.
     """
     by_point = known_tasks(snapshot)
     shown: list[list[Key]] = []
@@ -74,7 +74,7 @@ def _node(snapshot: RunSnapshot, name: str) -> NodeFacts:
 
 
 def _branch(snapshot: RunSnapshot, first: Sequence[str]) -> list[str]:
-    """The families in which it is drawn, the outermost first; the root is none."""
+    """Returns the families in which a node is drawn, the outermost first, without the root."""
     found: list[str] = []
     family = first[0] if first else ""
     while family not in ("", ROOT, *found):
@@ -101,14 +101,15 @@ def _row(snapshot: RunSnapshot, key: Key, submissions: Submissions) -> TaskOfRun
     }
 
 
-# Every attempt of a run with its times and resources: for timelines and distributions.
+# The views below show every attempt with its times and resources, for timelines and
+# distributions.
 
 
 SUBMISSIONS_MAX = 10_000
 
 
 async def attempts_document(store: Store, view: RunView, count: int) -> RunAttempts:
-    """Oldest first; `left_out`: older submissions may have attempts that are not shown."""
+    """Returns the attempts of a run, oldest first; `left_out`: there may be older ones."""
     limit = min(count, SUBMISSIONS_MAX)
     found = await store.run_attempts(view.number, limit)
     return {
@@ -122,7 +123,8 @@ async def attempts_document(store: Store, view: RunView, count: int) -> RunAttem
 async def repeated_attempts(
     store: Store, view: RunView, submissions: Iterable[SubmissionView]
 ) -> dict[TaskId, list[AttemptInTree]]:
-    """The attempts at submissions that had several; of one alone the submission says it all."""
+    """Returns the attempts at submissions that had several; the submission tells of one
+    alone."""
     several = {one.task_id for one in submissions if one.attempt > 1}
     found: dict[TaskId, list[AttemptInTree]] = {}
     if several:
@@ -133,7 +135,7 @@ async def repeated_attempts(
 
 
 def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[AttemptOfRun]:
-    """An attempt behind another waits since that one ended."""
+    """Yields attempts in order; one that follows another waits since that one ended."""
     over: dict[TaskId, Instant | None] = {}
     for one in attempts:
         waits_since = over.get(one.task_id) or one.submitted_at
@@ -166,14 +168,14 @@ def _attempt(one: RunAttempt, queued_at: Instant) -> AttemptOfRun:
     )
 
 
-# A run as a tree: point, family, task, submissions, attempts; the newest points of many.
+# The tree shows a run by point, family, task, submission and attempt; the newest points only.
 
 
 ROOT = "root"
 
 
 class JobsOfRun(NamedTuple):
-    """The submissions of a run, and the attempts at those that had several."""
+    """Holds the submissions of a run, and the attempts at those that had several."""
 
     submissions: Submissions
     attempts: Mapping[TaskId, Sequence[AttemptInTree]]
@@ -228,7 +230,7 @@ def _point_document(
 
 
 def _grow(snapshot: RunSnapshot, branches: dict[str, list[TreeBranch]], family: str) -> None:
-    """The families down to this one, each hung into the one that it is drawn in."""
+    """Adds the families down to this one, each to the family in which it is drawn."""
     while family not in branches:
         definition = snapshot.graph.families.get(family)
         parent = ROOT if definition is None else definition.parent or ROOT

@@ -1,4 +1,4 @@
-"""Everything about one run: how far each point is, what is active, what keeps it back."""
+"""Shows everything about one run: how far each point is, what is active, what delays it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Submissions = Mapping[tuple[str, str], Sequence[SubmissionView]]
 
 
 def run_document(snapshot: RunSnapshot, submissions: Submissions) -> RunDocument:
-    """The run, its progress point by point, and what a person should know."""
+    """Returns the run, its progress point by point, and what a person should know."""
     known = known_tasks(snapshot)
     points = [_point_document(snapshot, point, there) for point, there in known.items()]
     causes = _causes(snapshot)
@@ -72,7 +72,7 @@ def run_document(snapshot: RunSnapshot, submissions: Submissions) -> RunDocument
 def _causes(snapshot: RunSnapshot) -> list[PooledTask]:
     """Returns the tasks that keep a run from going on.
 
-    While it goes on, these are the tasks that never will by themselves.
+    While the run goes on, these are the tasks that never will by themselves.
     """
     if not snapshot.started:
         return []
@@ -90,7 +90,7 @@ def _held(snapshot: RunSnapshot) -> list[Key]:
 
 
 def known_tasks(snapshot: RunSnapshot) -> dict[Point, list[Key]]:
-    """Every task that was spawned or judged, by point; the oldest point first."""
+    """Returns every task that was spawned or judged, by point; the oldest point first."""
     pool = snapshot.pool
     keys = set(pool.tasks)
     keys |= {(point, name) for point, there in pool.memory.items() for name in there}
@@ -98,7 +98,7 @@ def known_tasks(snapshot: RunSnapshot) -> dict[Point, list[Key]]:
     found: dict[Point, list[Key]] = {}
     there = [key for key in keys if key[1] in nodes]
     for key in sorted(there, key=lambda one: (one[0], nodes[one[1]].rank)):
-        # A memory may be that of an output which only children asked for.
+        # A task may be remembered only because its children asked for an output.
         if words_of(pool, key).state != FUTURE:
             found.setdefault(key[0], []).append(key)
     return found
@@ -211,7 +211,7 @@ def _cause_document(snapshot: RunSnapshot, task: PooledTask) -> RunCause:
 
 
 def lost_chains(snapshot: RunSnapshot) -> Iterator[LostTask]:
-    """Every task that will not run because something it needs was lost, and why (§5)."""
+    """Yields every task that will not run because something it needs was lost, and why (§5)."""
     for there in known_tasks(snapshot).values():
         for key in there:
             memory = snapshot.pool.recall(*key)
@@ -222,7 +222,7 @@ def lost_chains(snapshot: RunSnapshot) -> Iterator[LostTask]:
                     yield {"id": snapshot.id_of(key), "flow": flow, "chain": chain}
 
 
-# A run in one row: how far it is, and what a person should look at first.
+# A summary says how far a run is, and what a person should look at first.
 
 
 CAUSES_MAX = 5
@@ -261,7 +261,7 @@ def summary_document(snapshot: RunSnapshot) -> RunSummary:
 def _tasks_to_come(snapshot: RunSnapshot) -> int | None:
     """Counts the tasks of points that have not begun; None if the run has no end, or a far one.
 
-    Counted by recurrence: nodes on the same ones are as many at each point of them.
+    Tasks are counted by recurrences: nodes that share these have a task at the same points.
     """
     pool = snapshot.pool
     ends = [end for end in (pool.run.stop, pool.plan.final) if end is not None]
@@ -283,11 +283,11 @@ def _tasks_to_come(snapshot: RunSnapshot) -> int | None:
     return total
 
 
-# The pool of a run, task by task, as flat rows for scripts.
+# The dump shows the pool of a run, task by task, as flat rows for scripts.
 
 
 def pool_document(snapshot: RunSnapshot) -> PoolDump:
-    """Every pooled task, in order of points and names."""
+    """Returns every pooled task, in order of points and names."""
     tasks = sorted(snapshot.pool.tasks.values(), key=lambda task: task.key)
     return {
         "run": snapshot.view.name,

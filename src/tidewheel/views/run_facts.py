@@ -41,7 +41,7 @@ def described(kind: type[D], source: object, **given: object) -> D:
 
 
 def run_facts(view: RunView, now: Instant) -> RunFacts:
-    """A run as one row of the store; `driven`: a scheduler holds it now; `offered`: any may."""
+    """Describes a run by its row; `driven`: a scheduler holds it now; `offered`: any may."""
     owner = view.owner
     return described(
         RunFacts,
@@ -67,7 +67,7 @@ def option_facts(view: RunView) -> Document:
 
 
 def facts_document(view: RunView, now: Instant) -> RunCreated:
-    """The run without its tasks; `options` are all of them, with the time of its making."""
+    """Returns the run without its tasks; `options` has all, and the time when it was made."""
     run = {**run_facts(view, now), "options": asdict(view.options)}
     return {"run": cast("RunWithOptions", run)}
 
@@ -75,7 +75,7 @@ def facts_document(view: RunView, now: Instant) -> RunCreated:
 async def runs_document(
     store: Store, workflow: str | None = None, count: int = 100, before: int | None = None
 ) -> RunList:
-    """The list of runs, newest first; `next` is what `before` is for the page after."""
+    """Lists runs, newest first; `next` is the `before` of the next page."""
     now = await store.now()
     limit = min(count, RUNS_MAX)
     found = await store.runs(workflow=workflow, count=limit, before=before)
@@ -95,7 +95,7 @@ async def runs_document(
 
 
 async def kept_commands(store: Store, view: RunView, now: Instant) -> int:
-    """Counts the commands for whose sake an ended run goes on, and that are done then."""
+    """Counts the commands that are kept for an ended run, which goes on because of them."""
     if view.given is None or not view.can_be_reopened(now):
         return 0
     return sum(one.answered_at is None for one in await store.commands(view.number))

@@ -1,4 +1,4 @@
-"""A run restored from the store for looking at it; whether a scheduler drives it or not."""
+"""Restores a run from the store to look at it, whether a scheduler drives it or not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SUBMISSIONS_MAX = 10_000
 
 
 class RunSnapshot(NamedTuple):
-    """All that is known of a run at one moment."""
+    """Holds all that is known of a run at one moment."""
 
     graph: Graph
     pool: TaskPool
@@ -59,7 +59,7 @@ class RunSnapshot(NamedTuple):
 async def load_for_looking(
     store: Store, run: str, home: Path
 ) -> tuple[Graph, TaskPool, RunView]:
-    """The graph and the pool of a run, named as people name it."""
+    """Returns the graph, the pool and the row of a run, which is named as people name it."""
     snapshot = await gather(store, await store.find_run(run), home)
     return snapshot.graph, snapshot.pool, snapshot.view
 
@@ -72,7 +72,7 @@ async def gather(
     recall: bool = True,
     definition_of: DefinitionOf | None = None,
 ) -> RunSnapshot:
-    """Everything at once: rows first, so that they are never older than the status shown.
+    """Reads all of a run, its rows first, so that the status shown is never older than they.
 
     With `recall` the pool also remembers what its scheduler has forgotten, for people to see.
     """
@@ -117,7 +117,7 @@ def pool_of(
     view: RunView,
     plan: DependencyIndex | None = None,
 ) -> TaskPool:
-    """The pool that these rows describe; an empty one for a run that has not begun."""
+    """Makes the pool that these rows describe; an empty one for a run that has not begun."""
     if not any(isinstance(row, PutRun) for row in stored.changes):
         across = view.options.prune_across_points
         return new_pool(graph, past=past, prune_across_points=across)
@@ -130,7 +130,7 @@ def pool_of(
 async def submissions_by_task(
     store: Store, view: RunView, *, point: str | None = None, name: str | None = None
 ) -> Mapping[tuple[str, str], Sequence[SubmissionView]]:
-    """The submissions of each (point, name), in the order of their submit numbers."""
+    """Returns the submissions of each (point, name), in the order of their submit numbers."""
     found = await store.submissions(view.number, point=point, name=name, count=SUBMISSIONS_MAX)
     tasks: dict[tuple[str, str], list[SubmissionView]] = {}
     for one in sorted(found, key=lambda one: read_job_name(one.task_id).submit):
@@ -139,26 +139,26 @@ async def submissions_by_task(
     return tasks
 
 
-# What a block waits for, and what that waits for: down to the one that can be acted on.
+# A block waits for another, which may wait in turn: a chain leads to the one to act on.
 
 
 BLOCKS_MAX = 1_000  # looked at to find the root of one wait
 CREATED = "created"
-# Nothing goes on there by itself; the same words would carry it on.
+# Statuses in which a run does not go on by itself; `tidewheel run` carries it on.
 _LEFT = ("stalled", "stopped", "error")
 
 Chain = tuple[NeedView, ...]  # the first is the block's own need, the last is the root
 
 
 async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
-    """Returns, for each need of a run that is not met, the way to what has to happen first."""
+    """Returns a chain for each need of a run that is not met, to what has to happen first."""
     needs = await store.needs_of([run])
     open_ones = [one for one in needs if one.state is not NeedState.MET]
     return tuple([await _with_abort(store, await _chain(store, one)) for one in open_ones])
 
 
 async def _with_abort(store: Store, chain: Chain) -> Chain:
-    """Adds to a chain whether its root was aborted: nobody could carry it on then."""
+    """Adds to a chain whether its root was aborted, as nobody could carry it on then."""
     *before, root = chain
     if root.status != "stopped":
         return chain
@@ -167,7 +167,7 @@ async def _with_abort(store: Store, chain: Chain) -> Chain:
 
 
 async def _chain(store: Store, need: NeedView) -> Chain:
-    """Returns the shortest way to an end where somebody is needed, else to any end."""
+    """Returns the shortest chain to an end where somebody has to act, else to any end."""
     todo: deque[Chain] = deque([(need,)])
     seen = {need.parent}
     ends: list[Chain] = []
@@ -192,7 +192,7 @@ def _is_stuck(need: NeedView) -> bool:
 
 
 def wait_document(name: str, chain: Chain) -> RunReason:
-    """A reason of the run as a whole; its commands concern the root, and so no verb of it."""
+    """Returns why a run as a whole waits; `actions` is empty, as commands concern the root."""
     root = chain[-1]
     verb = "needs" if root.state is NeedState.NEVER else "waits for"
     links = [f"it {verb} {chain[0]}"]
@@ -212,7 +212,7 @@ def wait_document(name: str, chain: Chain) -> RunReason:
 def _commands(name: str, root: NeedView) -> list[str]:
     if not _is_stuck(root):
         return []
-    # What has stalled would do so again at once; this leaves time to mend it.
+    # A stalled run would stall again at once; this option leaves time to mend it.
     option = " --stall-timeout 1h" if root.status == "stalled" else ""
     lines = [f"tidewheel run {shlex.quote(root.parent)}{option}"]
     abort = [f"tidewheel blocks abort {shlex.quote(name)}"]

@@ -1,4 +1,4 @@
-"""The word for where a task of a run is, whether it is in the pool or only remembered.
+"""Says in a word where a task of a run is, whether it is in the pool or only remembered.
 
 A state is one word; whatever else keeps a task is a remark beside it (held, runahead, retrying,
 xtrigger, blocked, incomplete, withdrawn), because several of these may be true at once.
@@ -48,7 +48,7 @@ STATES = (
     FUTURE,
 )
 ACTIVE = frozenset(("running", "submitted", "preparing"))
-# Nothing more will come of a task that is not in the pool and has one of these.
+# Nothing more will come of a task that is not in the pool and is in one of these states.
 DONE = frozenset((*ENDS, ALONE, LOST, NOT_TAKEN, REMOVED))
 
 _STAGES = {
@@ -59,7 +59,7 @@ _STAGES = {
 
 
 class TaskWords(NamedTuple):
-    """The state of a task, in words."""
+    """Holds the state of a task, in words."""
 
     state: str
     remarks: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Everything about one task of a run: what it waits for, what it made, how often it ran."""
+"""Shows everything about one task of a run: what it waits for, what it made, how it ran."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CHILDREN_MAX = 50
 
 
 class TaskSubmission(NamedTuple):
-    """A submission with its attempts and what its jobs said."""
+    """Is a submission with its attempts and what its jobs said."""
 
     number: int
     view: SubmissionView
@@ -70,7 +70,7 @@ class TaskSubmission(NamedTuple):
 async def task_document(
     store: Store, snapshot: RunSnapshot, key: Key, home: Path
 ) -> TaskDocument:
-    """The task; `why` is empty for one that runs."""
+    """Returns everything about a task; `why` is empty for one that runs."""
     submissions = await _submissions(store, snapshot, key)
     commands = await store.commands(snapshot.view.number, COMMANDS_MAX)
     node = snapshot.pool.plan.nodes[key[1]]
@@ -114,7 +114,7 @@ def _facts(snapshot: RunSnapshot, key: Key, node: IndexedNode) -> TaskFacts:
 
 
 def _children(snapshot: RunSnapshot, key: Key) -> list[str]:
-    """Returns the ids of the tasks that hear of one of its outputs."""
+    """Returns the ids of the tasks that wait for one of this task's outputs."""
     found = sorted(set(children(snapshot.pool, key)))
     return [snapshot.id_of(one) for one in found[:CHILDREN_MAX]]
 
@@ -143,7 +143,7 @@ def _outputs(
     submissions: Sequence[TaskSubmission],
     commands: Iterable[CommandView],
 ) -> Iterator[OutputFacts]:
-    """Each output, whether it was made, in which flows and by whom."""
+    """Yields each output, with whether it was made, in which flows and by whom."""
     node = snapshot.pool.plan.nodes[key[1]]
     task = snapshot.pool.tasks.get(key)
     memory = snapshot.pool.recall(*key)
@@ -151,7 +151,7 @@ def _outputs(
     messages = dict(node.definition.outputs)
     made = _made(snapshot, key, task, submissions)
     if task is None and memory is not None:
-        # What nobody waits for is remembered by nobody but the commands.
+        # An output that nobody waits for is known from the commands alone.
         there = (one for one in by_hand if one not in memory.held_back)
         made = {one: memory.spawned for one in there} | made
     for output in (*STANDARD, *messages):
@@ -181,7 +181,7 @@ def _made(
     task: PooledTask | None,
     submissions: Sequence[TaskSubmission],
 ) -> dict[str, Flows]:
-    """Every output that was made by any submission or by hand."""
+    """Returns every output that was made by any submission or by hand, with its flows."""
     memory = snapshot.pool.recall(*key)
     found: dict[str, Flows] = {} if memory is None else dict(memory.made)
     if task is not None:
@@ -199,7 +199,7 @@ def _made(
 
 
 def _maker(output: str, submissions: Sequence[TaskSubmission]) -> str:
-    """The last submission that made it."""
+    """Names the last submission that made an output; empty if none did."""
     for one in reversed(submissions):
         if _time_of(output, one) is not None:
             return f"submission {one.number:02d}"
@@ -262,7 +262,7 @@ def _attempt_document(attempt: AttemptView, folder: Path) -> AttemptOfTask:
     )
 
 
-# The variables that a job of a task gets from its definition, as they are set now.
+# The view below shows the variables that jobs of a task get from its definition, as set now.
 
 
 VARIABLES_MAX = 200
@@ -271,7 +271,7 @@ VARIABLES_MAX = 200
 def environment_document(
     snapshot: RunSnapshot, key: Key, node: IndexedNode
 ) -> list[JobVariable]:
-    """Returns the variables in their order; `broadcast`: set by hand during the run."""
+    """Returns the variables in their order; `broadcast`: it was set during the run."""
     point, definition = snapshot.pool.plan.text(key[0]), node.definition
     settings = settings_for(snapshot.stored.broadcasts, point, definition.lineage)
     by_hand = {item for item, _ in settings}
@@ -282,14 +282,15 @@ def environment_document(
     ]
 
 
-# What operators did by hand to a task: outputs they set, waits they ended (R001-52).
+# The functions below find what operators did by hand to a task: outputs that they set, waits
+# that they ended (R001-52).
 #
 # The pool knows outputs set by hand as long as the task is in it. Afterwards the commands say
 # it: their answers name the tasks, and the commands themselves the outputs.
 
 
 class SetByHand(NamedTuple):
-    """An output that somebody completed."""
+    """Is an output that somebody set by hand."""
 
     output: str
     who: str
@@ -307,7 +308,7 @@ def command_of(view: CommandView) -> Command | None:
 def outputs_set(
     snapshot: RunSnapshot, key: Key, commands: Iterable[CommandView]
 ) -> list[SetByHand]:
-    """The outputs of a task that were set by commands that were obeyed, the newest first.
+    """Returns the outputs of a task that commands have set, the newest first.
 
     The removal of a task removes with it what was set before.
     """
@@ -324,7 +325,7 @@ def outputs_set(
 def let_go_at(
     snapshot: RunSnapshot, key: Key, label: str, commands: Iterable[CommandView]
 ) -> Instant | None:
-    """Returns when somebody first let a task go on without an xtrigger; None: nobody did."""
+    """Returns when somebody first let a task go on without an xtrigger, or None."""
     found = None
     for view, command in _obeyed(snapshot, key, commands):
         satisfied = command.prerequisites if isinstance(command, Set) else ()
@@ -336,7 +337,7 @@ def let_go_at(
 def _obeyed(
     snapshot: RunSnapshot, key: Key, commands: Iterable[CommandView]
 ) -> Iterator[tuple[CommandView, Set | Trigger]]:
-    """Commands about a task that were obeyed, the newest first, back to its removal."""
+    """Yields commands about a task that were obeyed, the newest first, back to its removal."""
     for view in commands:
         command = command_of(view)
         if view.answered_at is None or view.refused is not None:
@@ -375,7 +376,8 @@ def _outputs_of_command(snapshot: RunSnapshot, key: Key, command: Set) -> Iterat
         yield from (*IMPLIED.get(output, ()), output)
 
 
-# What a task waits for besides other tasks: xtriggers and timers, and which it did without.
+# The view below shows what a task waits for besides other tasks: xtriggers and timers, and
+# those that it did without.
 
 
 TIMERS = ((CLOCK, "clock-trigger"), (RETRY, "retry delay"), (EXPIRY, "expiry"))
@@ -387,7 +389,10 @@ def xtriggers_document(
     commands: Sequence[CommandView],
     submitted_at: Instant | None,
 ) -> list[XtriggerFacts]:
-    """Each with whether the task still waits for it; `submitted_at` is when it first ran."""
+    """Returns each xtrigger and timer, with whether the task still waits for it.
+
+    `submitted_at` is when the task was first submitted.
+    """
     task = snapshot.pool.tasks.get(key)
     waits = {} if task is None else task.waits
     node = snapshot.pool.plan.nodes[key[1]]
@@ -402,7 +407,7 @@ def xtriggers_document(
     found = []
     for label in own:
         call = snapshot.graph.xtriggers.get(label)
-        # What left the pool without a submission has not waited to its end.
+        # A task that left the pool without a submission has not waited to the end.
         gone = label not in waits if task is not None else submitted_at is not None
         by_hand = gone and _did_without(snapshot, key, label, commands, submitted_at)
         text = "" if call is None else call.function
@@ -416,7 +421,7 @@ def xtriggers_document(
 def _others(
     waits: dict[str, None], own: list[str], times: dict[str, Instant]
 ) -> Iterator[tuple[str, str]]:
-    """Timers that are set, and messages from outside."""
+    """Yields timers that are set, and messages from outside that the task waits for."""
     for label, text in TIMERS:
         if label in waits or (label == EXPIRY and label in times):
             yield label, text
@@ -431,7 +436,7 @@ def _did_without(
     commands: Sequence[CommandView],
     submitted_at: Instant | None,
 ) -> bool:
-    """Says whether somebody let the task go before the xtrigger did.
+    """Says whether somebody let the task go before the xtrigger was satisfied.
 
     A trigger after the submission changes nothing.
     """

@@ -1,4 +1,4 @@
-"""Finds the tasks that somebody means who only looks; those that ended are found, too."""
+"""Finds the tasks that somebody wants to look at, also those that have ended."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ TASKS_MAX = 100  # shown in full by one request
 
 
 def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
-    """Globs, families and whole points take every task that is known, in the pool or not.
+    """Finds tasks by their ids; globs, families and points take all known tasks that fit.
 
-    A bare name, or a glob that fits names only, is meant at whichever point. (R001-51)
+    Known tasks are in the pool or not. A bare name, or a glob that fits names only, is meant at
+    whichever point. (R001-51)
     """
     known = [key for there in known_tasks(snapshot).values() for key in there]
     points = {snapshot.pool.plan.text(key[0]) for key in known}
@@ -37,7 +38,7 @@ def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
 
 
 def _selected(text: str) -> tuple[str, str]:
-    """An id and the status by which it chooses: here tasks that have ended have one, too."""
+    """Splits off the status by which an id chooses; here ended tasks have a status, too."""
     status = "" if "/" not in text and ":" not in text else read_id(text).status
     return (text.rpartition(":")[0], status) if status else (text, "")
 
@@ -72,7 +73,7 @@ def _first_of(snapshot: RunSnapshot, name: str, known: Iterable[Key]) -> str:
 
 
 def find_task(snapshot: RunSnapshot, text: str) -> tuple[Key, int | None]:
-    """One task, and its submit number if one was named."""
+    """Finds one task, and its submit number if one was named."""
     found = find_tasks(snapshot, [text])
     submit = None if text in snapshot.pool.plan.nodes else read_id(text).submit
     return found[-1], submit
@@ -80,7 +81,7 @@ def find_task(snapshot: RunSnapshot, text: str) -> tuple[Key, int | None]:
 
 # Window n: the pool, and everything within n edges of it (R001-50).
 #
-# What lies behind is known from history, what lies ahead from the graph.
+# Tasks behind the pool are known from history, those ahead of it from the graph.
 
 
 EDGES_MAX = 10  # how far one may look
@@ -88,7 +89,7 @@ WINDOW_TASKS_MAX = 5_000  # of one window
 
 
 def window(pool: TaskPool, edges: int, middle: Iterable[Key] | None = None) -> dict[Key, int]:
-    """Every task of the window with its distance from the pool; cut if there are too many.
+    """Returns the tasks of the window with their distances from the pool, up to a maximum.
 
     With a `middle` the distance is that from these tasks.
     """
@@ -106,7 +107,7 @@ def window(pool: TaskPool, edges: int, middle: Iterable[Key] | None = None) -> d
 
 
 def neighbours(pool: TaskPool, key: Key) -> Iterator[Key]:
-    """The parents and the children of a task that lie within the run."""
+    """Yields the parents and the children of a task that lie within the run."""
     for other in (*parents(pool, key), *children(pool, key)):
         point, name = other
         final = pool.plan.final
@@ -116,7 +117,7 @@ def neighbours(pool: TaskPool, key: Key) -> Iterator[Key]:
 
 
 def parents(pool: TaskPool, key: Key) -> Iterator[Key]:
-    """Every task that an arrow into this one names, also of points outside of the run."""
+    """Yields every task that an arrow into this one names, also at points outside the run."""
     for arrow, _ in pool.plan.nodes[key[1]].arrows_at(key[0]):
         for leaf in arrow.leaves:
             parent = leaf.parent_point(key[0], pool.plan.initial)
@@ -126,7 +127,7 @@ def parents(pool: TaskPool, key: Key) -> Iterator[Key]:
 
 
 def children(pool: TaskPool, key: Key) -> Iterator[Key]:
-    """Every task that hears of an output of this one; some more than once."""
+    """Yields every task that waits for an output of this one; some more than once."""
     node = pool.plan.nodes[key[1]]
     links = [link for found in node.links.values() for link in found]
     links += [link for found in node.groups.values() for group in found for link in group.links]

@@ -28,7 +28,7 @@ WAITING = "waiting: "  # so begins what a runner says of a job that its engine d
 
 
 async def why_document(store: Store, snapshot: RunSnapshot, key: Key) -> TaskReasons:
-    """Every reason, those of the run as a whole first, those of the queue last."""
+    """Returns why a task does not run: reasons of the run first, those of the queue last."""
     words = words_of(snapshot.pool, key)
     kept = await kept_commands(store, snapshot.view, snapshot.now)
     known = [*_of_the_run(snapshot, kept), *why(snapshot.pool, key, due_times(snapshot))]
@@ -51,7 +51,7 @@ async def why_document(store: Store, snapshot: RunSnapshot, key: Key) -> TaskRea
 
 
 def _with_objects(snapshot: RunSnapshot, key: Key, reason: Reason) -> RunReason:
-    """An object does not come by itself: somebody posts it."""
+    """Adds commands that post a reason's buffer objects, which do not come by themselves."""
     document = reason_document(snapshot.view.name, reason)
     posting = post_commands(snapshot, key, reason.text)
     if not posting:
@@ -78,12 +78,12 @@ def reason_text(reason: Reason) -> str:
 
 
 def whole_second(instant: Instant) -> str:
-    """Returns a time to come to the second, rounded up, as people say it."""
+    """Writes a future time for people, rounded up to the second."""
     return show_instant(math.ceil(instant))
 
 
 def stall_document(snapshot: RunSnapshot) -> RunStall | None:
-    """Returns since when the run is stalled, and when its timer ends it; None: it is not."""
+    """Returns since when a run is stalled, and when its timer ends it; None if it is not."""
     if snapshot.stalled_since is None:
         return None
     timers = snapshot.stored.timers
@@ -100,7 +100,7 @@ async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[s
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage not in (JobPhase.PREPARING, JobPhase.SUBMITTED):
         return []
-    if snapshot.view.status in WITHDRAWN_STATUSES:  # nobody can claim it, which is told apart
+    if snapshot.view.status in WITHDRAWN_STATUSES:  # nobody can claim it: said elsewhere
         return []
     try:
         return await reasons(store, _task_id(snapshot, task))
@@ -109,7 +109,7 @@ async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[s
 
 
 async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
-    """Returns what an engine has to say about a job that it has and does not begin."""
+    """Returns why an engine, by its own words, does not begin a job that it has."""
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage not in (JobPhase.SUBMITTED, JobPhase.RUNNING):
         return []
@@ -125,7 +125,7 @@ async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> lis
 
 
 async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
-    """Returns what the last job of an incomplete task says about its end."""
+    """Returns the error with which the last job of an incomplete task ended."""
     task = snapshot.pool.tasks.get(key)
     if task is None or task.stage is not JobPhase.INCOMPLETE:
         return []
@@ -147,7 +147,7 @@ def _task_id(snapshot: RunSnapshot, task: PooledTask) -> TaskId:
 
 
 def _queue_reason(sentence: str) -> RunReason:
-    """One that ends with a command needs somebody to give it."""
+    """Makes a reason of a sentence; one that ends with a command does not pass by itself."""
     text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
     commands = [f"{PROGRAM} {command}"] if colon else []
     return {
@@ -159,7 +159,7 @@ def _queue_reason(sentence: str) -> RunReason:
     }
 
 
-# How the core's words for a command are fields of one (core.operator.verbs).
+# The fields of commands (core.operator.verbs), by the options in the core's words for them.
 _OPTIONS = {
     "--pre": "prerequisites",
     "--out": "outputs",
@@ -169,7 +169,7 @@ _OPTIONS = {
 
 
 def actions(command: str) -> list[RunAction]:
-    """Returns commands as values of REST: a verb and its fields; `run` carries a run on."""
+    """Returns commands as REST has them: a verb and its fields; `run` carries a run on."""
     return [_action(one.split()) for one in command.split(", or ") if one]
 
 
@@ -190,7 +190,7 @@ def _action(words: Sequence[str]) -> RunAction:
 
 
 def command_lines(run: str, command: str) -> list[str]:
-    """The core says `trigger 1/a, or set 1/a`; people need the whole line."""
+    """Writes commands as whole lines for people; the core says `trigger 1/a, or set 1/a`."""
     lines = []
     for one in command.split(", or "):
         verb, _, rest = one.partition(" ")
@@ -205,7 +205,7 @@ def waits(snapshot: RunSnapshot) -> list[RunReason]:
 
 
 def _how_to_do_again(snapshot: RunSnapshot) -> str:
-    """A completed run is reopened by hand, or goes further."""
+    """Says how a completed run is reopened by hand, or goes further."""
     view, cycling = snapshot.view, snapshot.graph.cycling
     cycles = cycling.final is not None and cycling.final > cycling.initial
     command = f"{PROGRAM} run {shlex.quote(view.name)} --fcp POINT"
@@ -216,7 +216,7 @@ def _how_to_do_again(snapshot: RunSnapshot) -> str:
 def _of_the_run(snapshot: RunSnapshot, kept: int) -> list[Reason]:
     view, run = snapshot.view, snapshot.pool.run
     if snapshot.waits:
-        return []  # told apart
+        return []  # these are reasons of their own (`waits`)
     if not snapshot.started:
         return [Reason(f"{view.name} has not been started", passes=False, command="run")]
     if not view.is_driven(snapshot.now):
@@ -244,19 +244,19 @@ def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
         return over[view.status]
     gone = view.ended_at is None or view.ended_at < view.updated_at
     seen = "the last one is gone" if gone else f"it was let go, {view.status}"
-    # What has stalled would do so again at once; this leaves time to mend it.
+    # A stalled run would stall again at once; this option leaves time to mend it.
     command = "run --stall-timeout 1h" if view.status == "stalled" else "run"
     return Reason(f"no scheduler drives {view.name}: {seen}", passes=False, command=command)
 
 
-# Which nodes of a run stand for buffer objects, and how somebody posts one.
+# The functions below tell which nodes stand for buffer objects, and how one is posted.
 
 
 OBJECT_TITLE = "buffer object "
 
 
 def object_name(snapshot: RunSnapshot, key: Key) -> str | None:
-    """The buffer object that a node stands for; None for any other task."""
+    """Names the buffer object that a node stands for; None for any other task."""
     node = snapshot.pool.plan.nodes.get(key[1])
     if node is None or not key[1].startswith(OBJECT_PREFIX):
         return None

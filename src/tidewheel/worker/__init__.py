@@ -1,1 +1,1 @@
-"""A worker: what it claims, does, reports and leaves behind."""
+"""Implements a worker: what it claims, does, reports and leaves behind."""

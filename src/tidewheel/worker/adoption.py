@@ -42,7 +42,8 @@ IsAlive = Callable[[HostProcess], bool]
 async def orphans_of_the_dead(
     store: TaskStore, process: HostProcess, is_alive: IsAlive
 ) -> list[HeldLease]:
-    """Leases of this host, since its last boot, whose worker is gone and whose job may live."""
+    """Returns the leases of this host, since its last boot, whose worker is gone and whose job
+    may live."""
     held = await store.orphans(process.host, process.boot_id)
     return [
         lease for lease in held if lease.task.handler is None and not is_alive(lease.process)
@@ -52,7 +53,7 @@ async def orphans_of_the_dead(
 async def dead_workers_with_leases(
     store: TaskStore, process: HostProcess, is_alive: IsAlive
 ) -> bool:
-    """Returns whether there are any of this host since its boot; cheaper than their leases."""
+    """Says whether dead workers of this host hold leases, more cheaply than by listing them."""
     here = (process.host, process.boot_id)
     return any(
         worker.leases
@@ -94,7 +95,7 @@ class Adoption:
         self._tell = tell
 
     async def adopt(self, lease: HeldLease, persist: Persist) -> None:
-        """Go on with a job that a dead worker left, if the store agrees."""
+        """Takes over a job that a dead worker left, if the store agrees."""
         asked_at = self._clock.monotonic()
         fate = await persist(lambda: self._ask_for(lease))
         if fate is None or fate is Fate.THEIRS:
@@ -104,7 +105,7 @@ class Adoption:
         attempt.spoke_last = fate is Fate.NOBODYS
         try:
             job = await self._find_job(attempt)
-        except Exception as error:  # one that cannot be adopted keeps nobody from work
+        except Exception as error:  # a job that cannot be adopted stops no other work
             attempt.spoke_last = True
             self._tell("lease.left", task=lease.task.id, error=repr(error))
             return
@@ -124,7 +125,7 @@ class Adoption:
             self._tell("lease.adopted", task=attempt.task.id)
 
     async def _find_job(self, attempt: Attempt) -> Job | None:
-        """The job of this attempt; None if none was started."""
+        """Finds the job of this attempt; None if none was started."""
         table = self._attempts
         assignment = table.folders.assignment(attempt.task, table.worker)
         for runner in self._runners:
@@ -133,7 +134,7 @@ class Adoption:
         return None
 
     async def _ask_for(self, lease: HeldLease) -> Fate:
-        """Ask the store for the lease; asking again after a lost answer is safe."""
+        """Asks the store for the lease; asking again after a lost answer is safe."""
         task, worker = lease.task, self._attempts.worker
         if task.fence_kill:
             return Fate.NOBODYS
@@ -155,7 +156,7 @@ class Adoption:
 async def remove_leftovers(
     store: TaskStore, runners: Sequence[TidyRunner], store_name: str
 ) -> list[Leftover]:
-    """Removes what belongs to no lease, and returns it."""
+    """Removes the leftovers of attempts that have no lease any more, and returns them."""
     removed = []
     for runner in runners:
         for leftover in await runner.leftovers(store_name):

@@ -37,11 +37,11 @@ from tidewheel.services.wakeup import Wakeup
 
 
 class Machine:
-    """Counts what attempts take and give back; adopted jobs may take more than there is."""
+    """Counts what attempts take of a machine and give back; adopted jobs may take too much."""
 
     def __init__(self, capacity: Resources) -> None:
         self.claiming = asyncio.Lock()  # from the look at what is free until it is taken
-        # Who asks for more tasks when something becomes free: the claimers of all its workers.
+        # The claimers of all its workers, which ask for more tasks when something becomes free.
         self.on_freed: list[Callable[[Sequence[Resources]], None]] = []
         self._labels = capacity.labels
         self._cpu = capacity.cpu
@@ -65,7 +65,7 @@ class Machine:
 
     @property
     def has_nodes(self) -> bool:
-        """Returns whether any task at all could begin."""
+        """Says whether any task at all could begin."""
         return self._nodes > 0
 
     @property
@@ -74,8 +74,8 @@ class Machine:
         return max(0, self._nodes - max(self._shared, default=0))
 
     def may_follow(self, asked: Resources) -> bool:
-        """Returns whether more may be left of a claim that ended with this: one for nodes alone
-        ends it, and so does the one before such a task."""
+        """Says whether a claim that ended with this task may have left tasks that fit: a claim
+        ends with a task that wants its nodes alone, and before such a task."""
         return (self._nodes if asked.exclusive else self.idle_nodes) > 0
 
     def change(self, asked: Resources, sign: int) -> None:
@@ -98,13 +98,13 @@ AttemptKey = tuple[TaskId, int]
 
 
 class Started(Enum):
-    """The job runs."""
+    """Says that the job runs."""
 
     NOW = "now"
 
 
 class Spoken(NamedTuple):
-    """A message that has no number yet."""
+    """Is a message that has no number yet."""
 
     text: str
     output: str | None
@@ -114,7 +114,7 @@ Said = Started | Spoken | UsageSample | End
 
 
 class JobEvents:
-    """Queues what attempts said until the reporter takes it."""
+    """Queues the events of attempts until the reporter takes them."""
 
     def __init__(self, clock: Clock) -> None:
         self.wakeup = Wakeup(clock)  # the reporter's
@@ -145,7 +145,7 @@ class StopReason(Enum):
 
 
 class Attempt:
-    """Holds what a worker knows about one attempt; changed by the worker's loop unless said
+    """Holds what a worker knows of an attempt; only its loop changes that, unless said
     below."""
 
     __slots__ = (
@@ -209,8 +209,7 @@ class Attempt:
 
 
 def end_to_report(end: End, reason: StopReason | None, task: Claimed) -> End | None:
-    """Returns what the store is told about a job that ended; None: nothing, the lease is not
-    ours."""
+    """Returns what the store is told about a job that ended; None if the lease is lost."""
     match reason:
         case None | StopReason.CANCEL:  # the store turns any end of a cancelled task into one
             return end
@@ -227,7 +226,7 @@ def end_to_report(end: End, reason: StopReason | None, task: Claimed) -> End | N
 
 
 def failure(code: str, description: str) -> End:
-    """A failure that the worker itself has to tell."""
+    """Returns a failure that the worker itself has found."""
     return End(ending=Ending.FAILED, error=TaskError(code=code, description=description))
 
 
@@ -237,7 +236,7 @@ FENCE_MARGIN = 0.25  # of the lease; half of it is the job's to leave, half to b
 
 
 class LeaseBook:
-    """The leases that a worker holds, shared by its loop and its heartbeats."""
+    """Holds the leases of a worker, for its loop and its heartbeats."""
 
     def __init__(self, clock: Clock) -> None:
         self.beat_wakeup, self.fence_wakeup = Wakeup(clock), Wakeup(clock)  # of the heartbeats
@@ -248,7 +247,7 @@ class LeaseBook:
         self._next_due_at = 0.0
 
     def hold(self, attempts: Iterable[Attempt]) -> None:
-        """A wait of the heartbeats is cut short only by a lease that is due before its end."""
+        """Adds leases, and wakes the heartbeats only if one is due before their wait ends."""
         earlier = False
         with self._lock:
             for attempt in attempts:
@@ -266,8 +265,7 @@ class LeaseBook:
                 self._untold.discard(attempt.key)
 
     def hear_progress(self, attempt: Attempt) -> None:
-        """Notes progress, from any thread: the first news since the last beat cut the wait
-        short."""
+        """Notes progress; the first since a beat wakes the heartbeats. From any thread."""
         with self._lock:
             if attempt.key not in self._held:
                 return
@@ -281,8 +279,7 @@ class LeaseBook:
         self.fence_wakeup.ring()
 
     def due(self, now: float) -> list[Attempt]:
-        """Returns what to beat for now: also what would be due soon after, to go in the same
-        call."""
+        """Returns the attempts to beat for now; with those due soon after, to save a call."""
         with self._lock:
             news = self._untold if self._told_at + NEWS_SECONDS <= now else frozenset()
             return [
@@ -299,7 +296,7 @@ class LeaseBook:
             return self._next_due_at
 
     def confirm(self, attempt: Attempt, sent_at: float, progress: float | None) -> None:
-        """The store extended the lease, and knows this progress."""
+        """Notes that the store extended the lease, and knows this progress."""
         with self._lock:
             attempt.confirmed_at = max(attempt.confirmed_at, sent_at)
             self._told_at = max(self._told_at, sent_at)
@@ -307,7 +304,7 @@ class LeaseBook:
                 self._untold.discard(attempt.key)
 
     def fenced(self) -> list[Attempt]:
-        """The leases whose jobs must end before they do, nearest first."""
+        """Returns the attempts whose jobs must end before their leases do, nearest first."""
         with self._lock:
             fenced = [attempt for attempt in self._held.values() if attempt.task.fence_kill]
         return sorted(fenced, key=fence_at)
@@ -328,7 +325,7 @@ TellJob = Callable[[Claimed], dict[str, str]]  # what a job finds in its environ
 
 @dataclass(frozen=True, slots=True)
 class JobFolders:
-    """Knows where the files of attempts are, and what has to be brought there or told."""
+    """Knows where files of attempts are, what must be brought there, and what jobs are told."""
 
     home: Path
     tasks: Path  # below it, of the worker's store
@@ -357,7 +354,7 @@ class JobFolders:
         )
 
     async def prepare(self, task: Claimed) -> None:
-        """Brings the files of its run here before its job starts."""
+        """Brings the files of the task's run here before the job starts."""
         if self.supply is not None and task.run is not None:
             await self.supply(task, self._run_directory(task))
 
@@ -366,7 +363,7 @@ class JobFolders:
 
 
 class AttemptTable:
-    """An attempt takes its capacity until the store has accepted its end."""
+    """Holds the attempts of a worker; each takes capacity until the store accepted its end."""
 
     def __init__(
         self,
@@ -392,7 +389,7 @@ class AttemptTable:
         return key in self._attempts
 
     def attempt(self, task: Claimed, asked_at: float) -> Attempt:
-        """An attempt whose lease was asked for at that time of the local clock."""
+        """Makes an attempt whose lease was asked for at that time of the local clock."""
         return Attempt(task, self.worker, self.events, self.book.hear_progress, asked_at)
 
     def take(self, attempts: Sequence[Attempt]) -> None:
@@ -403,7 +400,7 @@ class AttemptTable:
         self.book.hold(attempts)
 
     def let_go(self, attempts: Sequence[Attempt]) -> None:
-        """Frees what these had, tells the claimers of the machine, and wakes the worker."""
+        """Frees what these attempts had, tells the machine's claimers, and wakes the worker."""
         for attempt in attempts:
             del self._attempts[attempt.key]
             self.machine.change(attempt.task.resources, 1)

@@ -5,7 +5,7 @@ holds more leases than it has slots. One call claims at most half of the slots, 
 half can be claimed while the other half is reported. The queues behind a pattern share what is
 free, turn by turn.
 
-A queue behind a pattern is known because somebody woke the worker for it, or because it was
+A queue behind a pattern is known because the worker was woken for it, or because it was
 there when the store was last asked, which is done once in each poll. It is left out again when
 a claim comes back short. So a claim is made only where there may be something, and nothing
 depends on how many queues there have ever been.
@@ -46,7 +46,10 @@ REMEMBERED_MAX = 10_000  # priorities of queues
 
 
 class OpenQueues:
-    """Used by a worker's loop, except for what says otherwise."""
+    """Knows the queues behind patterns that may have tasks, and whose turn it is.
+
+    It is used by a worker's loop, except for what says otherwise.
+    """
 
     def __init__(self, served: Served, look_seconds: float) -> None:
         self._served = served
@@ -58,19 +61,19 @@ class OpenQueues:
         self._priorities: dict[str, int] = {}  # of queues of runs
 
     def hear(self, queues: Iterable[str]) -> None:
-        """There may be tasks in these; from any thread."""
+        """Notes that there may be tasks in these queues; from any thread."""
         if self._open:
             self._heard.extend(queues)
 
     def look_anew(self) -> None:
-        """Something changed, and nobody can say what; from any thread."""
+        """Has the store asked anew, since something unknown changed; from any thread."""
         self._look_at = float("-inf")
 
     def must_look(self, now: float) -> bool:
-        """Returns whether the store is to be asked now, as it is from time to time."""
+        """Says whether the store is to be asked now, as it is from time to time."""
         if not self._open or (now < self._look_at and not self._has_unknown()):
             return False
-        # Before it is asked: what changes meanwhile must be asked for again.
+        # Set before the store is asked: what changes meanwhile must be asked for again.
         self._look_at = now + self._look_seconds
         return True
 
@@ -82,7 +85,7 @@ class OpenQueues:
             self._sort_in(queue)
             if queue.startswith(RUN_QUEUE):
                 self._priorities[queue] = priority
-        for unknown in self._unknown():  # another was faster: it has nothing now
+        for unknown in self._unknown():  # another worker was faster: the queue has nothing now
             self._priorities[unknown] = PRIORITY_DEFAULT
 
     def turns(self, pattern: str) -> list[str]:
@@ -99,7 +102,7 @@ class OpenQueues:
         return behind + waiting[: len(waiting) - len(behind)]
 
     def note(self, pattern: str, queue: str, *, is_short: bool) -> None:
-        """Notes whether a queue gave less than was asked of it, or all: others are next."""
+        """Leaves out a queue that gave less than was asked of it; else others are next."""
         if is_short:
             self._open[pattern].discard(queue)
         else:
@@ -125,7 +128,7 @@ class OpenQueues:
             self._sort_in(self._heard.popleft())
 
     def _sort_in(self, queue: str) -> None:
-        """Under the first pattern; one that has a place of its own needs none here."""
+        """Opens a queue under the first pattern that matches, unless it is served by name."""
         if queue in self._served.names:
             return
         for pattern, queues in self._open.items():
@@ -171,7 +174,7 @@ class Claimer(Service):
         self._machine.on_freed.append(self.hear_freed)
 
     def hear(self, wake: Wake) -> None:
-        """There may be tasks; from any thread."""
+        """Wakes the claimer if there may be tasks in its queues; from any thread."""
         if wake.everything:
             self._open.look_anew()
             self.wake()
@@ -180,8 +183,10 @@ class Claimer(Service):
             self.wake()
 
     def hear_freed(self, freed: Sequence[Resources]) -> None:
-        """Asks for more if anything can have been left for want of capacity; what is free now
-        was given back by attempts here or of another worker of the machine."""
+        """Wakes the claimer if tasks may have been left for want of what is free now.
+
+        Attempts here, or of another worker of the machine, have given it back.
+        """
         is_idle = self._met_exclusive and self._machine.idle_nodes > 0
         if is_idle or any(one != NO_RESOURCES for one in freed):
             self._open.look_anew()
@@ -217,14 +222,14 @@ class Claimer(Service):
         return [self.report("tasks.claimed", count=claimed)] if claimed else ()
 
     def _hear_due(self) -> None:
-        """The time of delayed tasks has come: their queues are asked again."""
+        """Has queues asked again in which the time of a delayed task has come."""
         now = self._clock.monotonic()
         for queue in [queue for queue, at in self._due.items() if at <= now]:
             del self._due[queue]
             self._open.hear((queue,))
 
     async def _claim_in_turns(self, pattern: str) -> int:
-        """Each queue behind a pattern its share, until they or the slots are used up."""
+        """Claims each queue's share behind a pattern, until queues or slots are used up."""
         claimed = 0
         while queues := self._open.turns(pattern):
             for place, queue in enumerate(queues):
@@ -238,7 +243,7 @@ class Claimer(Service):
         return claimed
 
     async def _claim_all(self, queue: str) -> int:
-        """Claim until a claim comes back short, or nothing is free."""
+        """Claims until a claim comes back short, or nothing is free."""
         claimed = 0
         while (count := self._claimable()) > 0 and not self._stop_asked:
             taken, is_short = await self._claim_some(queue, count)
@@ -249,7 +254,7 @@ class Claimer(Service):
         return claimed
 
     async def _claim_some(self, queue: str, count: int) -> tuple[int, bool]:
-        """Returns how many were claimed, and whether nothing is left that there is room for."""
+        """Claims tasks; returns how many, and whether nothing that fits is left."""
         async with self._machine.claiming:
             asked_at = self._clock.monotonic()
             tasks = await self._claim(queue, count)
@@ -314,7 +319,7 @@ class Claimer(Service):
             jobs.begin(attempt)
 
     async def _give_back_unknown(self) -> None:
-        """A claim whose answer got lost must not cost its tasks a lapse each."""
+        """Gives back tasks of a claim whose answer got lost, so that each is spared a lapse."""
         which = TaskFilter(statuses=tuple(sorted(LEASED)), worker=self._attempts.worker)
         count_max = self._settings.slots + self._count_max
         held = await self._store.list_tasks(which, KeysetPage(count=count_max))

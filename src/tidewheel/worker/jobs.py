@@ -36,7 +36,7 @@ PATIENCE = Backoff(first_seconds=2.0, seconds_max=60.0)
 class HostHealth:
     """Remembers what keeps a worker from starting jobs, and when it tries again.
 
-    Jobs and runners say what they meet, claims ask; from the worker's loop alone.
+    Jobs and runners tell it of trouble, the claimer asks it; all in the worker's loop.
     """
 
     def __init__(self, surroundings: Surroundings) -> None:
@@ -74,7 +74,7 @@ class HostHealth:
         return min(count, 1) if self.rest_seconds <= 0.0 else 0
 
     def try_later(self) -> None:
-        """Waits as if the last try had failed, since its outcome is unknown."""
+        """Puts off the next try as if the last one had failed, since its outcome is unknown."""
         self._failures += 1
         delay = PATIENCE.delay_seconds(self._failures, self._chance)
         self._retry_at = self._clock.monotonic() + delay
@@ -93,7 +93,7 @@ Tell = Callable[..., None]  # an event of the worker's log, and its facts
 
 
 class Jobs:
-    """Every attempt that this worker executes; used from its event loop alone."""
+    """Executes the attempts of a worker; it is used from the worker's event loop alone."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Jobs:
         return len(self._live)
 
     def begin(self, attempt: Attempt) -> None:
-        """Start a job; one that already has a reason to be stopped is not started at all."""
+        """Starts a job, unless it already has a reason to be stopped."""
         self._live[attempt.key] = attempt
         task = attempt.task
         for runner, prompt in self._runners:
@@ -131,19 +131,22 @@ class Jobs:
         self._not_started(attempt, "no runner of this worker executes such a task")
 
     def go_on(self, attempt: Attempt, job: Job) -> None:
-        """Watch a job that a dead worker left behind."""
+        """Watches a job that a dead worker left behind."""
         self._live[attempt.key] = attempt
         self._follow_logs(attempt, adopted=True)
         self._group.add(self._watch(attempt, job))
 
     def give_back(self, attempt: Attempt) -> None:
-        """Report an adopted attempt whose job was never started."""
+        """Gives back an adopted attempt whose job was never started."""
         attempt.ended = True
         self._report_end(attempt, NEVER_STARTED)
 
     def stop(self, attempt: Attempt, reason: StopReason, grace_seconds: float) -> None:
-        """Stop a job, or do not start it. The first reason counts, except that a lost lease
-        overrules all, and the shortest grace; asking again for the same changes nothing."""
+        """Stops a job, or keeps it from starting.
+
+        The first reason counts, except that a lost lease overrules all, and the shortest grace;
+        asking again for the same changes nothing.
+        """
         if attempt.ended:
             return
         if attempt.reason is None or reason is StopReason.LOST:
@@ -157,7 +160,7 @@ class Jobs:
             self._group.add(self._stop_job(attempt, attempt.job))
 
     def stop_by_key(self, key: AttemptKey, reason: StopReason) -> None:
-        """Stop a job, if it is here, with the grace that its task asks for."""
+        """Stops a job, if it is here, with the grace that its task asks for."""
         attempt = self._live.get(key)
         if attempt is not None:
             self.stop(attempt, reason, attempt.task.max_termination_seconds)
@@ -214,12 +217,13 @@ class Jobs:
 
     def _over(self, attempt: Attempt, end: End) -> None:
         attempt.ended = True
-        attempt.job = None  # it knows whom to call: a circle that only the collector would find
+        attempt.job = None  # it refers back to the attempt: only the collector would free both
         del self._live[attempt.key]
         self._report_end(attempt, end_to_report(end, attempt.reason, attempt.task))
 
     def _report_end(self, attempt: Attempt, end: End | None) -> None:
-        """Hands the end to the reporter; None: the lease is not ours, so nobody is told."""
+        """Hands the end to the reporter; None means that the lease is lost and nobody is
+        told."""
         if self._logs is not None:
             self._logs.end(attempt)
         self._failpoint("job_exited_before_report")
@@ -247,7 +251,8 @@ class Jobs:
 
 
 async def _end_of(job: Job) -> End:
-    """A runner promises an answer; when it gives none, its other jobs must not suffer."""
+    """Returns the end of a job: a failure if its runner breaks, so that no other job
+    suffers."""
     try:
         return await job.wait()
     except Exception as error:

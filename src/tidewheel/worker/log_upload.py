@@ -43,7 +43,7 @@ class Receipt(NamedTuple):
 
 
 class LogWay(NamedTuple):
-    """Says how the bytes of a log come from its file to a server."""
+    """Holds the functions that read a log and send it to a server."""
 
     # Folder, stream, offset, bytes: some bytes of a file, and how long it is.
     read: Callable[[Path, str, int, int], Awaitable[tuple[bytes, int]]]
@@ -51,7 +51,7 @@ class LogWay(NamedTuple):
 
 
 class Stream:
-    """One file: how much of it the server has, and where reading goes on."""
+    """Knows how much of one file the server has, and where reading goes on."""
 
     __slots__ = ("base", "is_over", "name", "sent")
 
@@ -63,24 +63,25 @@ class Stream:
 
     @property
     def offset(self) -> int:
-        """Returns where to read."""
+        """Returns where in the file to read next."""
         return max(0, (self.sent or 0) - self.base)
 
     def heed_cut(self, size: int) -> bool:
-        """Returns whether the file is shorter than what was read of it, and begins anew."""
+        """Says whether the file is shorter than what was read of it; then it is sent as a
+        continuation."""
         if self.sent is None or size >= self.offset:
             return False
         self.base = self.sent
         return True
 
     def heed(self, receipt: Receipt) -> None:
-        """Notes what the server has by now."""
+        """Notes how much of the file the server has by now."""
         self.sent = receipt.size
         self.is_over = self.is_over or receipt.full
 
 
 class _Copy:
-    """The streams of one attempt."""
+    """Holds the streams of one attempt."""
 
     def __init__(self, attempt: Attempt, directory: Path, sent: int | None) -> None:
         self.attempt = attempt
@@ -91,7 +92,7 @@ class _Copy:
 
 
 class LogUpload(Service):
-    """Sends what all jobs of a worker write."""
+    """Sends the logs of all jobs of a worker to a server."""
 
     def __init__(self, way: LogWay, surroundings: Surroundings, on_idle: Wakeup) -> None:
         super().__init__("logs", surroundings)
@@ -101,11 +102,11 @@ class LogUpload(Service):
 
     @property
     def idle(self) -> bool:
-        """Returns whether the server has all that ended jobs have written."""
+        """Says whether the server has all that ended jobs have written."""
         return not any(copy.has_ended for copy in self._copies.values())
 
     def begin(self, attempt: Attempt, directory: Path, *, adopted: bool) -> None:
-        """A job starts, or goes on in this worker's hands."""
+        """Follows the files of a job that starts, or that this worker has adopted."""
         if attempt.task.command is not None:  # nothing else writes these files
             sent = None if adopted else 0
             self._copies[attempt.key] = _Copy(attempt, directory, sent)
@@ -135,7 +136,7 @@ class LogUpload(Service):
         return ()
 
     def _heed_ends(self, copies: Sequence[_Copy], ends: Sequence[BaseException | None]) -> None:
-        """Forget what is over; a server that is away is raised when all have tried."""
+        """Forgets what is over; raises, after all have tried, that the server was away."""
         failure = None
         for copy, end in zip(copies, ends, strict=True):
             task_id, attempt = copy.attempt.key
@@ -152,7 +153,7 @@ class LogUpload(Service):
     async def _bring_up(self, copy: _Copy) -> None:
         holder = copy.attempt.holder
         for stream in copy.streams:
-            # Looked at before it is read: what comes later is another turn's.
+            # Looked at before the file is read: what is written later is for another turn.
             has_ended = copy.has_ended
             for _ in range(CHUNKS_PER_TURN_MAX):
                 if stream.is_over or not await self._send_next(copy, stream):
@@ -166,7 +167,7 @@ class LogUpload(Service):
                 stream.is_over = True
 
     async def _send_next(self, copy: _Copy, stream: Stream) -> bool:
-        """Returns whether there may be more."""
+        """Sends the next chunk, and returns whether there may be more."""
         holder = copy.attempt.holder
         if stream.sent is None:
             stream.heed(await self._way.send(holder, stream.name, 0, b""))

@@ -88,7 +88,7 @@ def _numbered(attempt: Attempt, draft: _Draft) -> tuple[JobMessage, ...]:
 
 
 class Reporter(Service):
-    """Brings the events of jobs to the store; lets go of attempts whose end it has taken."""
+    """Brings the events of jobs to the store; lets go of attempts whose end the store took."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Reporter(Service):
 
     @property
     def idle(self) -> bool:
-        """Returns whether the store has been told everything."""
+        """Says whether the store has been told everything."""
         return not self._batch and not len(self._events) and not self._drafts
 
     def rest_seconds(self) -> float | None:
@@ -115,8 +115,8 @@ class Reporter(Service):
 
     async def run_once(self) -> Sequence[ServiceReport]:
         if not self._batch:
-            # Whoever spoke first may be one of many who start in this turn of the loop, and
-            # those that have little to do end in the next: their start and end go together.
+            # The attempt that spoke first may be one of many that start in this turn of the
+            # loop, and those with little to do end in the next: start and end go together.
             await asyncio.sleep(0)
             self._batch = self._next_batch()
         if not self._batch:
@@ -126,7 +126,7 @@ class Reporter(Service):
         return self._heed(batch, answers)
 
     def _next_batch(self) -> list[tuple[Attempt, Report]]:
-        """Returns at most one report of each attempt, of all that attempts said."""
+        """Makes at most one report of each attempt, from all that attempts said."""
         drafts = self._drafts
         for attempt, said in self._events.take():
             if not attempt.spoke_last:
@@ -161,7 +161,10 @@ class Reporter(Service):
     def _heed_refusal(
         self, attempt: Attempt, report: Report, refused: Refused
     ) -> ServiceReport:
-        """A refused report changed nothing in the store; nor may it stop this worker."""
+        """Stops or fails the attempt whose report was refused, and never this worker.
+
+        A refused report changed nothing in the store.
+        """
         if isinstance(refused, _SUPERSEDED):
             if report.end is None:
                 self._jobs.stop(attempt, StopReason.LOST, 0.0)

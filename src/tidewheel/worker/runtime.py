@@ -60,13 +60,13 @@ from tidewheel.worker.reporter import Reporter
 REOPEN_SECONDS_MAX = 1.0  # after a server closed a channel, each worker at a time of its own
 REFUSED_SECONDS = 30.0
 
-# What to cancel, as (id, attempt); None: there may be work.
+# Yields attempts to cancel, as (id, attempt), and None when there may be work.
 OpenChannel = Callable[[WorkerId], AsyncIterator[tuple[TaskId, int] | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerWays:
-    """Holds what a worker has to do with a server that stands before its store."""
+    """Holds the ways in which a worker speaks with a server that stands before its store."""
 
     open_channel: OpenChannel
     log_way: LogWay
@@ -75,7 +75,7 @@ class ServerWays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """The process a worker lives in, and what it can do there."""
+    """Describes the process that a worker lives in, and what the worker can do there."""
 
     process: HostProcess
     is_alive: IsAlive
@@ -90,7 +90,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
-    """All that a worker was given."""
+    """Holds all that a worker was given."""
 
     store: TaskStore
     settings: WorkerSettings
@@ -100,7 +100,7 @@ class Equipment:
 
 
 class Channel(Service):
-    """Hears from a server, where the store is not within reach, what to cancel and of new work.
+    """Hears from a server what to cancel and of new work, where the store is out of reach.
 
     A channel that broke, or was never opened, costs nothing but time: the next poll and the
     next heartbeat say the same. Whenever it is opened, the server begins with all that is to be
@@ -126,14 +126,14 @@ class Channel(Service):
         return self._rest_seconds
 
     async def run_once(self) -> Sequence[ServiceReport]:
-        """One connection, to its end."""
+        """Opens one connection and hears it to its end."""
         try:
             async for news in self._open(self._worker):
                 if news is None:
                     self._claimer.hear(Wake(everything=True))
                 else:
                     self._jobs.stop_by_key(news, StopReason.CANCEL)
-        except Refused as refused:  # the worker goes on without
+        except Refused as refused:  # the worker goes on without a channel
             self._rest_seconds = REFUSED_SECONDS
             return [self.report("channel.refused", code=refused.code, error=str(refused))]
         self._rest_seconds = REOPEN_SECONDS_MAX * self._surroundings.chance.random()
@@ -166,7 +166,7 @@ class Cancellations(Service):
 
 
 class Runtime:
-    """The services of one registered worker; ``changed`` is rung whenever attempts are over."""
+    """Holds the services of a registered worker; rings ``changed`` when attempts are over."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class Runtime:
         return run_in_thread(Heartbeats(own_store, worker, book, stop_there, around))
 
     def speak_with_server(self) -> list[Coroutine[object, object, None]]:
-        """Hears its news and sends it logs, if there is one."""
+        """Returns the services that hear a server's news and send it logs, if there is one."""
         server = self._equipment.host.server
         if server is None or self._logs is None:
             return []
@@ -252,7 +252,7 @@ class Runtime:
 
     @property
     def settled(self) -> bool:
-        """Returns whether no job is left, the store knows all ends, and the server has all
+        """Says whether no job is left, the store knows all ends, and the server has all
         logs."""
         is_quiet = not len(self.jobs) and self.reporter.idle
         return is_quiet and (self._logs is None or self._logs.idle)

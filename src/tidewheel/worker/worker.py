@@ -66,26 +66,29 @@ class Worker(Service):
             surroundings=surroundings,
         )
         self._runtime: Runtime | None = None
-        self._changed = Wakeup(surroundings.clock)  # attempts are over: of use to who leaves
+        self._changed = Wakeup(surroundings.clock)  # rung when attempts are over
         self._mode = settings.on_stop
         self._at_once = False
 
     def ask_stop(self, mode: OnStop | None = None) -> None:
-        """The first time: wind down; again: kill what is left. From the worker's loop."""
+        """Asks to wind down the first time, and again to kill what is left.
+
+        It is called from the worker's loop.
+        """
         self._at_once = self._stop_asked
         self._mode = mode or self._mode
         super().ask_stop()
         self._changed.ring()
 
     async def stop(self, mode: OnStop | None = None) -> None:
-        """Ask to stop, and wait for the end."""
+        """Asks to stop, and waits for the end."""
         self.ask_stop(mode)
         if self._running is not None:
             await self._running
 
     def hear_trouble(self, text: str | None) -> None:
-        """Notes what a runner cannot reach just now, or that it can again (None); from the
-        worker's loop."""
+        """Notes what a runner cannot reach now, or that it can again (None); from the worker's
+        loop."""
         if self._runtime is not None:
             self._runtime.health.hear(text)
 
@@ -93,7 +96,7 @@ class Worker(Service):
         return None
 
     async def run_once(self) -> Sequence[ServiceReport]:
-        """One round of claims; the other services of a worker have their own."""
+        """Makes one round of claims; the other services of a worker have their own rounds."""
         assert self._runtime is not None, f"{self.name} is not registered yet"
         return await self._runtime.claimer.run_once()
 
@@ -141,7 +144,10 @@ class Worker(Service):
         return Runtime(self._equipment, worker, tasks, group, self._changed, self.tell)
 
     async def _adopt_orphans(self, runtime: Runtime, served: Served | None = None) -> None:
-        """Only those in these queues, if any are named. What is tied died with its worker."""
+        """Adopts jobs of dead workers: only those in these queues, if any are named.
+
+        Jobs that are tied died with their worker.
+        """
         host = self._equipment.host
         if self._settings.tie_jobs:
             return
@@ -151,8 +157,8 @@ class Worker(Service):
                 await runtime.adoption.adopt(lease, self.persist)
 
     async def _remove_leftovers(self) -> None:
-        """Removes what is left of attempts; what cannot be removed now is tried again later; it
-        keeps nobody from work."""
+        """Removes the leftovers of attempts; what cannot be removed now is tried again later,
+        and keeps the worker from nothing."""
         runners = [r for r in self._equipment.runners if isinstance(r, TidyRunner)]
         if not runners:
             return
@@ -176,7 +182,8 @@ class Worker(Service):
                 look_at = self._clock.monotonic() + rest
 
     async def _adopt_from_the_dead(self, runtime: Runtime) -> None:
-        """Only what is in our queues: other workers may keep their files elsewhere."""
+        """Adopts jobs of workers that have died, only in our queues: workers of other queues
+        may keep their files elsewhere."""
         host = self._equipment.host
         look = partial(dead_workers_with_leases, self._store, host.process, host.is_alive)
         if not self._settings.tie_jobs and await self.persist(look):
@@ -184,7 +191,7 @@ class Worker(Service):
 
     async def _wind_down(self, runtime: Runtime, claiming: asyncio.Task[None]) -> None:
         grace_seconds = self._settings.grace_seconds
-        # What is kept for the last reports, once all jobs are killed.
+        # This time is kept for the last reports, once all jobs are killed.
         flush_seconds = min(max(FLUSH_SECONDS_MIN, grace_seconds / 4), FLUSH_SECONDS_MAX)
         grace_seconds = max(0.0, grace_seconds - flush_seconds)
         runtime.claimer.ask_stop()
@@ -208,7 +215,7 @@ class Worker(Service):
     async def _leave(
         self, runtime: Runtime, claiming: asyncio.Task[None], seconds_max: float
     ) -> None:
-        """Go without a word about jobs that run: who adopts them will speak for them."""
+        """Leaves without a report of jobs that run: a worker that adopts them will."""
         await self._wait_until(
             lambda: runtime.reporter.idle and claiming.done(), seconds_max, LEAVING_LOOK_SECONDS
         )

@@ -1,8 +1,8 @@
-"""Containers on the engine beside the worker, made by docker-compose, started by us.
+"""Runs containers on the engine beside the worker, made by docker-compose, started by us.
 
 docker-compose only creates them. Starting is ours: a container that was created is started
-once, by whoever holds the lease, also after a worker died in between; and what a service
-waits for (``depends_on``) is judged from the same look as everything else.
+once, by the worker that holds the lease, also after a worker died in between; and what a
+service waits for (``depends_on``) is judged from the same look as everything else.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LABELS = (*LABELS, SERVICE)
 
 
 class ComposeEngine(Engine):
-    """The engine beside the worker."""
+    """Runs projects on the engine beside the worker."""
 
     name = NAME
     look_seconds = 2.0
@@ -70,7 +70,7 @@ class ComposeEngine(Engine):
         self._ended: dict[str, ProjectPart] = {}  # by id: what has ended does not change
 
     def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
-        """A stage ends: nothing of it is started again by the engine."""
+        """Gives each service the folder for values, and lets the engine restart none."""
         del plan
         outputs = make_outputs_folder(stage.directory)
         for service in document["services"].values():
@@ -85,7 +85,7 @@ class ComposeEngine(Engine):
                 service.pop("deploy", None)
 
     async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
-        """Everything, started by nobody."""
+        """Creates all containers, networks and volumes, and starts none of them."""
         # Without this version 1 would pass over deploy.resources.
         for_version_1 = () if self.cli.uses_plugin else ("--compatibility",)
         answer = await self.cli.call(
@@ -102,7 +102,7 @@ class ComposeEngine(Engine):
             raise CannotCreate(create_words(said, images))
 
     async def look(self) -> Sightings:
-        """One list of all containers; of those that ended, once, how."""
+        """Lists all containers by one call, and asks once of each that ended how it ended."""
         fields = [f"{{{{json {name}}}}}" for name in _LISTED]
         fields += label_fields(_LABELS)
         text = await self.cli.ask(
@@ -116,7 +116,7 @@ class ComposeEngine(Engine):
         return sighted(self._part_of(row) for row in rows)
 
     async def start(self, parts: Sequence[ProjectPart]) -> None:
-        """All at once; one that cannot be started has ended."""
+        """Starts all of these parts by one call; a part that cannot be started has ended."""
         answer = await self.cli.call(self.cli.docker, "start", *(part.id for part in parts))
         if answer.status != 0:
             await self._learn_ends([part.id for part in parts], never_started=True)
@@ -160,7 +160,7 @@ class ComposeEngine(Engine):
                     self._ended[id_] = _ended_part(id_, service, state)
 
     def _part_of(self, row: Sequence[str]) -> tuple[Tags, ProjectPart]:
-        """A row of the list of containers."""
+        """Reads a row of the list of containers."""
         id_, state, status, *values = row
         labels = dict(zip(_LABELS, values, strict=True))
         part = self._ended.get(id_) or ProjectPart(

@@ -5,7 +5,7 @@
                    policy, with our labels and variables
 ``project.json``   the plan, for an adopter of the job
 ``files/``         what relative paths of the file mean; mounts may lie here
-``outputs/``       where containers beside the worker write values, see ``stdout_protocol``
+``outputs/``       where containers beside the worker write values, see ``logs``
 
 This is the one place beside the front ends that reads YAML (decision 0024): docker-compose 1.x
 prints nothing else, and what a file would make docker-compose read from the host has to be
@@ -48,7 +48,7 @@ Document = dict[str, Any]
 
 
 class _Loader(yaml.CSafeLoader):
-    """The safe loader, which also refuses a key that is there twice."""
+    """Loads YAML safely, and also refuses a key that is there twice."""
 
 
 def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
@@ -69,7 +69,7 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _constru
 
 
 def read_compose_text(text: str) -> Document:
-    """The file as its author wrote it; BadStage if it is not a compose file at all."""
+    """Reads the file as its author wrote it; raises BadStage if it is no compose file."""
     document = _read(text, "the compose file")
     services = document.get("services")
     if not isinstance(services, dict) or not services:
@@ -86,7 +86,7 @@ def read_compose_text(text: str) -> Document:
 
 
 def read_resolved(text: str) -> Document:
-    """Returns what docker-compose or docker compose says the file means: YAML or JSON."""
+    """Reads what docker-compose (YAML) or docker compose (JSON) says the file means."""
     if text.lstrip().startswith("{"):
         resolved = json.loads(text)
         assert isinstance(resolved, dict), "docker compose prints an object"
@@ -114,8 +114,7 @@ def _read(text: str, what: str) -> Document:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Checks the size as it would be with every alias written out: a few lines can stand for a
-    billion."""
+    """Checks the size with every alias written out: a few lines can stand for a billion."""
     waiting, count = [(root, 0)], 0
     while waiting:
         node, depth = waiting.pop()
@@ -154,7 +153,7 @@ FILES_MODE = 0o777  # for whichever user a container has; nobody else gets to it
 async def prepare(
     engine: Engine, assignment: Assignment, allowed: frozenset[str]
 ) -> ProjectPlan:
-    """Write everything that ``create`` needs; BadStage says what is wrong with the task."""
+    """Writes everything that ``create`` needs; raises BadStage if the task is wrong."""
     task = assignment.task
     assert task.spec is not None, "the worker asks accepts() first"
     spec = read_stage_spec(task.spec)
@@ -202,7 +201,7 @@ async def prepare(
 async def resolve(
     cli: Cli, folder: Path, project: str, variables: Mapping[str, str]
 ) -> Document:
-    """Returns what the file means, by docker-compose itself."""
+    """Has docker-compose itself say what the file means."""
     answer = await cli.call(
         *cli.compose,
         *("-f", str(folder / TEXT), "-p", project, "--project-directory", str(folder / FILES)),
@@ -225,7 +224,7 @@ async def resolve(
 
 
 def read_plan(directory: Path) -> ProjectPlan | None:
-    """The plan that a dead worker left; None if it had not got so far."""
+    """Returns the plan that a dead worker left; None if the worker had not got so far."""
     try:
         kept = msgspec.json.decode((directory / PLAN).read_bytes())
         if "tags" not in kept:  # a worker of an earlier version wrote it
@@ -281,7 +280,7 @@ def _check_shape(document: Document, project: str) -> None:
 
 
 def _drop_valueless(document: Document, written: Document) -> None:
-    """Variables that the file only names: docker-compose took its own, such as HOME."""
+    """Drops variables that the file only names: docker-compose took its own, such as HOME."""
     for name, service in document["services"].items():
         valueless = _valueless((written["services"].get(name) or {}).get("environment"))
         told = as_mapping(service.get("environment"))
@@ -339,7 +338,7 @@ def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: ProjectPlan) ->
 
 
 def _mark(document: Document, plan: ProjectPlan, told: Mapping[str, str]) -> None:
-    """Our labels on everything, our variables in each container."""
+    """Puts our labels on everything, and our variables into each container."""
     own, variables = literally(plan.tags.labels()), literally(told)
     for service in document["services"].values():
         service["labels"] = as_mapping(service.get("labels")) | own
@@ -359,13 +358,13 @@ def _mark(document: Document, plan: ProjectPlan, told: Mapping[str, str]) -> Non
 
 
 def literally(values: Mapping[str, str]) -> dict[str, str]:
-    """Escapes a text for a file that is read once more, in which a $ begins the name of a
-    variable."""
+    """Escapes texts for a file that is read once more, in which a $ begins a variable's
+    name."""
     return {name: value.replace("$", "$$") for name, value in values.items()}
 
 
 def as_mapping(entries: object) -> dict[str, Any]:
-    """Labels and variables can be written as a list of NAME=VALUE, too."""
+    """Returns labels or variables as a mapping, also where they are a list of NAME=VALUE."""
     if isinstance(entries, dict):
         return dict(entries)
     pairs = (str(entry).partition("=") for entry in entries or [])  # type: ignore[attr-defined]
@@ -373,7 +372,7 @@ def as_mapping(entries: object) -> dict[str, Any]:
 
 
 def _make_mounts(document: Document, folder: Path) -> None:
-    """Folders below ``files`` that are mounted: the engine would make them root's own."""
+    """Makes the folders below ``files`` that are mounted: the engine would make them root's."""
     for service in document["services"].values():
         for volume in service.get("volumes") or []:
             kind, source = mount_of(volume)

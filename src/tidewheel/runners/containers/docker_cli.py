@@ -27,7 +27,7 @@ CALLS_AT_ONCE_MAX = 8
 WORDS_LENGTH_MAX = 700
 INHERITED = frozenset({"PATH", "HOME", "LANG", "USER", "SSH_AUTH_SOCK", "COMPOSE_HTTP_TIMEOUT"})
 INHERITED_PREFIXES = ("DOCKER_", "LC_")
-# What the command line prints when nobody answers it, or somebody stops answering.
+# Words that docker prints when the engine does not answer, or stops answering.
 AWAY_WORDS = (
     "cannot connect to the docker daemon",
     "couldn't connect to docker daemon",
@@ -55,13 +55,13 @@ class EngineAway(Unavailable):
 
 
 def json_rows(text: str) -> list[Any]:
-    """The rows that a ``--format`` of one JSON value each has printed."""
+    """Reads what a docker with a ``--format`` of one JSON value per row has printed."""
     return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
 @dataclass(frozen=True, slots=True)
 class DockerAnswer:
-    """Holds what a program said."""
+    """Holds the exit status of a program, and what it printed."""
 
     status: int
     out: str
@@ -69,13 +69,13 @@ class DockerAnswer:
 
     @property
     def words(self) -> str:
-        """Returns why it failed, fit to be shown."""
+        """Returns why the program failed, fit to be shown."""
         said = " ".join((self.err.strip() or self.out.strip()).split())
         return printable(storable(said, WORDS_LENGTH_MAX)) or f"exit status {self.status}"
 
 
 class Cli:
-    """The programs, and the environment in which they are called."""
+    """Calls docker and docker-compose, in an environment from an allow-list."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environment = {
@@ -92,15 +92,15 @@ class Cli:
         version_1 = shutil.which("docker-compose", path=path)
         self.uses_plugin = version_1 is None
         self.compose: tuple[str, ...] = (version_1,) if version_1 else (docker, "compose")
-        # Who listens or makes containers must not outlive a worker that was killed: somebody
-        # else would remove what is there while it goes on to make more.
+        # A docker that listens or makes containers must not outlive a worker that was killed:
+        # another worker would remove what is there while this docker goes on to make more.
         setpriv = shutil.which("setpriv", path=path)
         self.tied = () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
         self._room = asyncio.Semaphore(CALLS_AT_ONCE_MAX)
 
     @property
     def sockets(self) -> tuple[str, ...]:
-        """Returns where the engine listens on this host, if it is told apart."""
+        """Returns the engine's socket on this host, if DOCKER_HOST names one."""
         address = self.environment.get("DOCKER_HOST", "")
         return (
             (os.path.normpath(address.removeprefix("unix://")),)
@@ -109,13 +109,13 @@ class Cli:
         )
 
     def plain_environment(self) -> dict[str, str]:
-        """Returns the environment for a program that speaks to no engine: nothing that is not
-        meant for stages."""
+        """Returns the environment for a program that speaks to no engine, with nothing in it
+        that stages may not see."""
         names = ("PATH", "HOME", "LANG", "DOCKER_CONFIG")  # the last: where plugins may lie
         return {name: self.environment[name] for name in names if name in self.environment}
 
     def check_compose(self, runner: str) -> None:
-        """BadSetting if nothing here reads compose files: neither program nor plugin."""
+        """Raises BadSetting if neither a program nor a plugin here reads compose files."""
         if not self.uses_plugin:
             return
         asked = subprocess.run(
@@ -130,7 +130,7 @@ class Cli:
             raise BadSetting("runner", runner, accepted)
 
     async def ask(self, *arguments: str) -> str:
-        """Returns what docker answers; EngineAway if nobody is there, else it must succeed."""
+        """Returns what docker prints; raises EngineAway if docker fails for any reason."""
         answer = await self.call(self.docker, *arguments)
         if answer.status != 0:
             raise EngineAway(f"docker {arguments[0]}: {answer.words}")
@@ -142,7 +142,7 @@ class Cli:
         environment: Mapping[str, str] | None = None,
         seconds_max: float = CALL_SECONDS_MAX,
     ) -> DockerAnswer:
-        """Run a program to its end; EngineAway if the engine was not there."""
+        """Runs a program to its end; raises EngineAway if the engine was not there."""
         async with self._room:
             answer = await self._run(argv, environment or self.environment, seconds_max)
         if answer.status != 0 and _is_away(answer.err.lower()):
@@ -166,7 +166,7 @@ class Cli:
 
     @asynccontextmanager
     async def following(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """A docker that only listens, and dies with this worker."""
+        """Runs, for the block, a docker that only listens and that dies with this worker."""
         argv = (*self.tied, self.docker, *arguments)
         async with child(argv, self.environment) as process:
             yield process
@@ -176,7 +176,7 @@ class Cli:
 async def child(
     argv: tuple[str, ...], environment: Mapping[str, str]
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process that is gone at the end of the block."""
+    """Starts a process, which is killed at the end of the block if it has not ended."""
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.DEVNULL,
@@ -204,7 +204,7 @@ async def child(
 
 
 def _is_away(words: str) -> bool:
-    """A registry that does not answer is not the engine."""
+    """Says whether the engine does not answer; a registry that does not is not the engine."""
     about_registry = "/v2/" in words or "registry" in words
     return not about_registry and any(one in words for one in AWAY_WORDS)
 
@@ -221,7 +221,7 @@ _IMAGE_WORDS = (
 )
 
 
-# What docker-compose says besides, whatever happens; it has nothing to do with a failure.
+# Lines that docker-compose prints whatever happens; they say nothing about a failure.
 _CHATTER = (
     "Creating ",
     "Pulling ",
@@ -235,14 +235,14 @@ _TRACE = "Traceback (most recent call last):"  # of docker-compose's own inside
 
 
 def without_chatter(text: str) -> str:
-    """The lines that say why something failed; all of them, if there is no other."""
+    """Returns the lines that say why something failed; all lines, if none of them does."""
     lines = text.partition(_TRACE)[0].splitlines()
     telling = [one for one in lines if not one.strip().startswith(_CHATTER)]
     return "\n".join(telling) if any(one.strip() for one in telling) else text
 
 
 def is_about_an_image(words: str) -> bool:
-    """Returns whether an image is missing and could not be fetched."""
+    """Says whether the words are about an image that is missing and could not be fetched."""
     lower = words.lower()
     return any(one in lower for one in _IMAGE_WORDS)
 
@@ -260,5 +260,5 @@ def create_words(words: str, images: Collection[str] = ()) -> str:
 
 
 def whole_seconds(grace_seconds: float) -> int:
-    """A grace as docker takes it."""
+    """Rounds a grace up to whole seconds, up to a maximum, as docker takes it."""
     return min(max(0, math.ceil(grace_seconds)), GRACE_SECONDS_MAX)

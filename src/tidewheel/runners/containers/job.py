@@ -62,7 +62,7 @@ EVENTS_REST_SECONDS = 1.0
 
 
 class EnginePoller:
-    """Looks while there is anybody who wants to know."""
+    """Asks the engine for all projects and shows each job its parts, while there are jobs."""
 
     def __init__(self, engine: Engine) -> None:
         self.on_trouble: Callable[[str | None], None] = lambda _: None
@@ -87,11 +87,11 @@ class EnginePoller:
             self._rest()
 
     def poke(self) -> None:
-        """Something has happened: look."""
+        """Has the engine looked at soon, because something has happened."""
         self._alarm.set()
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stops looking, and waits until a look that is under way has ended."""
         self._rest()
         if self._resting:
             await asyncio.wait(set(self._resting))
@@ -129,7 +129,11 @@ class EnginePoller:
             rest_seconds = await self._rest_until_alarmed(rest_seconds)
 
     async def _rest_until_alarmed(self, rest_seconds: float) -> float:
-        """Returns how long to rest next: an engine tells of an end before it shows it."""
+        """Rests until the time is over or something happens, and returns how long to rest next.
+
+        After something happened the rest is short: an engine tells of an end before it shows
+        it.
+        """
         try:
             async with asyncio.timeout(rest_seconds):
                 await self._alarm.wait()
@@ -139,7 +143,7 @@ class EnginePoller:
         return min(AGAIN_SECONDS, self._engine.look_seconds)
 
     async def _listen(self, arguments: tuple[str, ...]) -> None:
-        """Be told of what happens; without that, the looks alone are enough."""
+        """Has the engine looked at when it tells of an event; without events, looks suffice."""
         while True:
             async with self._engine.cli.following(*arguments) as process:
                 assert process.stdout is not None
@@ -156,7 +160,10 @@ FIELDS = "[{{json .ID}},{{json .CPUPerc}},{{json .MemUsage}}]"
 
 
 class ContainerSampler:
-    """Samples while there are jobs, beside everything else: docker measures for a second."""
+    """Samples the containers of all jobs while there are any.
+
+    It does so in a task of its own, because docker measures for a second.
+    """
 
     def __init__(
         self, cli: Cli, jobs: Callable[[], Collection[EngineJob]], interval_seconds: float
@@ -166,12 +173,12 @@ class ContainerSampler:
         self._sampling: asyncio.Task[None] | None = None
 
     def wake(self) -> None:
-        """There is a job."""
+        """Begins to sample, unless that goes on already, because there is a job."""
         if self._sampling is None or self._sampling.done():
             self._sampling = asyncio.create_task(self._sample_on(), name="container usage")
 
     async def stop(self) -> None:
-        """Sample no more."""
+        """Stops sampling, and waits until a sample that is under way has ended."""
         if self._sampling is not None:
             self._sampling.cancel()
             await asyncio.wait({self._sampling})
@@ -182,7 +189,7 @@ class ContainerSampler:
             await self.run_once()
 
     async def run_once(self) -> None:
-        """Ask for all, and tell each what its containers use together."""
+        """Samples all running containers, and reports to each job what its own use together."""
         wanted = [(job, job.running) for job in self._jobs()]
         ids = [one for _, running in wanted for one in running][:CONTAINERS_MAX]
         used = await self._ask(ids) if ids else {}
@@ -194,7 +201,7 @@ class ContainerSampler:
                 job.reports.usage(used_by_job)
 
     async def _ask(self, ids: Sequence[str]) -> dict[str, UsageSample]:
-        """Nothing if one of them is gone by now: the next time will do."""
+        """Returns what each container uses; nothing, until next time, if one is gone."""
         words = ("stats", "--no-stream", "--no-trunc", "--format", FIELDS)
         try:
             answer = await self._cli.call(self._cli.docker, *words, *ids)
@@ -204,8 +211,7 @@ class ContainerSampler:
 
 
 def _sample(cpu: str, memory: str) -> UsageSample:
-    """Makes a sample from ``12.34%`` and ``1.5MiB / 7.6GiB``; a container that has ended has
-    ``--``."""
+    """Makes a sample from ``12.34%`` and ``1.5MiB / 7.6GiB``; an ended container has ``--``."""
     return UsageSample(
         memory_bytes=parse_size(memory.partition("/")[0]),
         cpu_percent=round(float(cpu.rstrip("%")), 1),
@@ -219,7 +225,7 @@ LOOKS_UNTIL_SURE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineAccess:
-    """Holds what all jobs of a runner share."""
+    """Holds the engine, and all else that the jobs of a runner share."""
 
     engine: Engine
     watch: EnginePoller
@@ -228,7 +234,7 @@ class EngineAccess:
 
 
 class EngineJob:
-    """A started or adopted project; used from the worker's loop alone."""
+    """Drives a started or adopted project; it is used from the worker's loop alone."""
 
     def __init__(
         self,
@@ -260,7 +266,7 @@ class EngineJob:
         self._news = asyncio.Event()
         self._stop_grace_seconds: float | None = None
         self._stops = 0  # under way
-        # Who adopts a job does not know what the engine did while nobody looked.
+        # An adopter of a job does not know what the engine did while nobody looked.
         self._was_away = adopted
         self.over: asyncio.Future[End] = asyncio.get_running_loop().create_future()
         # Cancelled where the worker leaves and the job runs on.
@@ -274,7 +280,7 @@ class EngineJob:
         return await asyncio.shield(self.over)
 
     async def stop(self, grace_seconds: float) -> None:
-        """Ask all parts to end, and after the grace make them."""
+        """Asks all parts to end, and kills them after the grace."""
         if self.over.done():
             return
         self._stop_grace_seconds = grace_seconds
@@ -289,19 +295,19 @@ class EngineJob:
             self._watch.poke()
 
     def see(self, parts: tuple[ProjectPart, ...]) -> None:
-        """Takes what the engine shows."""
+        """Takes the parts that the engine shows, and has them judged."""
         self._parts = parts
         self._views += 1
         self._logs.follow(parts)
         self._news.set()
 
     def miss(self) -> None:
-        """The engine is away."""
+        """Notes that the engine was away, and may have ended parts itself meanwhile."""
         self._was_away = True
 
     @property
     def running(self) -> tuple[str, ...]:
-        """The ids of its parts that run."""
+        """Returns the ids of the parts that run."""
         return tuple(part.id for part in self._parts if part.phase is Phase.RUNNING)
 
     async def _drive(self) -> None:
@@ -337,7 +343,7 @@ class EngineJob:
                         await self.stop(self._stop_grace_seconds)
 
     async def _start(self, parts: tuple[ProjectPart, ...]) -> None:
-        """No part is started twice, and what is shown may be older than the start of it.
+        """Starts parts, none of them twice, and ignores looks that may be older than the start.
 
         One look may have been under way when the start was over; the next was not. If a part
         is then still created, the engine went away in that moment, and nobody can know.
@@ -359,7 +365,7 @@ class EngineJob:
         return judge(seen, self._logs.last_line)
 
     async def _finish(self, end: End) -> None:
-        """Nothing of it is left when its end is told."""
+        """Ends, logs and removes everything of the project, and only then tells its end."""
         parts = self._parts
         if self._engine.logs_end and any(part.phase is Phase.RUNNING for part in parts):
             # One has failed: the others have their grace, and their last words.
@@ -369,7 +375,7 @@ class EngineJob:
         verdict = self._judge(parts)  # again: the last words are known by now
         end = verdict.end if isinstance(verdict, Over) else end
         end = with_values(end, lambda: self._values.gather(self._files.path))
-        with suppress(OSError):  # until the store knows, should this worker die before that
+        with suppress(OSError):  # for an adopter, should this worker die too early
             content = msgspec.json.encode(end)
             write_whole(self._files.path / END_NAME, content, mode=0o600)
         await self._patiently(lambda: self._engine.remove(self.project))
@@ -377,7 +383,7 @@ class EngineJob:
             self.over.set_result(end)
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Tries until the engine has done it."""
+        """Tries a step until the engine was there to do it."""
         while True:
             try:
                 await step()
@@ -406,7 +412,7 @@ class EngineJob:
 
 
 def read_end(directory: Path) -> End | None:
-    """Returns how a job ended whose worker died before it could tell."""
+    """Returns how a job ended whose worker died before it could tell, or None."""
     try:
         kept = msgspec.json.decode((directory / END_NAME).read_bytes())
         if isinstance(kept["error"], list):  # a worker of an earlier version wrote it

@@ -46,7 +46,7 @@ PREFIX_START = "::tidewheel:"
 
 
 class StdoutMessage(NamedTuple):
-    """Holds what one line says."""
+    """Holds what one line of output tells the worker."""
 
     text: str
     output: str | None
@@ -55,12 +55,12 @@ class StdoutMessage(NamedTuple):
 
 
 def prefix_of(secret: str) -> str:
-    """The prefix that belongs to a secret."""
+    """Returns the prefix by which lines of an attempt with this secret speak to the worker."""
     return f"{PREFIX_START}{secret}: "
 
 
 def read_said(line: str) -> StdoutMessage | None:
-    """Returns what follows the prefix; None if it is nothing that can be said."""
+    """Reads what follows the prefix in a line; None if it is no valid message."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -88,7 +88,7 @@ SAID_BYTES_MAX = 1024 * 1024  # by one stage, corrections included
 
 
 def make_outputs_folder(directory: Path) -> Path:
-    """The folder that every container beside the worker has."""
+    """Makes the folder that is mounted into every container beside the worker."""
     folder = directory / FOLDER
     folder.mkdir(exist_ok=True)
     folder.chmod(FOLDER_MODE)
@@ -96,7 +96,7 @@ def make_outputs_folder(directory: Path) -> Path:
 
 
 class SaidValues:
-    """Holds what containers of a stage have said so far; the last word on each name counts."""
+    """Holds the values that containers of a stage have said; of each name the last counts."""
 
     def __init__(self) -> None:
         self._values: dict[str, object] = {}
@@ -108,14 +108,17 @@ class SaidValues:
             self._values |= values
 
     def gather(self, directory: Path) -> str | None:
-        """Returns the values with what was written; BadValues if it cannot be handed on."""
+        """Returns all values, said or written to the file; raises BadValues if they are bad."""
         if self._bytes > SAID_BYTES_MAX:
             raise BadValues(f"more than {SAID_BYTES_MAX} bytes of values were said")
         return gather_values(directory, self._values)
 
 
 def gather_values(directory: Path, said: Mapping[str, object]) -> str | None:
-    """Joins what was written and what was said, which counts more; kept beside the logs."""
+    """Joins values that were written and said, keeps them beside the logs and returns them.
+
+    Of a name that was both written and said, the said value counts.
+    """
     text = read_values(directory / FOLDER / OUTPUTS_NAME)
     if said:
         written = {} if text is None else decode(text)
@@ -134,14 +137,14 @@ LINE_BYTES_MAX = 64 * 1024  # a longer one becomes several
 
 
 class LogLine(NamedTuple):
-    """One line; ``at`` is when it was written, as text that sorts by time."""
+    """Is one line of a log; ``at`` is when it was written, as text that sorts by time."""
 
     at: bytes
     text: bytes
 
 
 class LineReader:
-    """Makes lines of chunks; what came before ``after`` is known already and passed over."""
+    """Makes lines of chunks, and passes over lines up to ``after``, which are known already."""
 
     def __init__(self, after: bytes = b"") -> None:
         self._after = after
@@ -149,17 +152,17 @@ class LineReader:
         self.latest = after
 
     def take(self, chunk: bytes) -> list[LogLine]:
-        """The lines that are complete now."""
+        """Returns the lines that are complete with this chunk."""
         lines = (self._rest + chunk).split(b"\n")
         self._rest = lines.pop()
         if len(self._rest) > LINE_BYTES_MAX:
             lines.append(self._rest)
-            # What follows belongs to the same moment.
+            # The rest of the line has the same time.
             self._rest = self._rest.partition(b" ")[0] + b" "
         return [line for line in map(self._read, lines) if line is not None]
 
     def finish(self) -> list[LogLine]:
-        """The last line, which had no end."""
+        """Returns the last line, if it had no end."""
         line = self._read(self._rest) if self._rest.strip() else None
         self._rest = b""
         return [] if line is None else [line]
@@ -186,7 +189,7 @@ OnSaid = Callable[[str, LogLine, str], None]  # service, the line, what follows 
 
 @dataclass(slots=True)
 class Source:
-    """One part's log, and how far it was read."""
+    """Is the log of one part, and how far it was read."""
 
     part: ProjectPart
     out: LineReader = field(default_factory=LineReader)
@@ -195,7 +198,7 @@ class Source:
     follower: asyncio.Task[None] | None = None
 
     def again(self) -> None:
-        """Begin after the last line that was read."""
+        """Prepares to read the log again, from after the last line that was read."""
         self.out, self.err = LineReader(self.out.latest), LineReader(self.err.latest)
 
     @property
@@ -204,7 +207,7 @@ class Source:
 
 
 class Followers:
-    """Counts how many there are, over all projects of a runner."""
+    """Counts the followers of all projects of a runner, of which there is a maximum."""
 
     def __init__(self, count_max: int = FOLLOWERS_MAX) -> None:
         self.count_max = count_max
@@ -212,7 +215,7 @@ class Followers:
 
 
 class ProjectLogs:
-    """Writes what the parts of one project print."""
+    """Follows the parts of one project, and writes what they print into its logs."""
 
     def __init__(
         self,
@@ -233,17 +236,17 @@ class ProjectLogs:
         self._of_services: dict[str, LogFile] = {}
 
     def follow(self, parts: Sequence[ProjectPart]) -> None:
-        """Follow every part that has begun."""
+        """Follows the log of every part that has begun."""
         for part in parts:
             if part.phase in (Phase.RUNNING, Phase.ENDED) and part.id not in self._sources:
                 self._begin(part)
 
     def last_line(self, service: str) -> str:
-        """The last thing that a service printed, to standard error if it did so there."""
+        """Returns the last line with anything on it that a service printed."""
         return self._last_lines.get(service, "")
 
     async def complete(self) -> None:
-        """Have everything that was printed; EngineAway if it cannot be asked for."""
+        """Reads everything that was printed; raises EngineAway if the engine is away."""
         followers = [one.follower for one in self._sources.values() if one.follower]
         if followers and self._engine.logs_end:
             await asyncio.wait(followers, timeout=END_SECONDS_MAX)
@@ -257,7 +260,7 @@ class ProjectLogs:
             log.settle()
 
     async def _read_rest(self, source: Source) -> None:
-        """Reads what is left of it: nothing, where its part is gone.
+        """Reads the rest of a part's log: nothing, where the part is gone.
 
         An engine that is there tells all; one that went away and came back is asked again.
         """
@@ -268,7 +271,7 @@ class ProjectLogs:
             await self._engine.cli.ask("version")
 
     async def close(self) -> None:
-        """Follow nothing any more."""
+        """Ends all followers."""
         followers = [one.follower for one in self._sources.values() if one.follower]
         for follower in followers:
             follower.cancel()
@@ -297,7 +300,7 @@ class ProjectLogs:
             source.again()
 
     async def _read(self, source: Source, *, follow: bool) -> bool:
-        """Read what there is; whether docker came to the end of it."""
+        """Reads the log that there is, and returns whether docker came to the end of it."""
         since = ("--since", source.since.decode()) if source.since else ()
         arguments = (
             *(*self._engine.log_command, "--timestamps", *since),
@@ -343,7 +346,7 @@ class ProjectLogs:
 
 
 class LogFile:
-    """Takes the place of what a worker before wrote once it is no shorter."""
+    """Writes a log, which replaces that of an earlier worker as soon as it is no shorter."""
 
     def __init__(self, path: Path) -> None:
         self._path = self._written = path
@@ -357,7 +360,7 @@ class LogFile:
             self.settle()
 
     def settle(self) -> None:
-        """Gives the file its final name: it has all that there is."""
+        """Gives the file its final name, because it has all that there is."""
         if self._written != self._path:
             with suppress(OSError):
                 self._written.replace(self._path)
@@ -365,7 +368,7 @@ class LogFile:
 
 
 def _append(path: Path, content: bytes) -> int:
-    """Returns how long it is by now; a full disk ends no job."""
+    """Appends to a log and returns its length; ignores errors, as a full disk ends no job."""
     size = 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     with suppress(OSError):

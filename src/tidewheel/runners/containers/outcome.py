@@ -38,21 +38,21 @@ LastLine = Callable[[str], str]  # of a service's log
 
 @dataclass(frozen=True, slots=True)
 class KeepWaiting:
-    """Nothing to do; the engine may say why."""
+    """Says that there is nothing to do, and why, where the engine gives a reason."""
 
     reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Startable:
-    """The parts that have what they need to start."""
+    """Holds the parts that have what they need to start."""
 
     parts: tuple[ProjectPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """The end of a project that has ended, or must end."""
+    """Holds the end of a project that has ended, or must end."""
 
     end: End
 
@@ -62,7 +62,7 @@ Verdict = KeepWaiting | Startable | Over
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSeen:
-    """All that a judgement is made from."""
+    """Holds all that a judgement is made from."""
 
     parts: Sequence[ProjectPart]
     plan: ProjectPlan
@@ -72,7 +72,7 @@ class ProjectSeen:
 
 
 def judge(seen: ProjectSeen, last_line: LastLine) -> Verdict:
-    """Returns what follows from what is seen."""
+    """Decides from what is seen whether to wait, to start parts, or to end the project."""
     ended = sorted(
         (part for part in seen.parts if part.phase is Phase.ENDED),
         key=lambda part: part.ended_at,
@@ -121,12 +121,12 @@ def _judge_stopping(seen: ProjectSeen, bad: list[ProjectPart], last_line: LastLi
 
 
 def _may_be_the_engines_doing(part: ProjectPart) -> bool:
-    """An engine that starts again ends what it finds running."""
+    """Says whether the engine may have ended the part, as one that starts again does."""
     return part.exit_status in ENDED_BY_ENGINE and not part.out_of_memory
 
 
 def _missing(seen: ProjectSeen) -> str | None:
-    """A service of which less is there than was made."""
+    """Returns a service of which fewer parts are there than were made, if there is one."""
     there = Counter(part.service for part in seen.parts)
     expected = seen.plan.parts
     return next((name for name, count in expected.items() if there[name] < count), None)
@@ -153,7 +153,7 @@ def _fulfils(part: ProjectPart, condition: Condition) -> bool:
 
 
 def failed(part: ProjectPart, last_line: LastLine) -> End:
-    """The end of a job of which this part ended badly."""
+    """Returns the end of a job of which this part ended badly."""
     status, name = part.exit_status, part.service
     said = last_line(name)
     tail = f"; last line of its log: {said}" if said else ""
@@ -179,7 +179,7 @@ def failed(part: ProjectPart, last_line: LastLine) -> End:
 def failure(
     code: str, description: str, *, service: str | None = None, exit_status: int | None = None
 ) -> End:
-    """A failed end, with what a program may want to know of it."""
+    """Returns a failed end, with the facts that a program may want to know of it."""
     facts = {"service": service, "exit_status": exit_status}
     known = {name: value for name, value in facts.items() if value is not None}
     return ended_badly(code, printable(description), known, exit_status=exit_status)
@@ -194,8 +194,7 @@ _MARK = b"oom_memcg="  # whose limit was reached; what follows it names the vict
 
 
 async def out_of_memory(cli: Cli, killed: Sequence[str]) -> set[str]:
-    """Returns those of these containers, ended by SIGKILL, that are known to have lacked
-    memory."""
+    """Returns those containers, all ended by SIGKILL, that are known to have lacked memory."""
     found: set[str] = set()
     unsure = list(killed)
     for look in range(LOOKS_MAX):
@@ -211,7 +210,8 @@ async def out_of_memory(cli: Cli, killed: Sequence[str]) -> set[str]:
 
 
 async def _limited(cli: Cli, ids: Sequence[str]) -> list[tuple[str, bool]]:
-    """Returns those that this engine has and that may not use all memory; what it says."""
+    """Returns those containers that this engine has and whose memory is limited, each with
+    whether the engine says that it lacked memory."""
     answer = await cli.call(
         *(cli.docker, "inspect", "--type", "container", "--format"),
         "[{{json .Id}},{{json .State.OOMKilled}},{{json .HostConfig.Memory}}]",
@@ -232,7 +232,7 @@ def _named_by_kernel(ids: Sequence[str]) -> set[str]:
 
 
 def _kernel_records() -> Iterator[bytes]:
-    """Returns what the kernel has said lately; nothing, if this user may not know."""
+    """Yields the latest records of the kernel's log; none, if this user may not read it."""
     try:
         log = os.open(KERNEL_LOG, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

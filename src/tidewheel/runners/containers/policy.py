@@ -2,8 +2,8 @@
 
 Theory of operation
 -------------------
-Whoever may speak to a container engine is root on its host, and whoever may submit a stage
-speaks to it through the worker. So a file is judged after templating, interpolation and
+A caller that may speak to a container engine is root on its host, and a client that may submit
+a stage speaks to it through the worker. So a file is judged after templating, interpolation and
 merging, in the form that is then executed: nothing that is decided here can be changed
 afterwards. Keys that are known to stay inside the container are listed; any other is refused,
 known danger with its own words. ``before_resolving`` looks at the author's text alone for
@@ -34,7 +34,7 @@ MOUNT_TYPES = frozenset({"bind", "volume", "tmpfs", "image"})
 
 
 class Denied(NamedTuple):
-    """Something that a file asks for."""
+    """Is something that a file asks for and that has to be allowed."""
 
     what: str  # what would have to be allowed; "": nothing helps
     seen: str
@@ -50,7 +50,7 @@ class Denied(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFolders:
-    """Names what of the host belongs to the job."""
+    """Names the folders, networks and volumes of the host that belong to the job."""
 
     files: str  # everything below it
     project: str  # what names of its own networks and volumes begin with
@@ -58,25 +58,25 @@ class HostFolders:
     sockets: tuple[str, ...]  # of the engine
 
     def holds(self, source: str) -> bool:
-        """Returns whether a path is the job's own."""
+        """Says whether a path is the job's own."""
         path = os.path.normpath(source)
         return path in self.folders or is_below(path, self.files)
 
     def names(self, real: str) -> bool:
-        """Returns whether a network or volume is the job's own; docker compose writes names
-        out."""
+        """Says whether a network or volume is the job's own, by the name that docker compose
+        writes out."""
         return real.startswith(f"{self.project}_")
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Returns whether a path is a folder, or lies in it; both without dots."""
+    """Says whether a path is a folder, or lies in it; both must be without dots."""
     return path == folder or PurePosixPath(folder) in PurePosixPath(path).parents
 
 
 def service_mounts(
     services: Mapping[str, Any], ground: HostFolders, handed_out: Iterable[str] = ()
 ) -> Iterator[Denied]:
-    """Mounts of the host that are not the job's, and files that lie inside of a mount."""
+    """Yields mounts of the host that are not the job's, and mounts that lie inside another."""
     mounts = []
     for name, service in services.items():
         for volume in (service or {}).get("volumes") or []:
@@ -91,8 +91,8 @@ def service_mounts(
 
 
 def mount_of(volume: object) -> tuple[str, str]:
-    """The type and the source of a mount, in either of the two ways of writing it; of a folder
-    or file of the host the path without dots."""
+    """Returns the type and the source of a mount, in either of the two ways of writing it; the
+    path of a folder or file of the host is without dots."""
     if isinstance(volume, dict):
         kind, source = str(volume.get("type", "volume")), str(volume.get("source") or "")
     else:
@@ -125,7 +125,7 @@ def _nested(paths: list[str]) -> Iterator[Denied]:
 
 
 def top_level_volumes(volumes: Mapping[str, Any], ground: HostFolders) -> Iterator[Denied]:
-    """Named volumes that are more than a place of the job's own."""
+    """Yields named volumes that are more than a place of the job's own."""
     for name, volume in volumes.items():
         body = volume or {}
         real = body.get("name")
@@ -142,7 +142,7 @@ def top_level_volumes(volumes: Mapping[str, Any], ground: HostFolders) -> Iterat
 def top_level_files(
     kind: str, entries: Mapping[str, Any], ground: HostFolders
 ) -> Iterator[Denied]:
-    """Secrets and configs that come from elsewhere."""
+    """Yields secrets and configs that come from elsewhere."""
     for name, entry in entries.items():
         body = entry or {}
         if body.get("external") or body.get("driver") or body.get("template_driver"):
@@ -158,7 +158,7 @@ def top_level_files(
 
 FINDINGS_SHOWN_MAX = 20
 
-# What a worker may be told to allow, and what that means.
+# The words for what a worker may be told to allow, and what each means.
 ALLOWABLE: Mapping[str, str] = {
     "privileged": "privileged containers: root of the host",
     "host-network": "the network of the host, its interfaces and its local services",
@@ -205,7 +205,7 @@ Service = Mapping[str, Any]
 
 
 class PolicyRule(NamedTuple):
-    """A key of a service that reaches out of the container."""
+    """Judges a key of a service by which it may reach out of the container."""
 
     what: str  # of ALLOWABLE
     is_bad: Callable[[Any], bool]
@@ -223,7 +223,7 @@ def _is_foreign_network(value: object) -> bool:
 
 
 def _is_below_zero(value: object) -> bool:
-    """Returns whether others would be killed before it; no number is as good as that."""
+    """Says whether others would be killed before it; what is no number counts as that, too."""
     try:
         return int(str(value)) < 0
     except ValueError:
@@ -277,7 +277,7 @@ SERVICE_RULES: Mapping[str, PolicyRule] = {
 def findings(
     document: Mapping[str, Any], ground: HostFolders, allowed: frozenset[str]
 ) -> list[str]:
-    """Everything that a resolved file asks for and may not have, in words."""
+    """Returns everything that a resolved file asks for and may not have, in words."""
     secrets, configs = document.get("secrets") or {}, document.get("configs") or {}
     found = [
         Denied("", f"the key {key}", "it is not known to be harmless")
@@ -299,8 +299,11 @@ def findings(
 
 
 def before_resolving(document: Mapping[str, Any], allowed: frozenset[str]) -> list[str]:
-    """Returns what docker-compose need not be asked about, and must not be shown where it would
-    read files of the host: what is written there cannot be taken back by merging."""
+    """Returns what is refused in the author's text already, before docker-compose reads it.
+
+    docker-compose must not be shown keys that make it read files of the host; and what is
+    written there cannot be taken back by merging.
+    """
     found = []
     if document.get("include"):
         found.append(
@@ -370,7 +373,8 @@ def _networks(networks: Mapping[str, Any], ground: HostFolders) -> Iterator[Deni
 
 
 def _chooses_addresses(ipam: Mapping[str, Any]) -> bool:
-    """An engine makes a route to whatever is named here, also where the host has one."""
+    """Says whether a network names addresses: an engine makes a route to whatever is named,
+    also where the host has one."""
     driver = ipam.get("driver") or "default"
     return bool(ipam.get("config") or ipam.get("options")) or driver != "default"
 
@@ -381,18 +385,18 @@ def _told(found: Iterable[Denied], allowed: frozenset[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """Words of the policy's table, for everybody and by queue."""
+    """Holds what is allowed, in words of the policy's table, for all queues and by queue."""
 
     everywhere: frozenset[str]
     by_queue: Mapping[str, frozenset[str]]
 
     def of(self, queue: str) -> frozenset[str]:
-        """Returns what a task of this queue may ask for."""
+        """Returns the words for what a task of this queue may ask for."""
         return self.everywhere | self.by_queue.get(queue, frozenset())
 
 
 def read_allowances(entries: Sequence[str]) -> Allowances:
-    """The entries of a worker; BadSetting names one that means nothing."""
+    """Reads the entries of a worker; raises BadSetting for one that means nothing."""
     everywhere: set[str] = set()
     by_queue: dict[str, frozenset[str]] = {}
     for entry in entries:

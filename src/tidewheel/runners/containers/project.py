@@ -39,7 +39,7 @@ LABELS = (PROJECT, STORE, TASK, ATTEMPT)  # of one runner, whose name is RUNNER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tags:
-    """Says whose a container, service, network or volume is."""
+    """Says to which attempt a container, service, network or volume belongs."""
 
     runner: str
     project: str
@@ -70,7 +70,7 @@ class Tags:
 
 
 def project_name(store: str, task_id: TaskId, attempt: int, longest_service: int) -> str:
-    """A name for everything of one attempt; short enough for its longest service behind it."""
+    """Returns a name for everything of one attempt, short enough for its longest service."""
     unique = f"{store}\0{task_id}\0{attempt}".encode(errors="replace")
     digest = sha256(unique).hexdigest()[:DIGEST_LENGTH]
     readable = re.sub(r"[^a-z0-9]+", "-", task_id.lower()).strip("-")
@@ -81,7 +81,7 @@ def project_name(store: str, task_id: TaskId, attempt: int, longest_service: int
 
 
 def _shortened(text: str, length_max: int) -> str:
-    """The run's beginning and the stage's end: what lies between tells the least."""
+    """Keeps the run's beginning and the stage's end, as what lies between tells the least."""
     if length_max <= 0:
         return ""
     if len(text) <= length_max:
@@ -91,7 +91,7 @@ def _shortened(text: str, length_max: int) -> str:
 
 
 class Phase(Enum):
-    """Says where a part is."""
+    """Says how far a part is."""
 
     CREATED = "created"  # made, never started
     PENDING = "pending"  # wanted, and the engine has not started it yet
@@ -109,7 +109,7 @@ class Condition(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectPart:
-    """A container or a service, as the engine shows it."""
+    """Is a container or a service, as the engine shows it."""
 
     id: str
     service: str
@@ -128,7 +128,7 @@ class ProjectPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectPlan:
-    """Lists what belongs to a project; kept in the job's folder for an adopter."""
+    """Lists what belongs to a project; it is kept in the job's folder for an adopter."""
 
     tags: Tags
     parts: Mapping[str, int]  # service -> how many parts it has
@@ -142,7 +142,7 @@ class ProjectPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A project that an engine holds, be it ours or not."""
+    """Is a project that an engine holds, be it this worker's or not."""
 
     tags: Tags
     parts: tuple[ProjectPart, ...]
@@ -152,7 +152,7 @@ Sightings = dict[str, Sighting]  # by project
 
 
 def sighted(parts: Iterable[tuple[Tags, ProjectPart]]) -> Sightings:
-    """Parts as an engine lists them, each with its project."""
+    """Groups parts, as an engine lists them, by their projects."""
     found: dict[str, tuple[Tags, list[ProjectPart]]] = {}
     for tags, part in parts:
         found.setdefault(tags.project, (tags, []))[1].append(part)
@@ -181,13 +181,13 @@ def label_fields(labels: Sequence[str]) -> list[str]:
 
 
 REMOVE_TRIES = 40
-# How docker lists and removes what more is to be said of than its label.
+# Options with which docker lists and removes some kinds of things.
 _LISTED = {"container": ("--all",)}
 _FORCED = {"container": ("--force", "--volumes"), "volume": ("--force",)}
 
 
 class Engine(ABC):
-    """Does what containers beside the worker and services of a Swarm need alike."""
+    """Creates, lists, stops and removes projects; has what all kinds of engines need alike."""
 
     name: str
     look_seconds: float  # how often to look without being told that something happened
@@ -198,7 +198,8 @@ class Engine(ABC):
     )
     log_command: tuple[str, ...]  # of docker, less what says from when and for how long
     events_command: tuple[str, ...] | None  # to be told what happens; None: it cannot tell
-    # What belongs to a project, in the order of removal, by the label that has its name.
+    # The kinds of things that a project has, in the order of removal, each with the label that
+    # holds the project's name.
     kinds: ClassVar[Mapping[str, str]]
     remove_rest_seconds = 0.0
 
@@ -207,15 +208,18 @@ class Engine(ABC):
 
     @abstractmethod
     def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
-        """Makes a resolved file one that this engine executes to its end."""
+        """Changes a resolved file so that this engine executes it to its end."""
 
     @abstractmethod
     async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
-        """CannotCreate if it does not want to; parts may be there all the same."""
+        """Creates a project's parts; raises CannotCreate if the engine does not want to.
+
+        Some parts may be there all the same.
+        """
 
     @abstractmethod
     async def look(self) -> Sightings:
-        """Returns every part of tidewheel's, of whichever worker, in a call or two."""
+        """Returns every part of tidewheel's, of whichever worker, by a call or two."""
 
     @abstractmethod
     async def start(self, parts: Sequence[ProjectPart]) -> None: ...
@@ -224,7 +228,7 @@ class Engine(ABC):
     async def stop(self, project: str, grace_seconds: float) -> None: ...
 
     async def remains(self) -> list[Tags]:
-        """Returns whose networks and volumes are there, also where no part is left."""
+        """Returns the tags of all networks and volumes, also where no part is left."""
         mark = ("--filter", f"label={RUNNER}={self.name}")
         form = ("--format", f"[{','.join(label_fields(LABELS))}]")
         return [

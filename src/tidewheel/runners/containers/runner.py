@@ -1,4 +1,4 @@
-"""Tasks that are projects: the port Runner, for whichever engine."""
+"""Runs tasks that are stages of containers, on whichever engine: the port ``Runner``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ USAGE_INTERVAL_SECONDS = 5.0
 
 
 class EngineRunner:
-    """Runs stages on a container engine; one for all jobs of a worker."""
+    """Runs stages on a container engine; a worker has one such runner for all of its jobs."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class EngineRunner:
             )
 
     def accepts(self, task: Claimed) -> bool:
-        """Returns whether the task's spec names this runner."""
+        """Says whether the task's spec names this runner."""
         return task.handler is None and runner_named(task.spec) in self._called
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Create the project; a task that may not be run has failed, and that is its end."""
+        """Creates the project; a task that may not run becomes a job that has failed."""
         allowed = self._allowances.of(assignment.task.queue)
         if assignment.task.fence_kill:
             words = "its queue fences jobs, and containers do not die with their worker"
@@ -95,7 +95,7 @@ class EngineRunner:
         return self._drive(plan, assignment, reports)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
-        """Go on with the project of a worker that died; one never begun is removed."""
+        """Drives the project of a worker that died; removes one that has never begun."""
         plan = read_plan(assignment.directory)
         if plan is None or plan.tags.runner != self._engine.name:
             return None
@@ -103,7 +103,7 @@ class EngineRunner:
             with suppress(EngineAway):  # then it is removed as a leftover
                 await self._engine.remove(plan.project)
             return self._ended(end, assignment, reports)
-        with suppress(EngineAway):  # then nothing is known, and whoever drives it will see
+        with suppress(EngineAway):  # then nothing is known, and the job will see
             sighting = (await self._engine.look()).get(plan.project)
             if sighting is None or all(part.phase is Phase.CREATED for part in sighting.parts):
                 await self._engine.remove(plan.project)
@@ -112,7 +112,7 @@ class EngineRunner:
         return self._drive(plan, assignment, reports, adopted=True)
 
     async def leftovers(self, store: str) -> list[Leftover]:
-        """Every attempt of this store of which the engine holds something."""
+        """Returns every attempt of this store of which the engine holds something."""
         try:
             there = [one.tags for one in (await self._engine.look()).values()]
             there += await self._engine.remains()
@@ -129,11 +129,11 @@ class EngineRunner:
         await self._engine.remove(leftover.name)
 
     def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None:
-        """Sets who is to know that the engine is away, or back (None)."""
+        """Sets the function that is told that the engine is away, or back (None)."""
         self._means.watch.on_trouble = hear
 
     def stop(self) -> None:
-        """Follow no job any more; they run on."""
+        """Stops driving jobs, which run on."""
         for job in self._jobs:
             job.driving.cancel()
 
@@ -153,7 +153,7 @@ class EngineRunner:
             raise
 
     async def _remove_earlier(self, plan: ProjectPlan) -> None:
-        """An attempt whose lease ran out may have left something: two must not run at once."""
+        """Removes what attempts whose leases ran out have left: two must not run at once."""
         own = plan.tags
         for sighting in (await self._engine.look()).values():
             other = sighting.tags

@@ -21,7 +21,7 @@ from tidewheel.exact_json import encode
 COMPOSE_BYTES_MAX = 256 * 1024
 CONSTRAINTS_MAX = 64
 CONSTRAINT_LENGTH_MAX = 256
-STAGE_TITLE = "a stage for the runner"  # of its command, for who reads that
+STAGE_TITLE = "a stage for the runner"  # in its command, for its readers
 OWN_KEYS = frozenset({"runner", "compose"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONSTRAINT = re.compile(r"[A-Za-z0-9_.\-/]+ *(==|!=) *[^\s=!][^\n\r\0]*")
@@ -35,7 +35,7 @@ class BadStage(Refused):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSpec:
-    """A spec that was read."""
+    """Holds what the spec of a stage says."""
 
     compose: str
     constraints: tuple[str, ...] = ()  # which nodes of a Swarm will do
@@ -44,7 +44,7 @@ class StageSpec:
 
 
 def runner_named(spec: str | None) -> str | None:
-    """Returns which runner a spec asks for."""
+    """Returns the name of the runner that a spec asks for, or None."""
     if spec is None or '"runner"' not in spec:  # nearly all: not worth reading
         return None
     try:
@@ -56,7 +56,7 @@ def runner_named(spec: str | None) -> str | None:
 
 
 def read_stage_spec(spec: str) -> StageSpec:
-    """The spec of a task that named one of these runners; BadStage says what is wrong."""
+    """Reads a spec that names one of these runners; raises BadStage if it is wrong."""
     fields = json.loads(spec)
     compose = fields.get("compose")
     if not isinstance(compose, str) or not compose.strip():
@@ -116,7 +116,7 @@ def _constraints(node: object) -> list[str]:
 
 
 def _label_constraints(labels: object) -> list[str]:
-    """A label of a Swarm node as people write it: {"zone": "a"}, "zone=a", "zone"."""
+    """Reads labels of a Swarm node as people write them: {"zone": "a"}, "zone=a", "zone"."""
     match labels:
         case None:
             return []
@@ -139,13 +139,19 @@ def _one_label(text: str) -> str:
 
 
 def stage_fields(runner: str, compose: str, rest: Mapping[str, object]) -> dict[str, str]:
-    """The spec and the command of a new task that is a stage; its label is ``runner_label``."""
+    """Returns the spec and the command of a new task that is a stage.
+
+    The label of such a task is ``runner_label``.
+    """
     spec = {**rest, "runner": runner, "compose": compose}
     return {"spec": encode(spec), "command": stand_in(runner)}
 
 
 def stand_in(runner: str) -> str:
-    """The command of such a task, which its runner passes over: workers claim commands, and one
-    that offers the label without having the runner must not call the task done."""
+    """Returns the command of a task that is a stage, which its runner passes over.
+
+    Workers claim commands, and one that offers the label without having the runner must not
+    call the task done.
+    """
     words = f"this task is for a worker with --runner {runner}"
     return f"# {STAGE_TITLE} {runner}\necho '{words}' >&2; exit 1"

@@ -64,7 +64,7 @@ WAITING = frozenset({"New", "Pending", "Allocated"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceFacts:
-    """Holds what a service is, from its start to its end."""
+    """Holds what does not change about a service, from its start to its end."""
 
     name: str  # PROJECT_SERVICE
     service: str
@@ -74,7 +74,7 @@ class ServiceFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwarmTask:
-    """A line of `docker service ps`."""
+    """Is a line of `docker service ps`."""
 
     id: str
     service: str  # its full name
@@ -96,7 +96,7 @@ class SwarmTask:
 
 
 def part_of(facts: ServiceFacts, tasks: Sequence[SwarmTask]) -> ProjectPart:
-    """A service as a part of its project."""
+    """Makes a part of a project from a service and its tasks."""
     bad = [task for task in tasks if task.state in BAD]
     done = sum(task.state == "Complete" for task in tasks)
     wanted = facts.wanted if facts.wanted is not None else max(1, len(tasks))
@@ -124,7 +124,7 @@ def part_of(facts: ServiceFacts, tasks: Sequence[SwarmTask]) -> ProjectPart:
 
 
 def _bad_part(part: ProjectPart, task: SwarmTask) -> ProjectPart:
-    """Ended by its first failure: the list begins with the newest."""
+    """Returns a part that its first failure ended; the list of tasks begins with the newest."""
     found = _EXIT.search(task.error)
     error = "" if found else task.error or f"its task is {task.state.lower()}"
     if error and is_about_an_image(error):
@@ -140,7 +140,7 @@ _MOUNT_LENGTH = 2  # "data:/data"
 
 
 def make_nameless(document: dict[str, Any], project: str) -> None:
-    """Take the names from volumes that nobody shares; services have their ``deploy``."""
+    """Takes the names from volumes that nobody shares; each service must have a ``deploy``."""
     volumes, own = document.get("volumes") or {}, f"{project}_"
     services = document["services"].values()
     users = Counter(
@@ -167,7 +167,7 @@ def make_nameless(document: dict[str, Any], project: str) -> None:
 
 
 def _containers(service: Mapping[str, Any]) -> int:
-    """Returns how many of it may be on one node."""
+    """Returns how many containers of a service may be on one node."""
     deploy = service["deploy"]
     return 1 if deploy["mode"] == "global" else int(deploy.get("replicas") or 1)
 
@@ -193,7 +193,7 @@ _FINAL = frozenset({"complete", "failed", "shutdown", "rejected", "orphaned", "r
 
 
 class SwarmEngine(Engine):
-    """A Swarm, through one of its managers."""
+    """Runs projects on a Swarm, through one of its managers."""
 
     name = NAME
     look_seconds = 1.0
@@ -219,7 +219,7 @@ class SwarmEngine(Engine):
         self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
 
     def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
-        """Services that end, that are not started again, and that other services find."""
+        """Makes services that end, that are not started again, and that other services find."""
         labels = literally(plan.tags.labels())
         document.setdefault("version", FORMAT_VERSION)
         document.pop("name", None)
@@ -240,7 +240,7 @@ class SwarmEngine(Engine):
         make_nameless(document, plan.project)
 
     async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
-        """Deploy the stack."""
+        """Deploys the stack."""
         del files
         answer = await self.cli.call(
             *(*self.cli.tied, self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
@@ -251,7 +251,7 @@ class SwarmEngine(Engine):
             raise CannotCreate(create_words(answer.words))
 
     async def look(self) -> Sightings:
-        """The services that are there, and all of their tasks in one list."""
+        """Returns the services that are there, and all of their tasks, from one list."""
         mark = ("--filter", f"label={RUNNER}={NAME}")
         names = (await self.cli.ask("service", "ls", *mark, "--format", "{{.Name}}")).split()
         await self._learn_facts(names)
@@ -264,7 +264,7 @@ class SwarmEngine(Engine):
         return sighted(parts)
 
     async def start(self, parts: Sequence[ProjectPart]) -> None:
-        """A Swarm starts what it is given by itself."""
+        """Does nothing: a Swarm starts by itself what it is given."""
 
     async def remove(self, project: str) -> None:
         """Removes services, then what they used."""
@@ -306,7 +306,8 @@ class SwarmEngine(Engine):
             await asyncio.sleep(STOPPED_LOOK_SECONDS)
 
     async def _with_memory(self, part: ProjectPart) -> ProjectPart:
-        """A Swarm never says that memory ran out; the engine of this node does, of its own."""
+        """Adds whether memory ran out, which a Swarm never says; the engine of this node does,
+        of its own containers."""
         if part.exit_status != KILLED:
             return part
         if part.id not in self._lacked_memory:
@@ -357,7 +358,7 @@ def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFa
 
 
 def _write_cpus_as_texts(deploy: dict[str, Any]) -> None:
-    """docker-compose resolves ``cpus: '0.5'`` to a number, which docker does not accept."""
+    """Makes ``cpus`` texts: docker-compose resolves them to numbers, which docker refuses."""
     resources = deploy.get("resources") or {}
     for share in (resources.get("limits"), resources.get("reservations")):
         if share and "cpus" in share:

@@ -1,7 +1,7 @@
 """Speaks for a job to its worker: the code behind ``tidewheel message``.
 
-Only the standard library, and little of it: a job may say something every second, and the
-import is most of the cost.
+It imports only the standard library, and little of it: a job may say something every second,
+and the import is most of the cost.
 
 The spool is the one order of an attempt's messages. A worker writes each message here before
 it passes it on; a job that finds no worker writes here by itself. So nothing said is lost
@@ -29,9 +29,9 @@ READ_BYTES_MAX = 64 * 1024 * 1024  # of one spool; what a job says beyond that i
 
 
 class SpooledMessage(NamedTuple):
-    """One thing said; ``key`` tells a repeated message from a second one.
+    """Is one message of a job; ``key`` tells a repeated message from a second one.
 
-    A tuple, as ``dataclasses`` would be a third of what a job's command has to import.
+    It is a tuple, as ``dataclasses`` would be a third of what a job's command has to import.
     """
 
     key: str
@@ -40,7 +40,7 @@ class SpooledMessage(NamedTuple):
 
 
 def append(directory: Path, message: SpooledMessage) -> None:
-    """Add a message; one write, so that lines of several writers never mix."""
+    """Adds a message to the spool by one write, so that lines of several writers never mix."""
     # The newline before it ends a line that a full disk left torn.
     line = f"\n{json.dumps(message)}\n".encode()
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
@@ -53,7 +53,7 @@ def append(directory: Path, message: SpooledMessage) -> None:
 
 
 def read_from(directory: Path, offset: int) -> tuple[list[SpooledMessage], int]:
-    """The messages after a byte offset, and the offset after the last complete one."""
+    """Returns the messages after a byte offset, and the offset after the last complete one."""
     try:
         descriptor = os.open(directory / SPOOL_NAME, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
@@ -67,7 +67,7 @@ def read_from(directory: Path, offset: int) -> tuple[list[SpooledMessage], int]:
 
 
 def _parse(line: bytes) -> SpooledMessage | None:
-    """A job can write anything into its own directory; what is no message is passed over."""
+    """Reads a line; None if it is no message, as a job can write anything into its spool."""
     try:
         key, text, output = json.loads(line)
     except (ValueError, TypeError):
@@ -93,14 +93,14 @@ KNOCK_SECONDS = 0.2
 
 
 NOBODY_THERE = (ConnectionRefusedError, FileNotFoundError)
-# It hung up before it had read the request to its end, so nothing was done: who is turned away
-# may notice that before the reason reaches it.
+# The worker hung up before it had read the request to its end, so nothing was done: a job that
+# is turned away may notice that before the reason reaches it.
 NOT_HEARD = (BrokenPipeError, ConnectionResetError)
 REPEATABLE = ("broadcast", "hold", "release", "pause", "resume", "poll", "reload")
 
 
 class Delivery(Enum):
-    """Says how far a message came."""
+    """Says whether a worker has a message, the spool keeps it, or it was dropped."""
 
     ACCEPTED = "accepted"  # the worker has it
     SPOOLED = "spooled"  # no worker answered; the next one will find it in the spool
@@ -116,9 +116,10 @@ def send_message(
     progress: float | None = None,
     text_bytes_max: int | None = None,
 ) -> Delivery:
-    """Say something for the attempt in this directory; refused if the worker says no.
+    """Sends a message for the attempt in this directory; raises Refused if the worker says no.
 
-    Who knows the limit on messages is told before any is sent or kept.
+    If the limit on messages is given, PayloadTooLarge is raised before anything is sent or
+    kept.
     """
     size = len(text.encode(errors="replace"))
     if text_bytes_max is not None and size > text_bytes_max:
@@ -147,10 +148,10 @@ def call_run(
     *,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> dict[str, object]:
-    """Ask something of the run to which the job in this directory belongs.
+    """Asks something of the run to which the job in this directory belongs.
 
-    If no worker is there it is waited for. One that dies before it has answered may have passed
-    a command on: only what can be said twice is said again.
+    If no worker is there, one is waited for. A worker that dies before it has answered may have
+    passed a command on: only what can be said twice is said again.
     """
     request: dict[str, object] = {"secret": secret, "key": os.urandom(12).hex(), "call": call}
     answer = _ask_patiently(directory, request, call, time.monotonic() + patience_seconds)
@@ -228,7 +229,7 @@ def _ask_once(
 
 
 def _connect(connection: socket.socket, directory: Path) -> None:
-    """Connect, though the path may be longer than the 107 bytes that fit into an address."""
+    """Connects, though the path may be longer than the 107 bytes that fit into an address."""
     folder = os.open(directory, os.O_PATH | os.O_DIRECTORY)
     try:
         connection.connect(f"/proc/self/fd/{folder}/{SOCKET_LINK}")

@@ -1,7 +1,7 @@
 """Speaks for a job to its server itself, where the socket of its worker is out of reach.
 
-Only the standard library, as in ``message_client``. A message carries a key of its own, so that
-it can be sent again when no answer came.
+It imports only the standard library, as ``client`` does. A message carries a key of its own, so
+that it can be sent again when no answer came.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ BAD_FROM = 300
 
 
 class Voice(NamedTuple):
-    """Holds what a job needs to speak to its server."""
+    """Sends messages of a job to its server, with the job's own token."""
 
     server: str  # or several, with commas between them
     token: str
     ca: str | None = None
 
     def say(self, *, text: str, output: str | None, progress: float | None) -> None:
-        """Refused if the server says no, Unavailable if it says nothing."""
+        """Sends a message; raises Refused if the server says no, Unavailable if silent."""
         said = {"text": text, "output": output, "progress": progress}
         body, key = json.dumps(said).encode(), os.urandom(12).hex()
         servers = cycle(self.server.split(","))

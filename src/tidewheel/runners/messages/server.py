@@ -5,9 +5,9 @@
                                                           either may be {"refused": "why"}
 
 A secret speaks for one attempt and dies with it. Each message goes into the attempt's spool
-first and from there to the worker, so that whoever adopts the job meets the same messages.
-A call asks something of the run that the job belongs to, and waits; what that means is known
-to whoever was given as ``calls``.
+first and from there to the worker, so that an adopter of the job meets the same messages.
+A call asks something of the run that the job belongs to, and waits; the function that was given
+as ``calls`` knows what that means.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ENVELOPE_BYTES_MAX = 4096  # of a line, around the text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
-    """A request that keeps the form."""
+    """Is a request of a job that has the right form."""
 
     secret: str
     message: SpooledMessage | None = None
@@ -63,7 +63,7 @@ class JobRequest:
 
 @dataclass(slots=True, kw_only=True)
 class Speaker:
-    """An attempt that may speak, and how much of its spool its worker has heard."""
+    """Is an attempt that may speak, and knows how much of its spool its worker has heard."""
 
     directory: Path
     reports: JobReports
@@ -73,7 +73,7 @@ class Speaker:
     heard: set[str] = field(default_factory=set)  # the keys of its messages
 
     def hear(self, message: SpooledMessage) -> None:
-        """Keep a message, then pass it on; a full disk keeps it from nobody."""
+        """Spools a message, then passes it on, even if the disk is too full to spool it."""
         if message.key in self.heard:
             return
         size = utf8_length(message.text)
@@ -88,7 +88,7 @@ class Speaker:
         self.hear_spool()
 
     def hear_spool(self) -> None:
-        """Pass on what the spool holds and the worker has not heard."""
+        """Passes on the messages in the spool that the worker has not heard."""
         messages, self.offset = read_from(self.directory, self.offset)
         for message in messages:
             if message.key not in self.heard and len(self.heard) < MESSAGES_MAX:
@@ -103,7 +103,7 @@ class Speaker:
 
 
 class MessageServer:
-    """The one socket of a worker, for all of its jobs."""
+    """Listens on the one socket that a worker has for all of its jobs."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class MessageServer:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Listen; the socket's directory is closed to other users."""
+        """Begins to listen, in a directory that is closed to other users."""
         make_private_directory(self.path.parent)
         listening = _bind(self.path)
         self._server = await asyncio.start_unix_server(
@@ -130,7 +130,7 @@ class MessageServer:
         )
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Stops listening."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -143,7 +143,7 @@ class MessageServer:
         reports: JobReports,
         caller: TaskId | None = None,
     ) -> None:
-        """Let an attempt speak, beginning with what its spool holds already."""
+        """Lets an attempt speak from now on, and passes on what its spool holds already."""
         speaker = Speaker(
             directory=directory,
             reports=reports,
@@ -155,13 +155,13 @@ class MessageServer:
         speaker.hear_spool()
 
     def hear_spool(self, secret: str) -> None:
-        """Hear what the attempt wrote down because it did not reach this socket."""
+        """Passes on what the attempt spooled because it did not reach this socket."""
         speaker = self._speakers.get(_digest(secret))
         if speaker is not None:
             speaker.hear_spool()
 
     def forget(self, secret: str) -> None:
-        """The attempt has ended: hear what it wrote last, then nothing more."""
+        """Passes on what an ended attempt spooled last, and hears nothing more of it."""
         speaker = self._speakers.pop(_digest(secret), None)
         if speaker is not None:
             speaker.hear_spool()
@@ -197,13 +197,13 @@ class MessageServer:
                     return
             if not line:
                 return
-            # A call takes as long as it takes: whoever answers it has a limit of his own.
+            # A call takes as long as it takes: the function that answers it has its own limit.
             answer = await self._take_in(line)
             async with asyncio.timeout(SILENCE_SECONDS_MAX):
                 await _answer(writer, answer)
 
     async def _take_in(self, line: bytes) -> Answer:
-        """Take one line in; the answer says if and why it was refused."""
+        """Does what one line asks, and answers; the answer says if and why it was refused."""
         try:
             spoken = parse_request(line)
             speaker = self._speaker(spoken.secret)
@@ -233,7 +233,7 @@ class MessageServer:
 
 
 def parse_request(line: bytes) -> JobRequest:
-    """One line of the protocol; every deviation is refused with what would be accepted."""
+    """Reads one line of the protocol; refuses any deviation, with what would be accepted."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -298,7 +298,7 @@ def _digest(secret: str) -> bytes:
 
 
 def _bind(path: Path) -> socket.socket:
-    """Listen on a path that may be longer than the 107 bytes that fit an address."""
+    """Binds a socket to a path, which may be longer than the 107 bytes that fit an address."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -51,7 +51,7 @@ class _Call:
 
 
 class FunctionServer:
-    """Reads requests, forks, and answers; one thread, one loop."""
+    """Reads requests, forks for each, and answers, in one thread and one loop."""
 
     def __init__(self, ask: int, answer: int, settings: Mapping[str, object]) -> None:
         self._ask = ask
@@ -83,7 +83,7 @@ class FunctionServer:
         return None if earliest is None else max(0.0, earliest - time.monotonic())
 
     def _read_requests(self) -> bool:
-        """False when nobody asks any more."""
+        """Begins the calls that are asked for; returns False when nobody asks any more."""
         read = os.read(self._ask, READ_BYTES)
         if not read:
             return False
@@ -109,7 +109,7 @@ class FunctionServer:
             self._call_and_exit(request, writer)
         os.close(writer)
         with suppress(ProcessLookupError, PermissionError):
-            os.setpgid(pid, pid)  # here, too: whoever kills the group must not come too early
+            os.setpgid(pid, pid)  # here, too: the group may be killed soon
         give_up_at = time.monotonic() + float(str(request["seconds"]))
         self._calls[reader] = _Call(int(str(request["call"])), pid, reader, give_up_at)
         self._selector.register(reader, selectors.EVENT_READ)
@@ -139,7 +139,7 @@ class FunctionServer:
         self._tell(call.number, answer)
 
     def _end(self, call: _Call) -> int:
-        """Kill what is left of a call; how its process ended."""
+        """Kills what is left of a call, and returns how its process ended."""
         self._selector.unregister(call.reader)
         os.close(call.reader)
         del self._calls[call.reader]
@@ -158,7 +158,7 @@ def _ending(status: int) -> str:
 
 
 def _confine(memory_bytes: int) -> None:
-    """A group of its own, no more memory than allowed, dead when the server is."""
+    """Gives this fork a process group and a memory limit, and lets it die with the server."""
     os.setpgid(0, 0)
     die_with_parent()
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
@@ -178,7 +178,7 @@ class _Said(io.StringIO):
 
 
 def answer_of(request: Mapping[str, object], library: Path) -> dict[str, object]:
-    """Call a function; every failure of it is an answer."""
+    """Calls a function and returns what to answer; every failure of it is an answer."""
     name, arguments, keywords = (request[one] for one in ("function", "arguments", "keywords"))
     assert isinstance(arguments, list)
     assert isinstance(keywords, dict)
@@ -196,7 +196,7 @@ def answer_of(request: Mapping[str, object], library: Path) -> dict[str, object]
 
 
 def _checked(answered: object) -> dict[str, object]:
-    """(satisfied, results) as text; anything else is a mistake of the function."""
+    """Makes the answer from (satisfied, results); anything else is the function's mistake."""
     wanted = "it must return (True or False, a dictionary of results)"
     if not isinstance(answered, tuple | list) or len(answered) != 2:  # noqa: PLR2004 - a pair
         return {"failed": f"it returned {_short(answered)}; {wanted}"}
@@ -212,7 +212,7 @@ def _short(value: object) -> str:
 
 
 def find_function(name: str, library: Path) -> Function:
-    """The workflow's own, else a built-in one, else one that is installed."""
+    """Finds a function: the workflow's own, else a built-in one, else one that is installed."""
     sys.path.insert(0, str(library))
     for file in (library / f"{name}.py", library / name / "__init__.py"):
         if file.is_file():
@@ -250,13 +250,13 @@ def _load(name: str, file: Path) -> Function:
 
 
 def echo(*arguments: object, **keywords: object) -> tuple[object, dict[str, object]]:
-    """Satisfied if `succeed` says so; answers with what it was given."""
+    """Is satisfied if `succeed` says so, and answers with the keywords that it was given."""
     print("echo:", arguments, keywords)  # noqa: T201 - that is what it is for
     return keywords.get("succeed"), keywords
 
 
 def xrandom(percent: float, secs: float = 0, _: object = None) -> tuple[bool, dict[str, str]]:
-    """Satisfied in so many of a hundred calls, after so many seconds."""
+    """Is satisfied in so many of a hundred calls, after so many seconds."""
     time.sleep(float(secs))
     if random.random() * 100 >= float(percent):
         return False, {}
@@ -267,7 +267,7 @@ BUILT_IN: dict[str, Function] = {"echo": echo, "xrandom": xrandom}
 
 
 def main() -> None:
-    """Speak over what were stdin and stdout; a function that prints must not."""
+    """Serves over what were stdin and stdout, which a function that prints must not reach."""
     die_with_parent()
     ask, answer = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""Calling functions that came with a workflow, never in this process (RELIABILITY S22).
+"""Calls functions that came with a workflow, never in this process (RELIABILITY S22).
 
 One child per run (`function_server.py`) forks for each call; the first call starts it, and the
 next after its death. Calls are numbered, so that any number of them may be under way.
@@ -25,7 +25,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionLimits:
-    """Holds what one call may use, and how many there may be at once."""
+    """Holds what one call may use, and how many calls there may be at once."""
 
     wall_seconds: float = 10.0
     memory_bytes: int = 4096 * _MIB
@@ -51,15 +51,14 @@ class FunctionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFailure:
-    """Says why there is no answer, in words; `said` with the end of a traceback, if there is
-    one."""
+    """Says in words why there is no answer; `said` ends with a traceback's end, if any."""
 
     reason: str
     said: str = ""
 
 
 class Functions:
-    """The functions of one run: its own from `lib/python`, built-in and installed ones."""
+    """Calls functions for one run: its own from `lib/python`, built-in and installed ones."""
 
     def __init__(
         self,
@@ -76,7 +75,7 @@ class Functions:
         self._child: _Child | None = None
 
     def is_own(self, function: str) -> bool:
-        """Returns whether the workflow brings a function of this name."""
+        """Says whether the workflow brings a function of this name."""
         return any(
             (self._library / file).is_file()
             for file in (f"{function}.py", f"{function}/__init__.py")
@@ -106,7 +105,7 @@ class Functions:
         return self._read(answer)
 
     async def close(self) -> None:
-        """End the child and every call; a later call starts a new one."""
+        """Ends the child and every call; a later call starts a new child."""
         child, self._child = self._child, None
         if child is not None:
             await child.close()
@@ -144,7 +143,7 @@ class Functions:
 
 
 class _Child:
-    """The process that forks, and who waits for which answer of it."""
+    """Is the process that forks, and knows which of its answers are waited for."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -171,7 +170,7 @@ class _Child:
             stderr=asyncio.subprocess.DEVNULL,
             cwd=directory,
             env=dict(environment),
-            # Not a session: whoever reaps orphans by their session would take it (reaping.py).
+            # Not a session: it would be reaped as an orphan, by its session (processes.py).
             process_group=0,
             limit=line_bytes_max,
         )

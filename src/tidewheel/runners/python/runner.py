@@ -53,7 +53,7 @@ from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.outcome import EndedJob
 from tidewheel.runners.sanitize import storable
 
-# One for all: it is held only while an event is made.
+# All stop requests share this lock, because it is held only while an event is made.
 _EVENT_LOCK = threading.Lock()
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -76,7 +76,7 @@ class Abort(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
-    """A registered function, called with the decoded spec and a JobContext."""
+    """Is a registered function, which is called with the decoded spec and a JobContext."""
 
     name: str
     function: Callable[..., object]
@@ -84,13 +84,13 @@ class Handler:
 
 
 class Handlers:
-    """Functions by the names under which tasks ask for them."""
+    """Holds functions by the names under which tasks ask for them."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, Handler] = {}
 
     def register(self, name: str) -> Callable[[Function], Function]:
-        """Execute tasks whose handler is ``name`` by the function below."""
+        """Registers the decorated function as the handler ``name``, which tasks may ask for."""
         finding = name_finding("handler", name)
         if finding is not None:
             raise BadSetting("handler", name, finding)
@@ -107,16 +107,17 @@ class Handlers:
 
     @property
     def names(self) -> frozenset[str]:
-        """Returns what a worker with these handlers may claim."""
+        """Returns the names of handlers for which a worker may claim tasks."""
         return frozenset(self._by_name)
 
     def find(self, name: str | None) -> Handler | None:
-        """The handler of this name, or None."""
+        """Returns the handler of this name, or None."""
         return None if name is None else self._by_name.get(name)
 
 
 def _is_async(function: Callable[..., object]) -> bool:
-    """Also for a partial, and for an object that is called like a coroutine function."""
+    """Says whether a call makes a coroutine, also of a partial or an object with
+    ``__call__``."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         type(function).__call__
     )
@@ -143,7 +144,7 @@ class StopRequest:
                 waiter.set_result(None)
 
     def wait(self, seconds_max: float) -> bool:
-        """Wait in a thread; whether it was asked."""
+        """Waits in a thread, at most so long, and returns whether the job was asked to end."""
         # The event is there before the flag is looked at, and the flag set before the event
         # is: one of the two sides always sees the other.
         with _EVENT_LOCK:
@@ -151,7 +152,7 @@ class StopRequest:
         return self.asked or event.wait(seconds_max)
 
     async def heard(self) -> None:
-        """Wait in the worker's loop until it is asked."""
+        """Waits in the worker's loop until the job is asked to end."""
         if not self.asked:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -159,7 +160,7 @@ class StopRequest:
 
 
 class JobContext:
-    """The job that a handler is in; every method may be called from any thread."""
+    """Tells a handler about its job and hears from it; any thread may call every method."""
 
     __slots__ = (
         "_directory",
@@ -187,7 +188,7 @@ class JobContext:
 
     @property
     def task(self) -> Claimed:
-        """The task that is executed."""
+        """Returns the task that the handler executes."""
         return self._task
 
     @property
@@ -197,24 +198,24 @@ class JobContext:
 
     @property
     def directory(self) -> Path:
-        """A directory for this attempt alone; it is made when it is first asked for."""
+        """Returns a directory for this attempt alone, which is made when first asked for."""
         directory = self._directory()
         make_private_directory(directory)
         return directory
 
     def progress(self, value: float) -> None:
-        """Say how far the work is, from 0 to 1."""
+        """Reports how far the work is, from 0 to 1."""
         if not 0 <= value <= 1:
             raise ValueError(f"progress is {value!r}; accepted is 0 to 1")
         if self._reports is not None:
             self._reports.progress(float(value))
 
     def message(self, text: str) -> None:
-        """Say something about the work; PayloadTooLarge if it is longer than the limit."""
+        """Reports a message about the work; raises PayloadTooLarge if it is too long."""
         self._say(text, None)
 
     def output(self, name: str, text: str = "") -> None:
-        """Announce an output; tasks that need it may run from now on."""
+        """Announces an output; tasks that need it may run from now on."""
         finding = name_finding("output", name)
         if finding is not None:
             raise ValueError(finding)
@@ -231,19 +232,19 @@ class JobContext:
             self._reports.message(storable(text), output)
 
     def should_stop(self) -> bool:
-        """Returns whether the handler was asked to end."""
+        """Says whether the handler was asked to end."""
         return self._stop.asked
 
     def wait_for_stop(self, seconds_max: float) -> bool:
-        """Rest in a thread until asked to end; whether it was asked."""
+        """Waits in a thread, at most so long; returns whether the handler was asked to end."""
         return self._stop.wait(seconds_max)
 
     async def stopped(self) -> None:
-        """Wait in a coroutine until asked to end."""
+        """Waits in a coroutine until the handler is asked to end."""
         await self._stop.heard()
 
     def mute(self) -> None:
-        """The attempt is over: what its handler says from now on nobody hears."""
+        """Drops whatever the handler reports from now on, because its attempt is over."""
         self._reports = None
 
 
@@ -255,7 +256,7 @@ SUCCEEDED = End(ending=Ending.SUCCEEDED)
 
 
 def end_of_result(result: object) -> End:
-    """A handler that returned has succeeded; what it returned is kept as the metrics.
+    """Returns the end of a handler that returned: a success with the result as its metrics.
 
     A result that cannot be kept is a bug in the handler which no retry mends, and the work
     is done: it is not done again.
@@ -274,7 +275,7 @@ def end_of_result(result: object) -> End:
 
 
 def end_of_exception(error: BaseException, *, stop_asked: bool) -> End:
-    """A handler that raised has failed; the class of the exception is the error's code."""
+    """Returns the end of a handler that raised: a failure with the class as its code."""
     if isinstance(error, asyncio.CancelledError) and stop_asked:
         return stopped()
     if isinstance(error, Abort):
@@ -286,12 +287,15 @@ def end_of_exception(error: BaseException, *, stop_asked: bool) -> End:
 
 
 def stopped() -> End:
-    """The handler ended because it was asked to."""
+    """Returns the end of a handler that ended because it was asked to."""
     return _failed(Ending.FAILED, "stopped", "the handler ended because it was asked to")
 
 
 def unstoppable(name: str, grace_seconds: float) -> End:
-    """Nothing can end a function in this process from outside but the end of the process."""
+    """Returns the end of a handler that was asked to end, and did not within the grace.
+
+    Nothing can end a function in this process from outside but the end of the process.
+    """
     return _failed(
         Ending.FAILED,
         "unstoppable",
@@ -301,7 +305,7 @@ def unstoppable(name: str, grace_seconds: float) -> End:
 
 
 def bad_spec(error: ValueError | RecursionError) -> End:
-    """The spec is not what handlers are called with."""
+    """Returns the end of a task whose handler was not called, because its spec is no JSON."""
     return _failed(Ending.ABORTED, "spec", f"the spec is not JSON: {error}")
 
 
@@ -313,7 +317,7 @@ def _failed(ending: Ending, code: str, description: str, facts: str = "{}") -> E
 
 
 class CallState(Enum):
-    """Says how far a call is."""
+    """Says whether a call waits for a thread, runs, or was given up."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -321,7 +325,7 @@ class CallState(Enum):
 
 
 class HandlerCall:
-    """One call of a function that must not raise."""
+    """Holds one call, in a thread, of a function that must not raise, and how far it is."""
 
     __slots__ = ("function", "stage")
 
@@ -331,7 +335,7 @@ class HandlerCall:
 
 
 class HandlerThreads:
-    """Up to ``count`` threads that are at work or ready for it, started when needed."""
+    """Calls functions in up to ``count`` threads, which are started when they are needed."""
 
     def __init__(self, count: int) -> None:
         assert count > 0
@@ -343,7 +347,7 @@ class HandlerThreads:
         self._changed = threading.Condition()
 
     def submit(self, function: Callable[[], None]) -> HandlerCall:
-        """Call the function in a thread, as soon as one is free."""
+        """Has the function called in a thread, as soon as one is free."""
         call = HandlerCall(function)
         with self._changed:
             assert not self._stopped, "a stopped runner starts nothing"
@@ -353,7 +357,8 @@ class HandlerThreads:
         return call
 
     def give_up(self, call: HandlerCall) -> None:
-        """Go on without a call that does not end; one that never began never will."""
+        """Replaces the thread of a call that does not end; one that still waits never
+        begins."""
         with self._changed:
             if call.stage is CallState.RUNNING:
                 self._started -= 1
@@ -361,7 +366,7 @@ class HandlerThreads:
             call.stage = CallState.GIVEN_UP
 
     def stop(self) -> None:
-        """Let every thread end when nothing waits any more."""
+        """Lets every thread end when no call waits any more."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -397,7 +402,7 @@ __all__ = ["PythonRunner", "Handlers", "JobContext", "Abort"]
 
 
 class HandlerJob:
-    """A call of a handler."""
+    """Is the job (port ``Job``) that one call of a handler is."""
 
     __slots__ = (
         "_ask_harder",
@@ -425,12 +430,12 @@ class HandlerJob:
     def on_stop(
         self, ask_harder: Callable[[], object] | None, give_up: Callable[[], object] | None
     ) -> None:
-        """Sets what to do when it is asked to end, and when it has not ended in time."""
+        """Sets what to do when the job is asked to end, and when it has not ended in time."""
         self._ask_harder = ask_harder
         self._give_up = give_up
 
     async def wait(self) -> End:
-        """Returns how it ended."""
+        """Waits until the handler has ended, and returns how."""
         if self._end is None:
             # One future per waiter: a waiter that is cancelled takes nothing along.
             waiter = asyncio.get_running_loop().create_future()
@@ -440,7 +445,7 @@ class HandlerJob:
         return self._end
 
     async def stop(self, grace_seconds: float) -> None:
-        """Ask it to end; after the grace go on without it."""
+        """Asks the handler to end, and gives it up if it goes on after the grace."""
         if self._end is not None:
             return
         self._stop.ask()
@@ -454,7 +459,10 @@ class HandlerJob:
                 self._give_up()
 
     def ended(self, end: End) -> None:
-        """The first end counts; called in the worker's loop."""
+        """Sets how the job ended and tells all that wait; only the first end counts.
+
+        It must be called in the worker's loop.
+        """
         if self._end is not None:
             return
         self._end = end
@@ -467,7 +475,7 @@ class HandlerJob:
 
 
 class PythonRunner:
-    """Executes handlers; one for all jobs of a worker."""
+    """Executes tasks by handlers; a worker has one such runner for all of its jobs."""
 
     def __init__(
         self,
@@ -481,11 +489,11 @@ class PythonRunner:
         self._threads = HandlerThreads(threads)
 
     def accepts(self, task: Claimed) -> bool:
-        """Returns whether the task's handler is registered."""
+        """Says whether the task's handler is registered."""
         return self._handlers.find(task.handler) is not None
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Call the handler."""
+        """Calls the task's handler."""
         return self.start_now(
             assignment.task, lambda: assignment.directory, reports, _tell_nobody
         )
@@ -497,7 +505,7 @@ class PythonRunner:
         reports: JobReports,
         on_end: Callable[[End], None],
     ) -> Job:
-        """Call the handler, and ``on_end`` in the worker's loop when it has ended."""
+        """Calls the handler, and ``on_end`` in the worker's loop when the handler has ended."""
         handler = self._handlers.find(task.handler)
         assert handler is not None, "the worker asks accepts() first"
         try:
@@ -521,11 +529,11 @@ class PythonRunner:
         return job
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:  # noqa: ARG002
-        """A handler ended with the process that called it."""
+        """Returns None, because a handler ended with the process that called it."""
         return None
 
     def stop(self) -> None:
-        """Let the threads end after the work they are at."""
+        """Lets each thread end after the call that it is at."""
         self._threads.stop()
 
 

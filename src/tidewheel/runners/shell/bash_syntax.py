@@ -14,14 +14,14 @@ _OPEN_TEXT = re.compile(r"warning: here-document at line (\d+) (.+)")
 
 
 class SyntaxProblem(NamedTuple):
-    """A line of the script, from 1, and what bash says about it."""
+    """Holds the number of a line of the script, from 1, and what bash says about that line."""
 
     line: int
     words: str
 
 
 def bash_syntax_problem(script: str) -> SyntaxProblem | None:
-    """The first mistake; None if there is none, or no bash here that could tell."""
+    """Returns the first mistake; None if there is none, or no bash here that could tell."""
     # Nothing of our environment: bash reads functions and files that it names.
     clean = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     try:
@@ -40,5 +40,5 @@ def bash_syntax_problem(script: str) -> SyntaxProblem | None:
         return None
     if (text := _OPEN_TEXT.fullmatch(said[2])) is not None:
         return SyntaxProblem(int(text[1]), f"the here-document is {text[2]}")
-    # What is open at the end is told of the line behind the last one.
+    # bash tells of what is open at the end with the number of the line after the last.
     return SyntaxProblem(min(int(said[1]), len(script.splitlines()) or 1), said[2])

@@ -62,7 +62,7 @@ _PROBE_SECONDS_MAX = 10.0
 
 
 def tying_prefix(prefixes: tuple[tuple[str, ...], ...] = PREFIXES) -> tuple[str, ...]:
-    """The command to put before a job's own; refused where none of them works."""
+    """Returns the command to put before a job's own; raises BadSetting if none works here."""
     for prefix in prefixes:
         program = shutil.which(prefix[0])
         if program is not None and _works((program, *prefix[1:])):
@@ -77,7 +77,8 @@ def tying_prefix(prefixes: tuple[tuple[str, ...], ...] = PREFIXES) -> tuple[str,
 
 
 def _works(prefix: tuple[str, ...]) -> bool:
-    """Being installed is not enough: containers often forbid namespaces."""
+    """Tries whether a prefix works: containers often forbid namespaces, so one that is
+    installed may fail."""
     try:
         probe = subprocess.run(
             (*prefix, "/bin/sh", "-c", "exit 0"),
@@ -96,19 +97,22 @@ PIPE_BYTES = 4096  # that any pipe holds before anybody reads it
 
 
 class Fence:
-    """Starts a guard with the first fenced job, and another one if somebody kills it."""
+    """Starts a guard with the first fenced job, and a new guard if somebody kills that one."""
 
     def __init__(self) -> None:
         self._directories: dict[str, None] = {}
         self._guard: subprocess.Popen[bytes] | None = None
 
     def close_around(self, directory: Path) -> None:
-        """Makes a job, before it is started, die with this process. May fail."""
+        """Tells the guard of a job before the start, so that the job dies with this process.
+
+        Raises OSError if no guard can be started.
+        """
         self._directories[str(directory)] = None
         self._tell(str(directory), fenced=True)
 
     def open_for(self, directory: Path) -> None:
-        """The job has ended, or never began."""
+        """Tells the guard that the job has ended, or never began."""
         if str(directory) not in self._directories:
             return
         del self._directories[str(directory)]
@@ -117,7 +121,7 @@ class Fence:
                 self._tell(str(directory), fenced=False)
 
     def stop(self) -> None:
-        """The worker ends; whatever it has left behind goes with it."""
+        """Has the guard kill all fenced jobs that are left, and waits for its end."""
         guard, self._guard = self._guard, None
         if guard is not None:
             _leave(guard)
@@ -155,7 +159,8 @@ class Fence:
 
 
 def _guard_told(said: bytes) -> subprocess.Popen[bytes]:
-    """One that finds this in its pipe: it knows it even if this process dies at once."""
+    """Starts a guard with this text in its pipe, which it reads even if this process dies at
+    once."""
     reading, writing = os.pipe()
     telling = os.fdopen(writing, "wb")
     try:
@@ -195,19 +200,19 @@ SECOND_LOOK_SECONDS = 0.1
 
 
 def entry(directory: str, *, fenced: bool) -> bytes:
-    """Returns what a worker says about one job."""
+    """Returns the line by which a worker tells the guard whether a job is fenced."""
     return json.dumps([directory, fenced]).encode() + b"\n"
 
 
 class Fenced:
-    """The directories whose jobs must not outlive the worker."""
+    """Holds the directories whose jobs must not outlive the worker."""
 
     def __init__(self) -> None:
         self.directories: set[str] = set()
         self._begun = b""
 
     def hear(self, said: bytes) -> None:
-        """Whole lines count; the rest of one comes later."""
+        """Takes what the worker wrote; of a line that is not whole yet the rest comes later."""
         *lines, self._begun = (self._begun + said).split(b"\n")
         for line in lines:
             directory, fenced = json.loads(line)
@@ -217,7 +222,7 @@ class Fenced:
                 self.directories.discard(directory)
 
     def trees(self, table: ProcessTable) -> list[ProcessTree]:
-        """Returns what runs for them; the oldest process of a job leads its session."""
+        """Returns what runs for the directories; a job's oldest process leads its session."""
         wanted = {os.fsencode(directory): directory for directory in self.directories}
         leaders: dict[str, ProcessId] = {}
         for row in sorted(table.rows.values(), key=lambda row: (row.started, row.pid)):
@@ -231,7 +236,7 @@ class Fenced:
 
 
 def listen(worker: int, on_words: Callable[[bytes], None]) -> None:
-    """Pass on what the worker says until it is gone."""
+    """Passes on what the worker says until it is gone."""
     os.set_blocking(0, False)
     try:
         pidfd = os.pidfd_open(worker)
@@ -246,7 +251,7 @@ def listen(worker: int, on_words: Callable[[bytes], None]) -> None:
 
 
 def _pass_on(on_words: Callable[[bytes], None]) -> bool:
-    """Returns whether the pipe held something: not at its end, nor while it is empty."""
+    """Passes on what the pipe holds; returns False at its end and while it is empty."""
     try:
         said = os.read(0, READ_BYTES_MAX)
     except BlockingIOError:
@@ -256,7 +261,7 @@ def _pass_on(on_words: Callable[[bytes], None]) -> bool:
 
 
 async def end_all(fenced: Fenced) -> None:
-    """Kill every fenced job that is left."""
+    """Kills every fenced job that is left."""
     for tree in fenced.trees(read_table()):
         await kill(tree)
 
@@ -268,7 +273,7 @@ async def _end_all_twice(fenced: Fenced) -> None:
 
 
 def main() -> None:
-    """Listens until the worker is gone, whatever else this process is asked."""
+    """Listens until the worker is gone, whatever signals come, then ends the fenced jobs."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     fenced = Fenced()

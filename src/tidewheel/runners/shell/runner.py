@@ -1,4 +1,4 @@
-"""Tasks with a command, run by bash.
+"""Runs tasks that have a command, by bash.
 
 Theory of operation
 -------------------
@@ -88,7 +88,7 @@ exit $code
 
 
 class ShellJob:
-    """A running command, started or adopted by this worker."""
+    """Is a running command, which this worker has started or adopted."""
 
     def __init__(
         self, tree: ProcessTree, files: JobDirectory, read_exit: Callable[[], Exit | None]
@@ -103,7 +103,7 @@ class ShellJob:
         return await asyncio.shield(self._end)
 
     async def stop(self, grace_seconds: float) -> None:
-        """SIGTERM for the whole tree, the grace, then SIGKILL for whatever is left."""
+        """Sends SIGTERM to the whole tree, waits for the grace, and kills what is left."""
         asked = await processes.terminate(self._tree)
         await all_ended(asked, grace_seconds)
         if not self._end.done():
@@ -111,7 +111,7 @@ class ShellJob:
         await processes.kill(self._tree)
 
     def find_end(self) -> None:
-        """The leader has ended: say how."""
+        """Finds out how the job ended, when its leader has ended, and tells those that wait."""
         exited = self._read_exit()
         killed_by_us = self._killed_after_seconds is not None and (
             exited is None or exit_status_of(exited) == -signal.SIGKILL
@@ -126,7 +126,7 @@ class ShellJob:
 
 
 class ShellRunner:
-    """Runs commands; one for all jobs of a worker."""
+    """Runs commands; a worker has one such runner for all of its jobs."""
 
     def __init__(
         self,
@@ -148,13 +148,13 @@ class ShellRunner:
         self._fence = Fence()
 
     def accepts(self, task: Claimed) -> bool:
-        """Returns whether the task has a command, and not one for another runner."""
+        """Says whether the task has a command, and not one for another runner."""
         return task.command is not None and not needs_runner(task.resources)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Start a command; one that cannot be started has failed, and that is its end.
+        """Starts a command; one that cannot be started becomes a job that has failed.
 
-        Where the reason is the host's, nothing has failed: the task is for another worker.
+        Where the host is the reason, nothing has failed: the task is for another worker.
         """
         files = JobDirectory(assignment.directory)
         try:
@@ -177,7 +177,7 @@ class ShellRunner:
         return job
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
-        """Go on with the job of a worker that died.
+        """Watches the job of a worker that died; None if there is no job that can be adopted.
 
         Every message of the attempt is reported again from the first; the worker drops those
         that the store has.
@@ -205,7 +205,7 @@ class ShellRunner:
         return self._follow(known, reports, leader, lambda: _recorded_exit(files))
 
     def stop(self) -> None:
-        """No job is started any more; a fenced one that would not end is killed."""
+        """Ends the fence: its guard kills the fenced jobs that are left."""
         self._fence.stop()
 
     def _spawn(
@@ -230,7 +230,7 @@ class ShellRunner:
         leader: ProcessId,
         read_exit: Callable[[], Exit | None],
     ) -> ShellJob:
-        """Sample the job and notice its end from now on."""
+        """Samples the job and notices its end from now on."""
         files = JobDirectory(assignment.directory)
         tree = ProcessTree(
             leader=leader, directory=str(files.path), spare_leader=bool(self._prefix)
@@ -256,7 +256,7 @@ class ShellRunner:
         return job
 
     def _give_up(self, leader: ProcessId, assignment: Assignment) -> None:
-        """A job that cannot be watched must not run: nobody would ever stop it."""
+        """Kills a job that cannot be watched, because nobody would ever stop it."""
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         reap(leader.pid)
@@ -269,7 +269,7 @@ class ShellRunner:
 
 
 class OwnChildren:
-    """The jobs that this process has to reap, apart from orphans that came to it."""
+    """Knows the jobs that this process has to reap, apart from orphans that came to it."""
 
     def __init__(self) -> None:
         self.pids: set[int] = set()
@@ -277,7 +277,7 @@ class OwnChildren:
         self._orphans_reaped_at = time.monotonic()
 
     def remove(self, pid: int) -> None:
-        """A job was reaped; now and then look for orphans too."""
+        """Forgets a job that was reaped, and now and then reaps orphans, too."""
         self.pids.discard(pid)
         now = time.monotonic()
         if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
@@ -286,7 +286,7 @@ class OwnChildren:
 
 
 def find_bash(path: str) -> str:
-    """Returns where bash is; refused where it is not."""
+    """Returns the path of bash; raises BadSetting if there is none."""
     bash = shutil.which("bash", path=path)
     if bash is None:
         raise BadSetting("PATH", path, "a path on which there is bash: commands are run by it")
@@ -294,8 +294,7 @@ def find_bash(path: str) -> str:
 
 
 def is_elsewhere(job_boot_id: str, own_boot_id: str) -> bool:
-    """Returns whether a job is in another pid namespace of this same boot, where it may yet
-    live."""
+    """Says whether a job is in another pid namespace of this boot, where it may yet live."""
     same_kernel = job_boot_id.partition("/")[0] == own_boot_id.partition("/")[0]
     return same_kernel and job_boot_id != own_boot_id
 

@@ -23,7 +23,7 @@ ABBREVIATION_LENGTH_MIN = 4  # "--ar" is read as --array
 
 Directives = tuple[tuple[str, str], ...]
 
-# What asks for the same, by the directive that stands for a resource.
+# Directives that ask for the same resource; the first is the one that we write.
 _CPU = ("--cpus-per-task", "-c")
 _MEMORY = ("--mem", "--mem-per-cpu", "--mem-per-gpu")
 _GPU = ("--gres", "--gpus", "-G", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
@@ -46,14 +46,14 @@ _REFUSED = {
 
 
 def directive_lines(directives: Iterable[tuple[str, str]]) -> list[str]:
-    """Lines for the head of a command; a value never makes a line of its own."""
+    """Returns lines for the head of a command; no value can begin a line of its own."""
     return [
         _line(" ".join(name.split()), " ".join(value.split())) for name, value in directives
     ]
 
 
 def head_lines(command: str) -> list[str]:
-    """The directives of a command: up to the first line that is more than a comment."""
+    """Returns the directives of a command, up to the first line that is more than a comment."""
     found = []
     for line in command.split("\n"):
         if line.startswith(PREFIX):
@@ -64,7 +64,7 @@ def head_lines(command: str) -> list[str]:
 
 
 def with_directives(command: str, directives: Iterable[tuple[str, str]]) -> str:
-    """The command with further directives, which stand before its own: those count more."""
+    """Adds directives before a command's own, which count more."""
     lines = directive_lines(directives)
     if not lines:
         return command
@@ -75,7 +75,7 @@ def with_directives(command: str, directives: Iterable[tuple[str, str]]) -> str:
 
 
 def names_of(lines: Iterable[str]) -> list[str]:
-    """Returns which options the lines set."""
+    """Returns the names of the options that the lines set."""
     words = (word for line in lines for word in _words(line.removeprefix(PREFIX)))
     return [_name(word) for word in words if word.startswith("-") or word in _REFUSED]
 
@@ -101,8 +101,8 @@ def refusal(lines: Sequence[str]) -> str:
 def resource_directives(
     asked: Resources, time_limit_seconds: float | None, given: Iterable[str] = ()
 ) -> Directives:
-    """Returns what resources mean to Slurm, where ``given`` names of directives do not say so
-    already.
+    """Returns the directives that ask Slurm for these resources, less those that ``given``, the
+    names of directives in the command, ask for already.
 
     Slurm counts a time limit in minutes, and rounds up.
     """

@@ -3,7 +3,7 @@
 ``job.slurm`` is what a worker and a job on a compute node agree on, in the attempt's folder:
 
     key=…    made anew for each submission, and part of the name that Slurm knows the job by
-    store=…  task=…  attempt=…   whose it is, for who finds the job in Slurm
+    store=…  task=…  attempt=…   whose it is, for a worker that finds the job in Slurm
     id=…     Slurm's number of it, once sbatch has answered
     void     this submission is given up: a job that begins all the same ends at once
     over     its end was seen: nothing of it is left in Slurm
@@ -79,7 +79,7 @@ exit $code
 def batch_script(
     lines: Sequence[str], directory: Path, key: str, *, script: str, limits: str
 ) -> str:
-    """Returns what sbatch is given; it reads the directives at the head by itself."""
+    """Returns the script for sbatch, which reads the directives at the head by itself."""
     run = f"bash {quote(script)}"
     if limits:
         limited = f'{limits} exec bash "$0"'
@@ -97,15 +97,15 @@ def batch_script(
 
 
 def write_environment(directory: Path, environment: Mapping[str, str]) -> None:
-    """Writes the environment for the job alone: neither Slurm's files nor the arguments of a
-    process show it."""
+    """Writes the environment into a file for the job alone, as neither Slurm's files nor the
+    arguments of a process may show it."""
     lines = [f"export {name}={quote(value)}" for name, value in environment.items()]
     content = "\n".join([*lines, ""]).encode(errors="surrogateescape")
     write_whole(directory / ENVIRONMENT_NAME, content, mode=0o600)
 
 
 def read_variable(directory: Path, name: str) -> str:
-    """Returns what a job was told, for an adopter; empty if that is not known."""
+    """Returns a variable of a job's environment, for an adopter; empty if it is not known."""
     beginning = f"export {name}="
     try:
         text = (directory / ENVIRONMENT_NAME).read_text(errors="surrogateescape")
@@ -126,7 +126,7 @@ OVER = "over"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmRecord:
-    """Holds what was written; without an id: nobody has heard sbatch answer."""
+    """Holds what ``job.slurm`` says; without an id nobody has heard sbatch answer."""
 
     key: str
     id: str | None = None
@@ -134,17 +134,17 @@ class SlurmRecord:
     task_id: str = ""
     attempt: int = 0
     is_void: bool = False
-    is_over: bool = False  # nobody who begins a later attempt need look for this one
+    is_over: bool = False  # a worker that begins a later attempt need not look for this one
 
 
 def known_id(task_id: str) -> str:
-    """The id of a task if a line holds it unchanged, else nothing: nobody may take one task for
-    another, and end its job."""
+    """Returns the id of a task if a line of the record holds it unchanged, else nothing, so
+    that nobody takes one task for another and ends its job."""
     return task_id if task_id.isprintable() and len(task_id) <= ID_LENGTH_MAX else ""
 
 
 def write_record(directory: Path, record: SlurmRecord) -> None:
-    """Writes a record as a whole: a job that begins meanwhile reads the one or the other."""
+    """Writes a record as a whole: a job that begins meanwhile reads the old or the new one."""
     lines = [
         f"key={record.key}",
         *((f"id={record.id}",) if record.id is not None else ()),
@@ -157,7 +157,7 @@ def write_record(directory: Path, record: SlurmRecord) -> None:
 
 
 def make_void(directory: Path, record: SlurmRecord) -> None:
-    """No job with this key may begin any more."""
+    """Writes the record so that no job with this key may begin any more."""
     write_record(directory, replace(record, is_void=True))
 
 
@@ -184,14 +184,17 @@ def read_record(directory: Path) -> SlurmRecord | None:
 
 @dataclass(slots=True)
 class SlurmReports:
-    """The port ``JobReports``. A job on the worker's own host may be heard through its socket
-    before a round of the watch sees that it has begun."""
+    """Is the port ``JobReports``, and reports that a job has begun before anything it says.
+
+    A job on the worker's own host may be heard through its socket before a round of the watch
+    sees that it has begun.
+    """
 
     reports: JobReports
     begun: bool = False
 
     def started(self) -> None:
-        """Tell it once."""
+        """Reports once that the job has begun."""
         if not self.begun:
             self.begun = True
             self.reports.started()
@@ -217,7 +220,7 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9_.:/+@-]")
 
 
 class Stopping(Protocol):
-    """Asks a job to end; neither waits until it has."""
+    """Asks a job to end, or kills it; neither waits until the job has ended."""
 
     async def terminate(self, job: SlurmJob) -> None: ...
     async def kill(self, job: SlurmJob) -> None: ...
@@ -225,7 +228,7 @@ class Stopping(Protocol):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SlurmJob:
-    """The port ``Job``. Its watch looks after it until ``end`` is set."""
+    """Is the port ``Job``; the worker's ``SlurmWatch`` looks after it until ``over`` is set."""
 
     assignment: Assignment
     reports: SlurmReports
@@ -252,7 +255,8 @@ class SlurmJob:
         return await asyncio.shield(self.over)
 
     async def stop(self, grace_seconds: float) -> None:
-        """SIGTERM for all of its processes, the grace, then SIGKILL until it is over."""
+        """Sends SIGTERM to all of the job's processes, and after the grace SIGKILL until it is
+        over."""
         self.stop_asked = True
         if await self._asked_within(self.stopping.terminate, grace_seconds):
             return
@@ -263,7 +267,7 @@ class SlurmJob:
     async def _asked_within(
         self, ask: Callable[[SlurmJob], Awaitable[None]], seconds: float
     ) -> bool:
-        """Ask it to end, and wait; whether it is over."""
+        """Asks the job to end, waits at most so long, and returns whether the job is over."""
         asking = asyncio.ensure_future(ask(self))
         done, _ = await asyncio.wait((self.over,), timeout=max(0.0, seconds))
         if done:
@@ -273,7 +277,7 @@ class SlurmJob:
         return self.over.done()
 
     def seen_end(self, end: End, exit_status: int | None) -> End:
-        """The end to tell: of a job that we had to kill, its exit status means nothing."""
+        """Returns the end to tell; the exit status of a job that we killed means nothing."""
         if self.killed_after_seconds is None:
             return end
         if exit_status is None or exit_status_of(Exit(status=exit_status)) == KILLED:
@@ -282,12 +286,12 @@ class SlurmJob:
 
 
 def job_name(assignment: Assignment, key: str) -> str:
-    """Returns what Slurm's lists show: for people the task and attempt, for us the key."""
+    """Returns the name in Slurm's lists: for people the task and attempt, for us the key."""
     task = assignment.task
     shown = _UNUSUAL.sub("_", f"{task.name or task.id}")[:NAME_LENGTH_MAX]
     return f"{shown}.{task.attempt}.{key}"
 
 
 def key_of(name: str) -> str:
-    """The key in a name that ``job_name`` made; of another name, something that is no key."""
+    """Returns the key in a name that ``job_name`` made; from other names, what is no key."""
     return name.rpartition(".")[2]

@@ -52,15 +52,14 @@ _REASONS = {
 
 
 def has_begun(row: SlurmRow, status: JobStatus) -> bool:
-    """Returns whether the job counts as started: it says so, or Slurm ended it on a node."""
+    """Says whether the job counts as started: it says so, or Slurm ended it on a node."""
     return status.process is not None or (bool(row.nodes) and row.state in _REASONS)
 
 
 def slurm_end(
     row: SlurmRow, status: JobStatus, files: JobDirectory, *, by_us: bool
 ) -> End | None:
-    """Returns how a job ended that Slurm says is over; None if only its exit status could say
-    it."""
+    """Returns how a job ended that Slurm says is over; None if only the exit status tells."""
     if not has_begun(row, status):
         return _never_began(row, files, by_us=by_us)
     recorded = status.exit_status
@@ -79,7 +78,7 @@ def slurm_end(
 
 
 def _ended_by_itself(row: SlurmRow, status: JobStatus, files: JobDirectory) -> bool:
-    """Returns whether the job was through before Slurm gave it up.
+    """Says whether the job was through before Slurm gave it up.
 
     What ends while the controller is down is cancelled, or failed with its node, for Slurm. A
     job that was signalled before it ended has not done its work, whatever its exit status.
@@ -89,13 +88,14 @@ def _ended_by_itself(row: SlurmRow, status: JobStatus, files: JobDirectory) -> b
     if row.state == "NODE_FAIL":
         return True
     by_signal = exit_status_of(Exit(status=status.exit_status)) < 0
-    # What Slurm writes before it signals a job: its wrapper may end before its own turn comes.
+    # Slurm writes this before it signals a job, whose wrapper may end before it notes that.
     is_told = f"*** JOB {row.id} ON " in tail(files.err)
     return not (status.was_signalled or by_signal or is_told)
 
 
 def unrecorded_end(row: SlurmRow, code: tuple[int, int] | None, files: JobDirectory) -> End:
-    """The job's own word is missing: it was killed, or its folder could not be written."""
+    """Returns the end of a job whose own word is missing: it was killed, or its folder could
+    not be written."""
     if code is not None and code[1]:
         return end_of(Exit(status=-code[1]), files)
     if code is not None and (code[0] or row.state == "COMPLETED"):
@@ -105,7 +105,7 @@ def unrecorded_end(row: SlurmRow, code: tuple[int, int] | None, files: JobDirect
 
 
 def forgotten_end(job_id: str | None, status: JobStatus, files: JobDirectory) -> End:
-    """Slurm does not know the job any more; what it wrote down has to do."""
+    """Returns the end of a job that Slurm does not know any more, by what the job wrote."""
     if status.exit_status is not None:
         return end_of(Exit(status=status.exit_status), files)
     known = f"Slurm job {job_id}" if job_id else "the job"
@@ -118,7 +118,7 @@ def forgotten_end(job_id: str | None, status: JobStatus, files: JobDirectory) ->
 
 
 def with_usage(end: End, files: JobDirectory, usage: SlurmUsage | None) -> End:
-    """The end with what the job has used, as far as that is known."""
+    """Adds to an end what the job has used, as far as that is known."""
     metrics: dict[str, float] = {}
     cpu_seconds = read_cpu_seconds(files.path)
     if cpu_seconds is not None:
@@ -129,7 +129,7 @@ def with_usage(end: End, files: JobDirectory, usage: SlurmUsage | None) -> End:
 
 
 def read_cpu_seconds(directory: Path) -> float | None:
-    """Returns what a job and its children have used, as the shell counted it."""
+    """Returns the CPU time of a job and its children, as the shell counted it, or None."""
     try:
         lines = (
             (directory / TIMES_NAME).read_text(encoding="ascii", errors="replace").split("\n")
@@ -145,7 +145,7 @@ def _seconds(text: str) -> float:
 
 
 def not_submitted(refused: str) -> End:
-    """Slurm does not take the job."""
+    """Returns the end of a job that was not submitted, or that Slurm did not take."""
     return failed(START, refused)
 
 
@@ -168,7 +168,7 @@ def _failure(code: str, row: SlurmRow, what: str, advice: str, files: JobDirecto
     return failed(code, text, facts)
 
 
-# Others end, a time comes, a licence is given back: nobody has to do anything.
+# Reasons that pass by themselves: others end, a time comes, a licence is given back.
 _PASSES = frozenset(
     {"", "None", "Priority", "Resources", "BeginTime", "Dependency", "Licenses"}
     | {"Prolog", "Cleaning", "JobArrayTaskLimit"}
@@ -189,18 +189,17 @@ _MORE = "scontrol show job {id} says more"
 
 
 def turn_words(row: SlurmRow) -> str:
-    """Returns what is said of a job that had to be told of, and only waits for its turn now."""
+    """Returns the message that a job, after another reason, only waits for its turn now."""
     return f"Slurm job {row.id} waits for its turn"
 
 
 def is_of_queue(text: str) -> bool:
-    """Returns whether a message is one of these: the job that it is about has not begun."""
+    """Says whether a message is about a job in Slurm's queue, which has not begun."""
     return text.removeprefix("waiting: ").startswith("Slurm job ")
 
 
 def waiting_words(row: SlurmRow) -> str:
-    """Returns what somebody should know of a job that waits; empty if it only waits for its
-    turn."""
+    """Returns what somebody should know of a job that waits; empty if it waits for its turn."""
     reason = row.reason.strip("()")
     if row.state not in WAITS or reason in _PASSES or _is_limit_on_many(reason):
         return ""
@@ -210,6 +209,7 @@ def waiting_words(row: SlurmRow) -> str:
 
 
 def _is_limit_on_many(reason: str) -> bool:
-    """One on all jobs of an account or a user together, which passes when others end."""
+    """Says whether a reason is a limit on all jobs of an account or a user together, which
+    passes when others end."""
     is_limit = reason.startswith(("Assoc", "QOS", "Max")) and reason.endswith("Limit")
     return is_limit and "PerJob" not in reason

@@ -68,7 +68,7 @@ BATCH_SECONDS = 0.02  # what is asked within this time is asked in one call
 
 
 class Together:
-    """Gathers what is asked for several jobs at about the same time, in one call."""
+    """Joins what is asked for several jobs at about the same time into one call."""
 
     def __init__(self, call: Callable[[Iterable[str]], Awaitable[None]]) -> None:
         self._call = call
@@ -76,15 +76,15 @@ class Together:
         self._next: asyncio.Future[None] | None = None
 
     async def ask(self, job: SlurmJob) -> None:
-        """Asks Slurm to cancel a job, and returns when it was asked.
+        """Adds a job to the next call, and returns when Slurm was asked.
 
-        The one that waits for the job's end asks again if need be.
+        The caller that waits for the job's end asks again if need be.
         """
         if job.record.id is not None:
             await asyncio.shield(self.add(job.record.id))
 
     def add(self, job_id: str) -> asyncio.Future[None]:
-        """Done when it was asked."""
+        """Adds a job to the next call; the future is done when Slurm was asked."""
         self._ids.append(job_id)
         if self._next is None:
             self._next = asyncio.ensure_future(self._flush())
@@ -98,10 +98,10 @@ class Together:
 
 
 class SlurmStopping:
-    """``look_soon`` is told whenever a job may have ended because of it."""
+    """Signals and cancels Slurm jobs; calls ``look_soon`` when one may have ended by that."""
 
     def __init__(self, slurm: Slurm, look_soon: Callable[[], Awaitable[None]]) -> None:
-        # Out of Slurm's queue; those that have begun are passed over.
+        # Takes jobs out of Slurm's queue; those that have begun are passed over.
         self._withdrawing = Together(lambda ids: slurm.cancel(ids, "--state=PENDING"))
         self._terminating = Together(lambda ids: slurm.signal(ids, "TERM"))
         self._killing = Together(lambda ids: slurm.signal(ids, "KILL"))
@@ -110,9 +110,10 @@ class SlurmStopping:
         self._ending: set[asyncio.Future[None]] = set()
 
     async def terminate(self, job: SlurmJob) -> None:
-        """A job that waits in Slurm's queue has no process to signal: it is taken out.
+        """Asks a job to end: takes it out of Slurm's queue, or sends SIGTERM to its processes.
 
-        It may have begun since it was last seen there; so it is signalled, too.
+        A job that waits in the queue has no process to signal, but it may have begun since it
+        was last seen there; so it is signalled, too.
         """
         if job.row is None or job.row.state in WAITS:
             await self._withdrawing.ask(job)
@@ -120,13 +121,13 @@ class SlurmStopping:
         await self._look_soon()
 
     async def kill(self, job: SlurmJob) -> None:
-        """Slurm's own cancelling would give it KillWait seconds more."""
+        """Kills, then cancels a job: cancelling alone gives it KillWait seconds more."""
         await self._killing.ask(job)
         await self._cancelling.ask(job)
         await self._look_soon()
 
     def end_soon(self, job_id: str) -> None:
-        """End a job that nobody waits for."""
+        """Kills and cancels a job for whose end nobody waits."""
         for asking in (self._killing.add(job_id), self._cancelling.add(job_id)):
             self._ending.add(asking)
             asking.add_done_callback(self._ending.discard)
@@ -136,7 +137,10 @@ LOOK_SECONDS = 1.0  # usually far less; a controller that is away takes many
 
 
 class SlurmLeftovers:
-    """Looks beside everything else: nobody waits for a Slurm that is slow to answer."""
+    """Finds and ends jobs of attempts that are over.
+
+    It looks in a task of its own, so that nobody waits for a Slurm that is slow to answer.
+    """
 
     def __init__(self, slurm: Slurm, stopping: SlurmStopping) -> None:
         self._slurm = slurm
@@ -144,7 +148,10 @@ class SlurmLeftovers:
         self._looking: asyncio.Task[list[SlurmPlace]] | None = None
 
     async def find(self, store: str) -> list[Leftover]:
-        """Every attempt of a store that Slurm holds; what is not told in time is told later."""
+        """Returns every attempt of a store of which Slurm holds a job.
+
+        If Slurm takes too long, nothing is returned, and the answer comes with a later call.
+        """
         if self._looking is None:
             self._looking = asyncio.create_task(self._look(), name="slurm leftovers")
         done, _ = await asyncio.wait({self._looking}, timeout=LOOK_SECONDS)
@@ -154,13 +161,14 @@ class SlurmLeftovers:
         return await asyncio.to_thread(_of_store, looked.result(), store)
 
     async def _look(self) -> list[SlurmPlace]:
-        """Nothing while Slurm does not answer."""
+        """Returns the jobs that wait or run; none while Slurm does not answer."""
         with suppress(SlurmSilent, SlurmRefused):
             return await self._slurm.places()
         return []
 
     def remove(self, leftover: Leftover) -> None:
-        """Ends a job, which may begin no more; if Slurm does not hear it, it is found again."""
+        """Ends a job, which may begin no more; unless Slurm hears that, ``find`` finds it
+        again."""
         job_id, _, folder = leftover.name.partition(" ")
         if record := read_record(Path(folder)):
             with suppress(OSError):
@@ -195,7 +203,7 @@ UNSUPPORTED_SECONDS = 600.0  # then a cluster that measures nothing is asked aga
 
 
 class SlurmSampler:
-    """Asks beside everything else: a node that is gone makes sstat wait."""
+    """Samples what jobs use, in a task of its own, as sstat waits for nodes that are gone."""
 
     def __init__(self, slurm: Slurm, interval_seconds: float) -> None:
         self._slurm = slurm
@@ -204,7 +212,7 @@ class SlurmSampler:
         self._sampling: asyncio.Task[None] | None = None
 
     def sample(self, jobs: Iterable[SlurmJob]) -> None:
-        """Sample those that run, if it is time."""
+        """Begins to sample those jobs that run, if it is time."""
         is_busy = self._sampling is not None and not self._sampling.done()
         if is_busy or time.monotonic() < self._next_at:
             return
@@ -245,7 +253,7 @@ TellTrouble = Callable[[str | None], None]
 
 
 class FilesSeen(NamedTuple):
-    """Holds what the folder of an attempt shows."""
+    """Holds the status and the size of the spool that the folder of an attempt shows."""
 
     status: JobStatus
     spool_bytes: int
@@ -255,7 +263,10 @@ NOTHING_SEEN = FilesSeen(JobStatus(), 0)
 
 
 class SlurmWatch:
-    """Used from one event loop; runs while there are jobs."""
+    """Watches all Slurm jobs of a worker until they are over.
+
+    It is used from one event loop, in which it runs while there are jobs.
+    """
 
     def __init__(
         self,
@@ -280,19 +291,20 @@ class SlurmWatch:
         self.tell_trouble: TellTrouble = lambda _: None
 
     def add(self, job: SlurmJob) -> None:
-        """Look after a job until it is over."""
+        """Watches a job until it is over."""
         self._jobs.add(job)
         if self._loop is None or self._loop.done():
             self._loop = asyncio.create_task(self._run(), name="slurm watch")
 
     def tell_submitted(self, job: SlurmJob) -> None:
-        """Let a run know that Slurm has the job, which may begin much later."""
+        """Lets a run know that Slurm has the job, which may begin much later."""
         if job.assignment.task.run is not None:
             text = f"submitted to Slurm as job {job.record.id}"
             self._say(job, SpooledMessage(f"slurm-{job.record.key}", text, SUBMITTED))
 
     def _tell_waiting(self, job: SlurmJob, row: SlurmRow) -> None:
-        """Once for each reason: somebody has to do something, or no longer."""
+        """Reports, once per reason, why a job waits if somebody has to act, or no longer has
+        to."""
         words = waiting_words(row)
         if words == job.waits:
             return
@@ -302,10 +314,11 @@ class SlurmWatch:
             self._say(job, SpooledMessage(f"slurm-{job.record.key}-{row.reason}", text))
 
     def _say(self, job: SlurmJob, said: SpooledMessage) -> None:
-        """Through the spool, as if the job had said it: who adopts the job finds it there."""
+        """Spools a message as if the job had sent it, so that an adopter of the job finds
+        it."""
         if self._messages is None:
             return
-        with suppress(OSError):  # its begin or end is heard of, at the latest
+        with suppress(OSError):  # the worker learns of the job's begin or end all the same
             append(job.files.path, said)
             self._messages.hear_spool(job.assignment.secret)
 
@@ -328,7 +341,7 @@ class SlurmWatch:
             self._hurry.clear()
 
     async def _look_soon(self) -> None:
-        """A job may have ended: the next round need not wait for its time."""
+        """Begins the next round early, because a job may have ended."""
         await asyncio.sleep(max(HURRY_SECONDS, 2 * self._listing_seconds))
         self._hurry.set()
 
@@ -339,7 +352,7 @@ class SlurmWatch:
         return min(wanted, ROUND_SECONDS_MAX)
 
     async def run_once(self) -> None:
-        """One look at everything."""
+        """Lists all jobs, reads their files, and reports what is new and which have ended."""
         asked_at = time.monotonic()
         try:
             rows = await self._slurm.jobs()
@@ -408,7 +421,10 @@ class SlurmWatch:
         return end
 
     def _end_of_unlisted(self, job: SlurmJob, seen: FilesSeen) -> End | None:
-        """Slurm answers and does not know it: it was never submitted, or is long over."""
+        """Returns the end of a job that Slurm does not list: never submitted, or long over.
+
+        None means that the job goes on, or that its last word may still come.
+        """
         if job.record.id is None and seen.status.process is None:
             make_void(job.files.path, job.record)
             if JobDirectory(job.files.path).read_status().process is None:
@@ -422,7 +438,7 @@ class SlurmWatch:
         return forgotten_end(job.record.id, seen.status, job.files)
 
     def _may_wait(self, job: SlurmJob) -> bool:
-        """Returns whether there is time left for the last word of a job that is over."""
+        """Says whether there is time left for the last word of a job that is over."""
         now = time.monotonic()
         if job.unclear_since is None:
             job.unclear_since = now

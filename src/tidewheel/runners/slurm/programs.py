@@ -1,4 +1,4 @@
-"""Slurm's own programs, called with arguments and never through a shell.
+"""Calls Slurm's own programs, with arguments and never through a shell.
 
 A call has one of three outcomes, and they are kept apart: an answer, a refusal of this request
 (``SlurmRefused``), and silence (``SlurmSilent``): nobody knows whether it was heard. Silence
@@ -72,7 +72,7 @@ class SlurmNotReached(SlurmSilent):
 
 
 class SlurmRow(NamedTuple):
-    """A job as squeue shows it."""
+    """Is a job as squeue shows it."""
 
     id: str
     state: str
@@ -82,7 +82,7 @@ class SlurmRow(NamedTuple):
 
 
 class SlurmPlace(NamedTuple):
-    """Says where a job has its folder."""
+    """Is a job as squeue shows it, with its folder."""
 
     id: str
     state: str
@@ -98,12 +98,12 @@ class SlurmUsage(NamedTuple):
 
 
 class Slurm:
-    """The cluster that the programs on PATH speak to."""
+    """Asks the cluster that the Slurm programs on PATH speak to."""
 
     def __init__(
         self, environ: Mapping[str, str], *, call_seconds_max: float = CALL_SECONDS_MAX
     ) -> None:
-        # What a site sets for its users counts; how people like their lists to look does not.
+        # Settings of a site for its users count; settings of how lists look (SQUEUE_*) do not.
         self._environment = inherited_environment(environ) | {
             name: value
             for name, value in environ.items()
@@ -119,7 +119,7 @@ class Slurm:
         self._folder = os.path.dirname(self._sbatch)
 
     async def submit(self, options: Sequence[str], script: str) -> str:
-        """The number of the new job."""
+        """Submits a script and returns the number of the new job."""
         async with self._submitting:
             said = await self._call("sbatch", "--parsable", *options, text=script)
         number = said.partition(";")[0].strip()
@@ -128,23 +128,23 @@ class Slurm:
         return number
 
     async def jobs(self) -> list[SlurmRow]:
-        """All jobs of this user that Slurm remembers, in one call."""
+        """Returns all jobs of this user that Slurm remembers, by one call of squeue."""
         rows = await self._rows(JOB_FIELDS, "--states=all")
         return [SlurmRow(*row) for row in rows if len(row) == len(SlurmRow._fields)]
 
     async def places(self) -> list[SlurmPlace]:
-        """All jobs of this user that wait or run."""
+        """Returns all jobs of this user that wait or run, with their folders."""
         rows = await self._rows(PLACE_FIELDS)
         return [SlurmPlace(*row) for row in rows if len(row) == len(SlurmPlace._fields)]
 
     async def _rows(self, fields: str, *options: str) -> list[list[str]]:
-        """Returns what is listed; the last field may hold anything."""
+        """Returns the fields of each line of squeue; the last one may hold a separator."""
         asked = ("--noheader", f"--user={os.getuid()}", f"--format={fields}", *options)
         said = await self._call("squeue", *asked)
         return [line.split(CELL, fields.count(CELL)) for line in said.split("\n")]
 
     async def signal(self, ids: Iterable[str], signal_name: str) -> None:
-        """Send a signal to every process of running jobs."""
+        """Sends a signal to every process of running jobs."""
         await self.cancel(ids, "--full", f"--signal={signal_name}")
 
     async def cancel(self, ids: Iterable[str], *options: str) -> None:
@@ -153,7 +153,7 @@ class Slurm:
             await self._call("scancel", "--quiet", *options, *part)
 
     async def exit_code(self, job_id: str) -> tuple[int, int] | None:
-        """(exit status, signal) of a job as Slurm remembers it; None if it does not."""
+        """Returns (exit status, signal) of a job, or None if Slurm does not remember them."""
         try:
             said = await self._call("scontrol", "--oneliner", "show", "job", job_id)
         except SlurmRefused:
@@ -166,7 +166,7 @@ class Slurm:
         return None
 
     async def usage(self, ids: Sequence[str]) -> dict[str, SlurmUsage]:
-        """Returns what running jobs have used, by number; of all their steps together."""
+        """Returns what running jobs have used, all steps together, by their numbers."""
         found: dict[str, SlurmUsage] = {}
         for part in _parts(ids):
             said = await self._call(
@@ -218,7 +218,7 @@ class Slurm:
 
 
 def parse_usage(line: str) -> tuple[str, SlurmUsage] | None:
-    """A line of sstat; None if it holds no figures."""
+    """Reads a line of sstat: the job's number and usage; None if the line holds no figures."""
     try:
         step, cpu, memory, tasks = line.split(CELL)
         job_id = step.partition(".")[0]
@@ -228,7 +228,7 @@ def parse_usage(line: str) -> tuple[str, SlurmUsage] | None:
 
 
 def _cpu_seconds(text: str) -> float:
-    """``1-02:03:04``, ``02:03:04`` or ``03:04.500``."""
+    """Reads a time such as ``1-02:03:04``, ``02:03:04`` or ``03:04.500``."""
     days, _, clock = text.rpartition("-")
     seconds = 0.0
     for part in clock.split(":"):
@@ -252,7 +252,7 @@ def _failure(program: str, complained: str) -> SlurmRefused | SlurmSilent:
 
 
 def _shown(text: str) -> str:
-    """Returns a text in one line; what several lines say alike is said once."""
+    """Returns a text as one line, in which repeated lines stand once."""
     lines = dict.fromkeys(line.strip().rstrip(".") for line in text.split("\n"))
     told = [one for one in lines if one and not any(one in two for two in lines if two != one)]
     return printable(storable("; ".join(told), ANSWER_LENGTH_MAX))

@@ -1,14 +1,14 @@
-"""Tasks with a command and the label ``runner:slurm``, run by Slurm.
+"""Runs tasks that have a command and the label ``runner:slurm``, by Slurm.
 
 Theory of operation
 -------------------
 An attempt is one sbatch. The folder of the attempt must be seen by the worker and by the
-nodes: the job, its logs and what it says lie there as they do for the shell runner. ``record``
-tells how a submission whose answer was lost is found again instead of made twice, ``script``
-what runs on the node, ``watch`` how thousands of jobs are looked after.
+nodes: the job, its logs and what it says lie there as they do for the shell runner. ``job.py``
+tells how a submission whose answer was lost is found again instead of made twice, and what
+runs on the node, ``poller.py`` how thousands of jobs are looked after.
 
-A Slurm job survives its worker, and also the host of its worker. So whoever begins a later
-attempt first ends what an earlier one may have left in Slurm.
+A Slurm job survives its worker, and also the host of its worker. So a worker that begins a
+later attempt first ends what an earlier one may have left in Slurm.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ JOB_RUNNER = "TIDEWHEEL_JOB_RUNNER"  # in a job's environment
 
 
 class SlurmRunner:
-    """The port ``Runner``; one for all jobs of a worker."""
+    """Is the port ``Runner`` for Slurm; a worker has one such runner for all of its jobs."""
 
     def __init__(
         self, parts: RunnerParts, *, last_word_seconds: float = LAST_WORD_SECONDS
@@ -85,20 +85,21 @@ class SlurmRunner:
         self._leftovers = SlurmLeftovers(self._slurm, self._watch.stopping)
 
     def accepts(self, task: Claimed) -> bool:
-        """Returns whether the task has a command for Slurm."""
+        """Says whether the task has a command for Slurm."""
         return task.command is not None and RUNNER_LABEL in task.resources.labels
 
     def tell_trouble_to(self, hear: TellTrouble) -> None:
-        """Sets who is told when Slurm does not answer, and (None) when it does again."""
+        """Sets the function that is told when Slurm is silent, and (None) when it answers
+        again."""
         self._watch.tell_trouble = hear
 
     def stop(self) -> None:
-        """No job is watched any more; they go on."""
+        """Stops watching; the jobs go on."""
         self._leftovers.stop()
         self._watch.stop()
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
-        """Submit a command; one that Slurm refuses has failed, and that is its end.
+        """Submits a command; one that Slurm refuses becomes a job that has failed.
 
         Where Slurm is not there, nothing has failed: the task is for another worker.
         """
@@ -117,7 +118,7 @@ class SlurmRunner:
         return await self._submit(assignment, spoken, lines, record)
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
-        """Go on with the job of a worker that died, or whose answer from sbatch it missed.
+        """Watches the job of a worker that died, also where sbatch's answer was never heard.
 
         Every message of the attempt is reported again from the first; the worker drops those
         that the store has.
@@ -132,15 +133,15 @@ class SlurmRunner:
         return self._follow(known, spoken, record)
 
     async def leftovers(self, store: str) -> list[Leftover]:
-        """Every attempt of this store that waits or runs in Slurm."""
+        """Returns every attempt of this store that waits or runs in Slurm."""
         return await self._leftovers.find(store)
 
     async def remove(self, leftover: Leftover) -> None:
-        """End the job of an attempt whose lease is over."""
+        """Ends the job of an attempt whose lease is over."""
         self._leftovers.remove(leftover)
 
     def _prepare(self, assignment: Assignment, reports: SlurmReports) -> SlurmRecord:
-        """Everything that the job finds in its folder; the record of the submission."""
+        """Writes everything that the job finds in its folder; returns the record."""
         task = assignment.task
         environment = self._parts.prepare(assignment, reports, self._environment)
         write_environment(assignment.directory, environment)
@@ -194,7 +195,8 @@ class SlurmRunner:
         return job
 
     async def _end_earlier_attempts(self, assignment: Assignment) -> None:
-        """A worker that was lost with its host may have left a job that still runs or waits."""
+        """Ends what an earlier attempt left in Slurm because its worker was lost with its
+        host."""
         for directory in _earlier_directories(assignment):
             record = read_record(directory)
             if record is None:
@@ -230,7 +232,7 @@ def _finding(task: Claimed, lines: list[str]) -> str:
 
 
 def _options(assignment: Assignment, lines: list[str], key: str) -> list[str]:
-    """Returns what counts more than any directive."""
+    """Returns options for sbatch, which count more than any directive."""
     files = JobDirectory(assignment.directory)
     logs = {"output": files.out, "error": files.err}
     wanted = resource_directives(assignment.task.resources, None, names_of(lines))
@@ -247,8 +249,8 @@ def _options(assignment: Assignment, lines: list[str], key: str) -> list[str]:
 
 
 def _earlier_directories(assignment: Assignment) -> Iterator[Path]:
-    """Returns the folders of the attempts before this one, the latest first; in both layouts
-    that ``services.home_folders`` has."""
+    """Yields the folders of the attempts before this one, the latest first, in either of the
+    two layouts that ``JobFolders`` has."""
     directory, attempt = assignment.directory, assignment.task.attempt
     is_of_run = directory.name.startswith("attempt-")
     for earlier in range(attempt - 1, 0, -1):
