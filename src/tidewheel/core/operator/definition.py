@@ -1,4 +1,4 @@
-"""The definition of a run as it is stored: by its content, so that it is there for ever.
+"""Holds the definition of a run as it is stored: by its content, so that it is there for ever.
 
 A restart reads nothing else: the rendered text, the files that lay beside it, and the options
 that were given. Points that depend on the clock were resolved before they came here. Of a SIP
@@ -45,7 +45,7 @@ class StoredFile:
 def stored_files(
     contents: Mapping[str, bytes], executable: Container[str]
 ) -> tuple[StoredFile, ...]:
-    """Files by their path, in the order in which they are kept: a digest depends on it."""
+    """Returns files by path, in the order in which they are kept: a digest depends on it."""
     return tuple(
         StoredFile(path, content, path in executable)
         for path, content in sorted(contents.items())
@@ -66,7 +66,7 @@ class StoredDefinition:
 
     @property
     def is_trusted(self) -> bool:
-        """Says whether its own code may run in the process that reads it.
+        """Says whether the definition's own code may run in the process that reads it.
 
         Earlier versions marked nothing. What they kept is trusted only if it is Python: no
         server has ever taken that, so it came from a folder.
@@ -75,7 +75,7 @@ class StoredDefinition:
 
 
 def sealed(definition: StoredDefinition, *, trusted: bool = False) -> StoredDefinition:
-    """Returns it with the digest of what is in it, whatever it was said to be."""
+    """Returns a definition with the digest of its content, whatever digest was given."""
     fields = {
         name: getattr(definition, name) for name in ("workflow", "kind", "text", "variables")
     }
@@ -151,7 +151,7 @@ class JobName(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Returns it as people and existing scripts write it: `1/foo/01`."""
+        """Returns the name as people and existing scripts write it: `1/foo/01`."""
         return f"{self.point}/{self.node}/{self.submit:02d}"
 
     def log_folder(self, attempt: int) -> str:
@@ -165,12 +165,12 @@ class JobName(NamedTuple):
 
     @property
     def share_folder(self) -> str:
-        """Shared by all tasks of one point."""
+        """Returns the folder that all tasks of one point share."""
         return f"share/cycle/{self.point}"
 
 
 def run_named_by(task_id: TaskId) -> str | None:
-    """The run whose job is called so, if there is one of that name; None: it is no job's id."""
+    """Returns the run that a job's id names, whether or not it exists; None for other ids."""
     run, *rest = task_id.rsplit("/", _PARTS_AFTER_RUN)
     return run if len(rest) == _PARTS_AFTER_RUN and rest[-1].isdecimal() else None
 
@@ -189,7 +189,7 @@ ACCEPTED = (
 
 
 def is_run_name(name: str) -> bool:
-    """Says whether it leads to a folder of its own, and nowhere else (RELIABILITY S3)."""
+    """Says whether a name leads to a folder of its own, and nowhere else (RELIABILITY S3)."""
     return (
         bool(name.strip())
         and len(name) <= NAME_LENGTH_MAX
@@ -204,6 +204,6 @@ def _is_part(part: str) -> bool:
 
 
 def names_above(name: str) -> Iterator[str]:
-    """The names whose folders this one would lie in."""
+    """Returns the names whose folders this one would lie in."""
     parts = name.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))

@@ -58,7 +58,7 @@ class EventCursor(NamedTuple):
 
 
 def read_cursor(text: str) -> EventCursor:
-    """A cursor from its text; BadSetting if it is none."""
+    """Reads a cursor from its text; raises BadSetting if it is none."""
     found = _CURSOR.fullmatch(text)
     numbers = [int(one) for one in found.groups()[1:]] if found else [NUMBER_MAX + 1]
     if found is None or max(numbers) > NUMBER_MAX:

@@ -43,7 +43,7 @@ def status_from_edges(states: Sequence[EdgeState], *, armed: bool) -> Status:
 
 
 def find_cycle(children: Mapping[str, Iterable[str]]) -> list[str] | None:
-    """A path that returns to its start, or None; iterative, for graphs of any depth."""
+    """Returns a path that returns to its start, or None; iterative, for graphs of any depth."""
     done: set[str] = set()
     for root in children:
         if root in done:

@@ -1,4 +1,4 @@
-"""Requests of clients, workers and monitors to a store, and its answers."""
+"""Defines the requests of clients, workers and monitors to a store, and its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resources: what a task asks of a machine, what a worker offers, and whether it fits.
+"""Decides whether what a task asks of a machine fits into what a worker offers.
 
 Theory of operation
 -------------------
@@ -56,7 +56,7 @@ class Resources:
 
     @property
     def idle(self) -> int:
-        """Offered: how many nodes a task can have alone."""
+        """Returns how many of the nodes offered a task can have alone."""
         return self.nodes if self.idle_nodes is None else self.idle_nodes
 
 
