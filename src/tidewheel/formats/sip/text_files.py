@@ -1,4 +1,4 @@
-"""The files of a definition: their names, their texts, and how each text becomes nodes.
+"""Reads the files of a definition: their names and texts, and the nodes of each text.
 
 This is what is registered, and all that is read afterwards: a run needs no folder.
 
@@ -434,7 +434,7 @@ STAGES_FOLDER = "stages"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SipSource:
-    """Contents by path from the folder of the definition; `file` is the definition itself."""
+    """Holds contents by path from the definition's folder; `file` is the definition itself."""
 
     file: str
     files: Mapping[str, bytes]
@@ -479,7 +479,7 @@ BYTES_MAX = max(YAML_BYTES_MAX, JSON_BYTES_MAX)
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """`args.json.j2`: stem, suffix, and whether it is a template."""
+    """Splits `args.json.j2` into stem, suffix, and whether it is a template."""
 
     path: str
     stem: str
