@@ -261,7 +261,7 @@ _YEARS_WRITTEN = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointStyle:
-    """The calendar, time zone and format of a workflow's points.
+    """Holds the calendar, time zone and format of a workflow's points.
 
     ``utc_offset_minutes`` is the workflow's time zone; a format that names another one is
     written in that.

@@ -113,7 +113,7 @@ class StatePolling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """The n-th retry waits for the n-th delay; there are as many retries as delays."""
+    """Holds delays: the n-th retry waits for the n-th; there are as many retries as delays."""
 
     execution: tuple[float, ...] = ()
     submission: tuple[float, ...] = ()
@@ -142,7 +142,7 @@ ANYWHERE = NodePlace()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDef:
-    """One named step of a workflow, or a family that others inherit from."""
+    """Describes one named step of a workflow, or a family that others inherit from."""
 
     name: str
     # Where its settings came from, nearest first, itself included: ("foo", "FAM", "root").

@@ -52,7 +52,7 @@ NOWHERE = Position("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One mistake or remark: what was seen, and what to do about it."""
+    """Tells one mistake or remark: what was seen, where, and what to do."""
 
     severity: Severity
     code: str

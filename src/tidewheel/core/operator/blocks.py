@@ -141,7 +141,7 @@ class SbiView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedSbi:
-    """`made` is false if the same request had been accepted before."""
+    """Answers a request for an instance; `made` is false if it had been accepted before."""
 
     sbi: SbiView
     made: bool

@@ -54,8 +54,11 @@ def stored_files(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDefinition:
-    """`digest` is the SHA-256 of everything else in hexadecimal digits, and the mark of those
-    that may be trusted."""
+    """Holds the content of a definition.
+
+    `digest` is the SHA-256 of everything else in hexadecimal digits, and the mark of those that
+    may be trusted.
+    """
 
     digest: str
     workflow: str  # its name
@@ -125,9 +128,9 @@ class NewRun:
     folder: str = ""  # where the definition lay, for people
     queue: str = ""  # "": the run's own, `run:NAME`
     lease_seconds: float = 60.0  # of its tasks
-    # Any scheduler may begin it; None: whoever makes it will drive it.
+    # Any scheduler may begin it; None: the process that makes the run will drive it.
     given: RunOptions | None = None
-    request: str = ""  # whoever asks again in the same words gets the same run
+    request: str = ""  # asking again in the same words gives the same run
 
 
 LATEST = "NN"  # the link to the submission that was made last
@@ -138,7 +141,7 @@ _PARTS_AFTER_RUN = 3
 
 
 class JobName(NamedTuple):
-    """One submission of one task of a run."""
+    """Names one submission of one task of a run."""
 
     run: str
     point: str

@@ -48,7 +48,7 @@ class EventPlace(NamedTuple):
 
 
 class EventCursor(NamedTuple):
-    """Everything up to a place was read; opaque to everybody but the store that gave it."""
+    """Says up to which place all was read; opaque to all but the store that gave it."""
 
     store: str
     place: EventPlace
@@ -138,7 +138,7 @@ class FollowedEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPage:
-    """Some events in their order, and where to go on."""
+    """Holds some events in their order, and where to go on."""
 
     events: Sequence[Event]
     next: EventCursor

@@ -199,7 +199,7 @@ class RunAttempt:
 
 @dataclass(frozen=True, slots=True)
 class ChangesView:
-    """The changes of one batch, as JSON: the run as it was can be made from them."""
+    """Holds the changes of one batch, as JSON: the run as it was can be made from them."""
 
     batch: int
     at: Instant

@@ -90,7 +90,7 @@ BODY_BYTES_MAX = 4 * 1024 * 1024
 
 
 class Notebook(NamedTuple):
-    """One text of a store, under a lease; the epoch is the fencing token."""
+    """Holds one text of a store, under a lease; the epoch is the fencing token."""
 
     epoch: int
     owner: str | None  # None: nobody holds it

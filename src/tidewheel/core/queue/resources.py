@@ -26,7 +26,7 @@ RUNNER_LABEL_PREFIX = "runner:"  # such a label names the runner that a task nee
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """Asked: what one attempt uses. Offered: what is free. Zero asks for nothing."""
+    """Holds what one attempt asks for, or what a worker has free. Zero asks for nothing."""
 
     cpu: float = 0.0  # cores; 0.5 is half a core
     memory_bytes: int = 0

@@ -26,7 +26,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The last report of an attempt."""
+    """Holds the last report of an attempt."""
 
     ending: Ending
     error: TaskError | None = None

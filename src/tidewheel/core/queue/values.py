@@ -8,7 +8,7 @@ import math
 from tidewheel.errors import BadValues
 
 VALUES_BYTES_MAX = 64 * 1024
-DEPTH_MAX = 100  # of objects and arrays; whoever reads them may have little room left
+DEPTH_MAX = 100  # of objects and arrays; their readers may have little room left
 DIGITS_MAX = 20  # of an integer, with its sign
 
 

@@ -59,7 +59,7 @@ class RunStatus(StrEnum):
 class Past(Protocol):
     """Knows the tasks whose memory the pool has dropped. Asked, never told.
 
-    A step does no I/O: whoever steps has fetched what it may need before (`dependents.
+    A step does no I/O: its caller has fetched what it may need before (`dependents.
     neighbourhood`), and fetches more if that was not enough.
     """
 

@@ -219,7 +219,7 @@ def evict(context: StepContext) -> None:
     needed = plan.concerned if _may_be_settled(pool, horizon) else frozenset[str]()
     for point in gone:
         _evict_point(context, point, needed)
-    # Whoever asks for a family there has it counted again from all that is known.
+    # When a family there is asked for, it is counted again from all that is known.
     for counted in [one for one in pool.groups if one[1] < horizon]:
         del pool.groups[counted]
 

@@ -222,7 +222,7 @@ class Workflow:
 
     def _read(self, options: ReadOptions | None, findings: Findings) -> WorkflowDef | None:
         if options is None:
-            # Whoever defines a workflow in a script has no other clock at hand.
+            # The author of a workflow in a script has no other clock at hand.
             options = ReadOptions(now=time.time())  # noqa: TID251
         return assemble(self._ledger, self._declared, self._settings, options, findings)
 

@@ -139,7 +139,7 @@ def _report(
     error: yaml.MarkedYAMLError, text: str, position_of: PositionOf, findings: Findings
 ) -> None:
     if error.context_mark is not None and "quoted scalar" in (error.context or ""):
-        # The parser stops where the text ends; whoever mends it looks for where the quote is.
+        # The parser stops where the text ends; the author looks for where the quote is.
         opened = error.context_mark
         findings.error(
             "yaml-syntax",
@@ -232,7 +232,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _KEY_OF_YAML = re.compile(r"\s*(?:#.*\n\s*|---\s*)*([A-Za-z_][\w-]*) *:(?:\s|$)")
 _ENDS = {"{": "}", "[": "]"}
 _WORDS = frozenset({"true", "false", "null"})
-_COMMAS_MISSING_MAX = 20  # that are reported; whoever leaves out more does not write JSON
+_COMMAS_MISSING_MAX = 20  # that are reported; an author who leaves out more does not write JSON
 _NUMBERS_ONLY_PYTHON_WRITES = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
