@@ -179,7 +179,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Asks for an output of each or any member of a family; `finish` is either of two."""
+    """Asks for an output of each or any family member; `finish` is either of two outputs."""
 
     family: str
     outputs: tuple[str, ...]

@@ -90,7 +90,7 @@ class PooledTaskRow(NamedTuple):
 
     @property
     def admitted(self) -> bool:
-        """Says whether the task is past the runahead limit; the field has an older name."""
+        """Says whether the task is past the runahead limit; the stored name is older."""
         return self.released
 
 
