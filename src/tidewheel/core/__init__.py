@@ -1,1 +1,1 @@
-"""Decisions as functions over values: no I/O, no clock, no randomness, no logging."""
+"""Decides, by functions over values: no I/O, no clock, no randomness, no logging."""

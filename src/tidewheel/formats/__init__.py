@@ -1,1 +1,1 @@
-"""Front ends: each turns what a person wrote into one `WorkflowDef`."""
+"""Reads definitions: each front end turns what a person wrote into one `WorkflowDef`."""

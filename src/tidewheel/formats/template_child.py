@@ -1,4 +1,4 @@
-"""The child process that renders: `python -m tidewheel.formats.template_child MODULE`.
+"""Renders as a child process: `python -m tidewheel.formats.template_child MODULE`.
 
 It limits itself and then loads the module, whose ``answers`` does the work: nothing that a
 template can reach is loaded before the limits hold. The job comes as JSON on stdin and brings

@@ -1,4 +1,4 @@
-"""Rendering Jinja2 in a process of its own, which may use little time and memory.
+"""Renders Jinja2 in a process of its own, which may use little time and memory.
 
 Theory of operation: a template can loop for ever, fill the memory and, through custom filters,
 run any code. So it never runs here: a child process gets the job as JSON, limits itself before
@@ -73,7 +73,7 @@ class TemplateJob:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Lines and, for each, the file and the line of the template that made it (0: unknown)."""
+    """Holds lines and, for each, file and line of the template that made it (0: unknown)."""
 
     lines: tuple[str, ...]
     origins: tuple[tuple[int, int], ...]
@@ -212,7 +212,7 @@ def _wait(watched: int, pid: int, limits: RenderLimits) -> None:
 
 
 def _is_asleep(pid: int) -> bool:
-    """Says whether it sleeps, rather than waits for the processor or for a disk."""
+    """Says whether a process sleeps, rather than waits for the processor or for a disk."""
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
         return file.read().rpartition(")")[2].split()[0] == "S"
 
@@ -251,7 +251,7 @@ def parse_failure(answered: dict[str, Any]) -> RenderFailure:
 
 
 def _parse_answer(answered: dict[str, Any]) -> Rendered | RenderFailure:
-    """Filters share the child's process, so that even its answer is not taken on trust."""
+    """Parses an answer without trust, because filters share the process of the child."""
     if "code" in answered:
         return parse_failure(answered)
     files = tuple(str(name) for name in answered["files"])

@@ -1,4 +1,4 @@
-"""A Jinja2 sandbox that tells which line of a template made which line of its result.
+"""Tells, as a Jinja2 sandbox, which line of a template made which line of its result.
 
 How lines are traced: before a template is compiled, a mark with file and line is put in front
 of every piece of literal text and after every line break in it; taken out of the result, the
@@ -197,7 +197,7 @@ def where(error: Exception) -> tuple[str, int]:
 
 
 def _read_marks(marked: str) -> list[tuple[int, int]]:
-    """The mark in front of the first visible character of each line tells its origin."""
+    """Returns each line's origin, from the mark in front of its first visible character."""
     origins = []
     current = (0, 0)
     for line in marked.split("\n"):

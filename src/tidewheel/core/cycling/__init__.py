@@ -1,1 +1,1 @@
-"""Cycle points, the intervals between them and the sequences they form, as integers."""
+"""Represents cycle points, the intervals between them and their sequences as integers."""

@@ -1,4 +1,4 @@
-"""Days and dates in each calendar, by arithmetic alone.
+"""Converts days and dates in each calendar, by arithmetic alone.
 
 A point of date-time cycling is a number of seconds since 1970-01-01T00:00:00Z of its own
 calendar: proleptic, without leap seconds, with a year 0 and negative years before it. A local
@@ -45,7 +45,7 @@ _MONTHS_366 = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class Calendar(StrEnum):
-    """The values of `cycling mode`."""
+    """Lists the values of `cycling mode`."""
 
     INTEGER = "integer"
     GREGORIAN = "gregorian"
@@ -67,7 +67,7 @@ _FIXED = {
 
 
 def is_leap_year(calendar: Calendar, year: int) -> bool:
-    """Says whether it has a day more than others, as only the Gregorian calendar knows it."""
+    """Says whether a year has a day more than others, as only Gregorian calendars know it."""
     return (
         calendar is Calendar.GREGORIAN
         and year % 4 == 0
@@ -76,7 +76,7 @@ def is_leap_year(calendar: Calendar, year: int) -> bool:
 
 
 def days_in_month(calendar: Calendar, year: int, month: int) -> int:
-    """The length of a month, 1 to 12."""
+    """Returns the number of days of a month, which counts from 1 to 12."""
     if calendar is Calendar.GREGORIAN:
         if month == _FEBRUARY:
             return 29 if is_leap_year(calendar, year) else 28
@@ -85,19 +85,19 @@ def days_in_month(calendar: Calendar, year: int, month: int) -> int:
 
 
 def days_in_year(calendar: Calendar, year: int) -> int:
-    """The length of a year."""
+    """Returns the number of days of a year."""
     if calendar is Calendar.GREGORIAN:
         return 366 if is_leap_year(calendar, year) else 365
     return _FIXED[calendar][0]
 
 
 def shortest_month(calendar: Calendar) -> int:
-    """A day of the month that every month has, and the last such."""
+    """Returns how many days the shortest month has: the last day that every month has."""
     return 28 if calendar is Calendar.GREGORIAN else min(_MONTHS_OF_FIXED_YEAR[calendar])
 
 
 def days_from_date(calendar: Calendar, year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01; a day beyond the end of its month runs on into the next."""
+    """Returns the days since 1970-01-01; a day beyond its month's end runs on into the next."""
     if calendar is Calendar.GREGORIAN:
         # Years are counted from March, so that the leap day is the last of a year.
         from_march = year if month >= _MARCH else year - 1
@@ -109,7 +109,7 @@ def days_from_date(calendar: Calendar, year: int, month: int, day: int) -> int:
 
 
 def date_from_days(calendar: Calendar, days: int) -> tuple[int, int, int]:
-    """Year, month and day of month."""
+    """Returns the year, month and day of the month."""
     if calendar is Calendar.GREGORIAN:
         era, day_of_era = divmod(days + _DAYS_TO_EPOCH, _DAYS_PER_ERA)
         # Four years have 1460 days and a leap day, a hundred 36524, the era one day more.
@@ -132,24 +132,24 @@ def date_from_days(calendar: Calendar, days: int) -> tuple[int, int, int]:
 
 
 def day_of_year(calendar: Calendar, days: int) -> tuple[int, int]:
-    """The year and the day in it, counted from 1."""
+    """Returns the year and the day in it, counted from 1."""
     year, _, _ = date_from_days(calendar, days)
     return year, days - days_from_date(calendar, year, 1, 1) + 1
 
 
 def day_of_week(calendar: Calendar, days: int) -> int:
-    """Monday is 1, Sunday 7; every calendar agrees that 2000-01-03 is a Monday (metomi)."""
+    """Returns 1 for Monday to 7; all calendars agree that 2000-01-03 is a Monday (metomi)."""
     return (days - _MONDAY[calendar]) % DAYS_PER_WEEK + 1
 
 
 def first_day_of_week_year(calendar: Calendar, week_year: int) -> int:
-    """The Monday that begins week 1: the one of the week that has 4 January in it."""
+    """Returns the Monday that begins week 1: the one of the week that has 4 January in it."""
     fourth = days_from_date(calendar, week_year, 1, 4)
     return fourth - day_of_week(calendar, fourth) + 1
 
 
 def week_date(calendar: Calendar, days: int) -> tuple[int, int, int]:
-    """Week year, week and day of the week."""
+    """Returns the week year, the week and the day of the week."""
     # The Thursday of a week lies in the year that the week belongs to.
     thursday = days - day_of_week(calendar, days) + 4
     year, _, _ = date_from_days(calendar, thursday)
@@ -158,7 +158,7 @@ def week_date(calendar: Calendar, days: int) -> tuple[int, int, int]:
 
 
 def weeks_in_year(calendar: Calendar, week_year: int) -> int:
-    """52 or 53, and 51 or 52 in a year of 360 days."""
+    """Returns 52 or 53, and 51 or 52 in a year of 360 days."""
     days = first_day_of_week_year(calendar, week_year + 1) - first_day_of_week_year(
         calendar, week_year
     )
@@ -191,7 +191,10 @@ _MONTHS_UNTIL_DAYS_ARE_CLAMPED = 24
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Units are numbers in integer cycling and seconds otherwise; any part may be negative."""
+    """Is a distance between points.
+
+    Units are numbers in integer cycling and seconds otherwise; any part may be negative.
+    """
 
     years: int = 0
     months: int = 0
@@ -199,7 +202,7 @@ class Interval:
 
     @property
     def is_exact(self) -> bool:
-        """Says whether it is the same length wherever it is added."""
+        """Says whether the interval has the same length wherever it is added."""
         return not (self.years or self.months)
 
     def __neg__(self) -> Interval:
@@ -215,7 +218,7 @@ class Interval:
 def add(
     calendar: Calendar, point: Point, interval: Interval, utc_offset_minutes: int = 0
 ) -> Point:
-    """The point that lies an interval after another; a negative one leads backwards."""
+    """Returns the point an interval after another; a negative interval leads backwards."""
     moved = point + interval.units
     if interval.is_exact:
         return Point(moved)
@@ -237,7 +240,7 @@ def add_all(
     intervals: Iterable[Interval],
     utc_offset_minutes: int = 0,
 ) -> Point:
-    """Several intervals, one after the other: P1M-P1D is not -P1D+P1M."""
+    """Adds several intervals, one after the other: P1M-P1D is not -P1D+P1M."""
     for interval in intervals:
         point = add(calendar, point, interval, utc_offset_minutes)
     return point
@@ -246,7 +249,7 @@ def add_all(
 def origins(
     calendar: Calendar, point: Point, interval: Interval, utc_offset_minutes: int = 0
 ) -> list[Point]:
-    """Every point from which the interval leads to this one, in order: none, one or up to four.
+    """Returns, in order, the points from which the interval leads here: none, or up to four.
 
     The last days of a month all lead to the last day of a shorter one, and the last day of a
     longer one has no origin in a shorter one.
@@ -277,7 +280,7 @@ def origins_of_all(
     intervals: tuple[Interval, ...],
     utc_offset_minutes: int = 0,
 ) -> list[Point]:
-    """Every point from which the intervals, one after the other, lead to this one, in order."""
+    """Returns, in order, every point from which the intervals, added in turn, lead here."""
     found = {point}
     for interval in reversed(intervals):
         found = {

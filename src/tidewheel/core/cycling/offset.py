@@ -58,7 +58,7 @@ class Slot(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruncatedPoint:
-    """The end of a date-time; None is left out. Months, days and weeks count from 1."""
+    """Holds the end of a date-time; None is left out. Months, days and weeks count from 1."""
 
     calendar: Calendar
     utc_offset_minutes: int = 0
@@ -116,7 +116,7 @@ class TruncatedPoint:
         return replace(self, hour=hour, minute=minute, second=second)
 
     def next_from(self, point: Point) -> Point:
-        """The first such point that is not before this one."""
+        """Returns the first such point that is not before this one."""
         shift = self.utc_offset_minutes * SECONDS_PER_MINUTE
         local = point + shift
         behind = (self._second_of_cycle - local) % self._cycle_seconds
@@ -127,7 +127,7 @@ class TruncatedPoint:
         return Point(found * SECONDS_PER_DAY + self._second_of_cycle - shift)
 
     def last_before(self, point: Point) -> Point:
-        """The last such point that is before this one."""
+        """Returns the last such point that is before this one."""
         shift = self.utc_offset_minutes * SECONDS_PER_MINUTE
         local = point + shift
         ahead = (local - self._second_of_cycle - 1) % self._cycle_seconds + 1
@@ -153,7 +153,7 @@ class TruncatedPoint:
         )
 
     def _search(self, day: int, context: int, direction: int) -> int:
-        """The nearest matching day from this one on, forwards or backwards."""
+        """Returns the nearest matching day from this one on, forwards or backwards."""
         # The week year can be one off the year; such a slot is tried and passed over.
         slot = self._slot_of(day) - direction
         for _ in range(_SLOTS_MAX):
@@ -177,7 +177,7 @@ class TruncatedPoint:
                 return date_from_days(self.calendar, day)[0]
 
     def _day_in(self, slot: int, context: int) -> int | None:
-        """The matching day of a slot, or None."""
+        """Returns the matching day of a slot, or None."""
         match self.slot:
             case Slot.WEEK:
                 start = slot * DAYS_PER_WEEK
@@ -216,7 +216,7 @@ class TruncatedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """Some intervals from the child, one added after the other: [], [-P1], [-P1M+P1D]."""
+    """Leads from the child by intervals, one added after the other: [], [-P1], [-P1M+P1D]."""
 
     intervals: tuple[Interval, ...] = ()
     calendar: Calendar = Calendar.INTEGER
@@ -260,7 +260,7 @@ class Relative:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """The next such time from the child on, and intervals from there: [T06], [01T00-P1W]."""
+    """Leads to the next such time from the child on, then by intervals: [T06], [01T00-P1W]."""
 
     point: TruncatedPoint
     intervals: tuple[Interval, ...] = ()
@@ -301,7 +301,7 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """One point, whatever the child's: [2], [20300101]."""
+    """Leads to one point, whatever the child's: [2], [20300101]."""
 
     point: Point
 
@@ -322,13 +322,13 @@ class Absolute:
         sequence: Sequence,
         initial: Point | None = None,  # noqa: ARG002
     ) -> Iterator[Point]:
-        """Every point of the sequence, perhaps without end."""
+        """Returns all points of the sequence, perhaps without end, if the parent fits."""
         return sequence.points() if parent_point == self.point else iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class FromInitial:
-    """Some offset from the initial point, whatever the child's: [^], [^+P1], [^+P1D]."""
+    """Leads to an offset from the initial point, whatever the child's: [^], [^+P1], [^+P1D]."""
 
     offset: Relative | Truncated
 
@@ -350,7 +350,7 @@ class FromInitial:
     def child_points(
         self, parent_point: Point, sequence: Sequence, initial: Point | None = None
     ) -> Iterator[Point]:
-        """Every point of the sequence, perhaps without end."""
+        """Returns all points of the sequence, perhaps without end, if the parent fits."""
         assert initial is not None, "an offset from the initial point needs that point"
         here = self.offset.parent_point(initial, initial)
         return sequence.points() if parent_point == here else iter(())

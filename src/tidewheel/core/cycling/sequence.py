@@ -1,4 +1,4 @@
-"""The points at which a graph section applies: a recurrence, bounded, less its exclusions.
+"""Finds the points at which a graph section applies: a bounded recurrence less its exclusions.
 
 Whatever form a recurrence was written in, it is a progression (start and step) between two
 bounds. Every question is arithmetic on indexes, so it costs the same near the start and ten
@@ -67,7 +67,7 @@ class Reckoning(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Steps of one length."""
+    """Advances by steps of one length."""
 
     start: Point
     units: int
@@ -81,7 +81,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Monthly:
-    """Steps of months, one day of the month for each run of indexes."""
+    """Advances by months, with one day of the month for each run of indexes."""
 
     calendar: Calendar
     shift: int  # seconds from UTC to local time
@@ -113,7 +113,7 @@ class Monthly:
 
 @dataclass(frozen=True, slots=True)
 class Yearly:
-    """Steps of years that keep the day of the year, or the week and its day."""
+    """Advances by years, keeping the day of the year, or the week and its day."""
 
     calendar: Calendar
     shift: int
@@ -148,7 +148,7 @@ class Yearly:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Steps that have to be walked: once, and no further than anybody asks."""
+    """Advances by steps that have to be walked: once, and no further than anybody asks."""
 
     calendar: Calendar
     utc_offset_minutes: int
@@ -183,7 +183,7 @@ def steps_back(
     utc_offset_minutes: int = 0,
     reckoning: Reckoning = Reckoning.MONTH,
 ) -> tuple[Point, int] | None:
-    """The first point not after `until` when stepping back from the end, and the steps to it.
+    """Returns the first point not after `until`, stepping back from the end, and the steps.
 
     None if it is more than `WALKED_STEPS_MAX` steps that have to be walked away.
     """
@@ -211,7 +211,7 @@ def progression(
     reckoning: Reckoning = Reckoning.MONTH,
     end: Point | None = None,
 ) -> Progression:
-    """The kind that fits a step, which must lead forwards; the end only saves walking."""
+    """Returns the kind that fits a step, which must lead forwards; `end` only saves walking."""
     if step.is_exact:
         assert step.units > 0, step
         return Exact(start, step.units)
@@ -319,7 +319,7 @@ def _yearly(
 
 @lru_cache(maxsize=2 * _PAGES_MAX)
 def _page(walked: Walked, number: int) -> tuple[Point, ...]:
-    """Some points in a row, and the first of the next page."""
+    """Returns some points in a row, and the first of the next page."""
     points = [_page(walked, number - 1)[-1] if number else walked.start]
     for _ in range(_WALKED_PER_PAGE):
         points.append(add(walked.calendar, points[-1], walked.step, walked.utc_offset_minutes))
@@ -335,7 +335,7 @@ _ONE_POINT = Interval(units=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sequence:
-    """Points in order. Equal values mean equal points; `text` is only for people.
+    """Holds points in order. Equal values mean equal points; `text` is only for people.
 
     ``step`` None is one point. ``lower`` and ``upper`` cut off what lies before and after;
     ``endless`` says that ``upper`` is no more than the last point that can be written.
@@ -386,7 +386,7 @@ class Sequence:
         put(self, "last", self._find_last())
 
     def __hash__(self) -> int:
-        """Made once: graphs are full of sequences as keys."""
+        """Returns the hash that was made once, because graphs are full of sequences as keys."""
         return self._hash
 
     @property
@@ -396,7 +396,7 @@ class Sequence:
 
     @property
     def is_cut_short(self) -> bool:
-        """Says whether its steps must be walked, and are too many to reach the upper bound."""
+        """Says whether the steps must be walked, and are too many to reach the upper bound."""
         return (
             isinstance(self._points, Walked)
             and self.upper is not None
@@ -412,7 +412,7 @@ class Sequence:
         )
 
     def first_from(self, point: Point) -> Point | None:
-        """The first point at or after this one."""
+        """Returns the first point at or after this one."""
         index = self._points.floor_index(point)
         if index < self._index_min:
             index = self._index_min
@@ -421,22 +421,22 @@ class Sequence:
         return self._forwards(index)
 
     def next_after(self, point: Point) -> Point | None:
-        """The first point after this one."""
+        """Returns the first point after this one."""
         return self._forwards(max(self._points.floor_index(point) + 1, self._index_min))
 
     def last_until(self, point: Point) -> Point | None:
-        """The last point at or before this one."""
+        """Returns the last point at or before this one."""
         index = self._points.floor_index(point)
         if self._index_max is not None and index > self._index_max:
             index = self._index_max
         return self._backwards(index)
 
     def last_before(self, point: Point) -> Point | None:
-        """The last point before this one."""
+        """Returns the last point before this one."""
         return self.last_until(Point(point - 1))
 
     def points(self, start: Point | None = None, stop: Point | None = None) -> Iterator[Point]:
-        """Every point from start to stop, both included; without a stop perhaps for ever."""
+        """Yields points from start to stop, both included; without a stop perhaps for ever."""
         point = self.first if start is None else self.first_from(start)
         while point is not None and (stop is None or point <= stop):
             yield point
@@ -477,7 +477,7 @@ class Sequence:
         return points.floor_index(Point(self.lower - 1)) + 1
 
     def _forwards(self, index: int) -> Point | None:
-        """The first point from an index on that is not excluded."""
+        """Returns the first point from an index on that is not excluded."""
         steps_left = EXCLUDED_IN_A_ROW_MAX + len(self.excluded_points)
         while self._index_max is None or index <= self._index_max:
             point = self._points.at(index)
@@ -509,7 +509,7 @@ class Sequence:
         )
 
     def _index_after_swallowed(self, index: int, point: Point) -> int:
-        """The next index that may not be excluded; -1 if there is none."""
+        """Returns the next index that may not be excluded; -1 if there is none."""
         for exclusion in self._swallowing:
             if exclusion.contains(point):
                 last = exclusion.start if exclusion.step is None else exclusion.upper

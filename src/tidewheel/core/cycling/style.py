@@ -138,7 +138,7 @@ _UNITS = frozenset(part for chain in _CHAINS for part in chain)
 
 @dataclass(frozen=True, slots=True)
 class PointFormat:
-    """A template for `%`, the parts it takes in order, and the expression that reads it."""
+    """Holds a template for `%`, its parts in order, and the expression that reads it."""
 
     template: str
     parts: tuple[FormatPart, ...]
@@ -180,7 +180,7 @@ def compile_format(text: str, expanded_year_digits: int) -> PointFormat:
 
 
 def zone_minutes_from(sign: str, hour: int, minute: int) -> int:
-    """+0530 is 330, -0330 is -210."""
+    """Returns a time zone in minutes: +0530 is 330, -0330 is -210."""
     minutes = hour * SECONDS_PER_MINUTE + minute
     return -minutes if sign == "-" else minutes
 
@@ -261,7 +261,7 @@ _YEARS_WRITTEN = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointStyle:
-    """The calendar, time zone and format of a workflow's points.
+    """Holds the calendar, time zone and format of a workflow's points.
 
     ``utc_offset_minutes`` is the workflow's time zone; a format that names another one is
     written in that.
@@ -292,11 +292,11 @@ class PointStyle:
 
     @property
     def written_offset_minutes(self) -> int:
-        """The time zone that points are written in."""
+        """Returns the time zone that points are written in, in minutes."""
         return self._shift // SECONDS_PER_MINUTE
 
     def text(self, point: Point) -> str:
-        """The point as people and task ids have it."""
+        """Returns the point as people and task ids have it."""
         if self.calendar is Calendar.INTEGER:
             return str(point)
         if not self.first_point <= point <= self.last_point:
@@ -313,7 +313,7 @@ class PointStyle:
         return self._text_of_all(point, days, values)
 
     def read(self, text: str) -> Point:
-        """The point of a text that was written so."""
+        """Returns the point of a text that was written so."""
         if self.calendar is Calendar.INTEGER:
             return self._read_integer(text)
         found = self._format.pattern.fullmatch(text)
@@ -333,7 +333,7 @@ class PointStyle:
         return Point(days * SECONDS_PER_DAY + time - self._read_shift(values))
 
     def rounded(self, point: Point) -> Point:
-        """The last point not after this one that the format can express."""
+        """Returns the last point not after this one that the format can express."""
         return self.read(self.text(point))
 
     def _text_of_all(self, point: Point, days: int, values: tuple[int, ...]) -> str:
@@ -367,7 +367,7 @@ class PointStyle:
         return Point(int(text))
 
     def _read_date(self, text: str, values: dict[FormatPart, str]) -> int:
-        """Days since 1970-01-01."""
+        """Returns the days since 1970-01-01."""
         year = (
             int(values[FormatPart.YEAR])
             + int(values.get(FormatPart.EXPANDED) or 0) * _YEARS_WRITTEN
@@ -409,7 +409,7 @@ class PointStyle:
         return minutes * SECONDS_PER_MINUTE
 
     def _limit(self, *, first: bool) -> Point:
-        """The first or last point that can be written."""
+        """Returns the first or last point that can be written."""
         if self.calendar is Calendar.INTEGER:
             return Point(-INTEGER_POINT_MAX if first else INTEGER_POINT_MAX)
         years = _YEARS_WRITTEN * 10**self.expanded_year_digits

@@ -1,1 +1,1 @@
-"""The definition of a workflow and the immutable graph that it compiles to."""
+"""Defines what a workflow's definition holds, and the immutable graph that it compiles to."""

@@ -130,7 +130,7 @@ class _Compiler:
 
 
 def compile_workflow(workflow: WorkflowDef, findings: Findings) -> Graph:
-    """The graph of a definition; what contradicts itself in it becomes a finding."""
+    """Returns the graph of a definition; what contradicts itself in it becomes a finding."""
     compiler = _Compiler(workflow)
     compiler.read()
     return Graph(
@@ -198,7 +198,7 @@ def _completion(
 
 
 def _without_xtriggers(condition: Condition) -> tuple[Condition | None, list[str]]:
-    """Xtriggers are waited for beside the arrows, by the task itself: all of them."""
+    """Takes xtriggers out of a condition: the task itself waits for all, beside its arrows."""
     if isinstance(condition, XtriggerTerm):
         return None, [condition.label]
     if not isinstance(condition, AllOf):

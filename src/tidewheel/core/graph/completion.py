@@ -35,7 +35,7 @@ _WORD = re.compile(r"\s*(?:(?P<sign>[()])|(?P<word>\w+)|(?P<wrong>\S))")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Complete as soon as all outputs of one alternative were made."""
+    """Is fulfilled as soon as all outputs of one alternative were made."""
 
     alternatives: tuple[frozenset[str], ...]
     marked: bool
@@ -80,7 +80,7 @@ def completion_of(
     marked_by_policy: bool,
     findings: Findings,
 ) -> Completion:
-    """The rule of a task without a `completion` setting; `used`: what the graph waits for."""
+    """Returns the rule of a task without `completion`; `used` is what the graph waits for."""
     marks = list(marks)
     reason = next((one for one in marks if one.explicit and one.optional), None)
     if reason is None and not marked_by_policy:
@@ -91,7 +91,7 @@ def completion_of(
 
 
 def _unmarked_alternatives(used: Collection[str]) -> tuple[frozenset[str], ...]:
-    """Success with any of its own outputs that are used, or another end that is."""
+    """Returns success with any of the custom outputs that are used, or another end that is."""
     customs = [output for output in used if output not in STANDARD]
     successes = [frozenset({SUCCEEDED, output}) for output in customs]
     others = [frozenset({end}) for end in ENDS if end != SUCCEEDED and end in used]
@@ -170,7 +170,7 @@ def _alternatives(standings: Mapping[str, _Standing]) -> tuple[frozenset[str], .
 
 
 def read_completion(text: str, outputs: Collection[str]) -> Completion:
-    """A `completion` setting: outputs joined by `and`, `or` and parentheses.
+    """Reads a `completion` setting: outputs joined by `and`, `or` and parentheses.
 
     Hyphens in names of outputs are written as underscores, as Cylc has it.
     """
@@ -184,7 +184,7 @@ def read_completion(text: str, outputs: Collection[str]) -> Completion:
 
 
 class _Reader:
-    """Recursive descent that builds alternatives as it goes."""
+    """Reads by recursive descent and builds alternatives as it goes."""
 
     def __init__(self, words: list[re.Match[str]], names: Mapping[str, str]) -> None:
         self._words = [match.group().strip() for match in words]

@@ -47,7 +47,7 @@ class RunMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripts:
-    """Shell text, in the order in which a job runs it; `on_error` only when it fails."""
+    """Holds shell text, in the order in which a job runs it; `on_error` only when it fails."""
 
     init: str = ""
     env: str = ""
@@ -113,7 +113,7 @@ class StatePolling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """The n-th retry waits for the n-th delay; there are as many retries as delays."""
+    """Holds delays: the n-th retry waits for the n-th; there are as many retries as delays."""
 
     execution: tuple[float, ...] = ()
     submission: tuple[float, ...] = ()
@@ -142,7 +142,7 @@ ANYWHERE = NodePlace()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDef:
-    """One named step of a workflow, or a family that others inherit from."""
+    """Describes one named step of a workflow, or a family that others inherit from."""
 
     name: str
     # Where its settings came from, nearest first, itself included: ("foo", "FAM", "root").
@@ -170,7 +170,7 @@ class NodeDef:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """An output of one task; without an offset, at the child's own point."""
+    """Asks for an output of one task; without an offset, at the child's own point."""
 
     node: str
     output: str
@@ -179,7 +179,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An output of each or of any member of a family; `finish` is either of two outputs."""
+    """Asks for an output of each or any family member; `finish` is either of two outputs."""
 
     family: str
     outputs: tuple[str, ...]
@@ -189,21 +189,21 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class XtriggerTerm:
-    """Something outside of the workflow that must have happened."""
+    """Asks that something outside of the workflow has happened."""
 
     label: str
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """True if every term is."""
+    """Is true if every term is."""
 
     terms: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """True if one of the terms is."""
+    """Is true if one of the terms is."""
 
     terms: tuple[Condition, ...]
 
@@ -213,7 +213,7 @@ Leaf = Atom | Group | XtriggerTerm
 
 
 def all_of(terms: tuple[Condition, ...]) -> Condition:
-    """One term needs no conjunction, and a conjunction in a conjunction is the same one."""
+    """Joins terms by AND; one term stays alone, a conjunction in a conjunction is merged."""
     flat: list[Condition] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, AllOf) else (term,))
@@ -228,7 +228,7 @@ def any_of(terms: tuple[Condition, ...]) -> Condition:
 
 
 def leaves(condition: Condition) -> Iterator[Leaf]:
-    """Atoms, groups and xtriggers from left to right."""
+    """Yields the atoms, groups and xtriggers of a condition from left to right."""
     waiting: list[Condition] = [condition]
     while waiting:
         term = waiting.pop()
@@ -273,7 +273,7 @@ POLICIES = {policy.name: policy for policy in (TIDEWHEEL, CYLC8)}
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """`condition => targets`, or `condition => !targets` for a suicide arrow."""
+    """Says `condition => targets`, or `condition => !targets` for a suicide arrow."""
 
     condition: Condition
     targets: tuple[str, ...]
@@ -282,7 +282,7 @@ class Arrow:
 
 
 class Placement(NamedTuple):
-    """A node named without an offset stands on the sequence of its section."""
+    """Puts a node that is named without an offset on the sequence of its section."""
 
     node: str
     position: Position = NOWHERE
@@ -290,7 +290,7 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSection:
-    """One recurrence and the arrows that hold at its points."""
+    """Holds one recurrence and the arrows that hold at its points."""
 
     recurrence: str
     sequence: Sequence
@@ -326,7 +326,7 @@ class FamilyDef:
 
 @dataclass(frozen=True, slots=True)
 class XtriggerDef:
-    """A call to be made until it is satisfied."""
+    """Describes a call that is made until it is satisfied."""
 
     label: str
     function: str
@@ -348,7 +348,7 @@ class LimitGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecialNodes:
-    """Nodes that wait for more than their arrows, or not for ever."""
+    """Names nodes that wait for more than their arrows, or not for ever."""
 
     sequential: frozenset[str] = frozenset()  # each waits for its own previous instance
     wait_for_clock: Mapping[str, Interval] = field(
@@ -378,7 +378,7 @@ class CyclingDef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowDef:
-    """A whole definition."""
+    """Holds everything that a workflow's definition says."""
 
     name: str
     cycling: CyclingDef
@@ -403,7 +403,7 @@ DEFAULT_GROUP = "default"
 def limit_groups(
     limits: Mapping[str, tuple[int, Iterable[str]]], families: Mapping[str, tuple[str, ...]]
 ) -> tuple[LimitGroup, ...]:
-    """Limit and named members of each group, families replaced by their members.
+    """Returns the limit and named members of each group, families replaced by their members.
 
     A node is in the last group that names it; all others are in the default one.
     """

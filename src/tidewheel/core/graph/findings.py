@@ -52,7 +52,7 @@ NOWHERE = Position("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One mistake or remark: what was seen, and what to do about it."""
+    """Tells one mistake or remark: what was seen, where, and what to do."""
 
     severity: Severity
     code: str
@@ -61,7 +61,7 @@ class Finding:
     position: Position = NOWHERE
 
     def inside(self, folder: str) -> Finding:
-        """Returns it as it is told among findings about other folders; "" is no folder."""
+        """Returns the finding as told among those about other folders; "" is no folder."""
         if not folder or folder == ".":
             return self
         file = f"{folder}/{self.position.file}" if self.position.file else folder
@@ -74,7 +74,7 @@ class Finding:
 
 
 def finding_document(finding: Finding) -> dict[str, str | int | None]:
-    """Returns it as JSON has it, for programs; what is not known is null."""
+    """Returns a finding as JSON has it, for programs; what is not known is null."""
     position = finding.position
     return {
         "severity": finding.severity.word,
@@ -147,7 +147,7 @@ class Findings:
         return len(self._seen) >= FINDINGS_MAX
 
     def sorted(self) -> list[Finding]:
-        """Errors first, each kind in the order of the source."""
+        """Returns the findings, errors first, each kind in the order of the source."""
         return sorted(self._seen, key=lambda one: (one.severity, one.position, one.message))
 
     def _add(
@@ -183,7 +183,7 @@ _NUMBERING = re.compile(r"\d+|(?<![^\W_])[^\W_](?![^\W_])")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known name most like this word, or None if none is like it."""
+    """Returns the known name most like this word, or None if none is like it."""
     length = len(word)
     candidates = islice(
         (name for name in known if abs(len(name) - length) <= LENGTH_DIFFERENCE_MAX),
@@ -200,7 +200,7 @@ def meant(word: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def nearly_said(text: str, known: Iterable[str]) -> str | None:
-    """The known text that this one must be a slip of: a letter, capitals or spaces off."""
+    """Returns the known text that this must be a slip of: a letter, capitals or spaces off."""
     by_words = {" ".join(one.split()).casefold(): one for one in known}
     words = " ".join(text.split()).casefold()
     near = words if words in by_words else Lookalikes(by_words).of(words)
@@ -208,7 +208,7 @@ def nearly_said(text: str, known: Iterable[str]) -> str | None:
 
 
 class Lookalikes:
-    """Known words, each found by any word that is one letter off.
+    """Finds known words by any word that is one letter off.
 
     One letter too many, too few, another or in its neighbour's place: all of these are alike
     once a letter is left out of either. Words that only number things differ on purpose.
@@ -221,7 +221,7 @@ class Lookalikes:
                 self._by_part.setdefault(part, []).append(word)
 
     def of(self, word: str) -> str | None:
-        """The known word that this one must be a slip of, if any."""
+        """Returns the known word that this one must be a slip of, if any."""
         unnumbered = _NUMBERING.sub("", word)
         for part in _parts(word):
             for found in self._by_part.get(part, ()):
@@ -231,7 +231,7 @@ class Lookalikes:
 
 
 def _parts(word: str) -> Iterator[str]:
-    """The word, and what is left without any one of its letters."""
+    """Yields the word, and what is left without any one of its letters."""
     if len(word) < LOOKALIKE_LENGTH_MIN:
         return
     yield word

@@ -1,4 +1,4 @@
-"""The compiled workflow: what the scheduler steps through. Immutable and picklable.
+"""Defines the compiled workflow: what the scheduler steps through, immutable and picklable.
 
 Theory of operation. An arrow is kept once, whatever its number of targets. A parent knows, for
 each of its outputs, the arrows that wait for it; an arrow knows its sequence and its targets.
@@ -40,7 +40,7 @@ from tidewheel.core.graph.findings import NOWHERE, Position
 
 
 class ChildTask(NamedTuple):
-    """A task that hears of an output, through which arrow."""
+    """Is a task that hears of an output, with the arrow through which it does."""
 
     node: str
     point: Point
@@ -49,7 +49,7 @@ class ChildTask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CompiledArrow:
-    """A condition, the tasks it leads to, and the points at which it holds."""
+    """Holds a condition, the tasks it leads to, and the points at which it holds."""
 
     sequence: Sequence
     condition: Condition
@@ -67,7 +67,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CountedGroup:
-    """Members of a family of which each or any must make one of the outputs."""
+    """Holds members of a family of which each or any must make one of the outputs."""
 
     family: str
     outputs: tuple[str, ...]
@@ -77,7 +77,7 @@ class CountedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A named step, with everything that happens because of it."""
+    """Holds a named step, with everything that happens because of it."""
 
     name: str
     definition: NodeDef
@@ -105,7 +105,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """A whole workflow, ready to be run."""
+    """Holds a whole workflow, ready to be run."""
 
     name: str
     cycling: CyclingDef
@@ -121,7 +121,7 @@ class Graph:
     policy: Policy
 
     def children(self, node: str, point: Point, output: str) -> Iterator[ChildTask]:
-        """Every task that hears of this output at a point that depends on the parent's.
+        """Yields every task that hears of this output at a point that depends on the parent's.
 
         Suicide arrows are among them; arrows with an absolute parent are in `absolute_links`.
         """
@@ -153,13 +153,13 @@ class Graph:
         return point if offset is None else offset.parent_point(point, self.cycling.initial)
 
     def prerequisites(self, node: str, point: Point) -> Iterator[CompiledArrow]:
-        """The arrows into a task that hold at this point."""
+        """Yields the arrows into a task that hold at this point."""
         for index in self.nodes[node].arrows:
             if self.arrows[index].sequence.contains(point):
                 yield self.arrows[index]
 
     def sequences(self) -> Iterator[Sequence]:
-        """Every sequence that places a node, once."""
+        """Yields every sequence that places a node, once."""
         yield from dict.fromkeys(one for node in self.nodes.values() for one in node.sequences)
 
 
@@ -186,7 +186,7 @@ def meaning(graph: Graph) -> frozenset[object]:
 
 
 def atoms_of(condition: Condition, families: Mapping[str, FamilyDef]) -> Iterator[Atom]:
-    """Every atom of a condition, a group as its members."""
+    """Yields every atom of a condition, a group as its members."""
     for leaf in leaves(condition):
         if isinstance(leaf, Atom):
             yield leaf
@@ -203,7 +203,7 @@ POINTS_BY_DEFAULT = 3  # of the drawing when no last point is given
 
 
 class TaskAt(NamedTuple):
-    """A task; an xtrigger has the name `@label`."""
+    """Names a task at a point; an xtrigger has the name `@label`."""
 
     node: str
     point: Point
@@ -219,7 +219,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The tasks and edges between two points; `cut` if there were more than are shown."""
+    """Holds the tasks and edges between two points; `cut` if there were more than are shown."""
 
     tasks: frozenset[TaskAt]
     edges: frozenset[Edge]
@@ -229,7 +229,7 @@ class Window:
 def window(
     graph: Graph, start: Point, stop: Point | None = None, *, suicides: bool = False
 ) -> Window:
-    """Everything from `start` to `stop`; without one, the first few points."""
+    """Returns everything from `start` to `stop`; without one, the first few points."""
     last = _last_point(graph, start, stop)
     first = _first_point(graph, start)
     tasks: set[TaskAt] = set()
@@ -299,7 +299,7 @@ def _few(sequence: Sequence, start: Point) -> Iterator[Point]:
 
 
 def reference_lines(graph: Graph, shown: Window) -> Iterator[str]:
-    """The window in the format that `cylc graph --reference` prints."""
+    """Yields the window in the format that `cylc graph --reference` prints."""
     style = graph.cycling.style
     texts = {point: style.text(point) for point in {task.point for task in shown.tasks}}
 

@@ -1,4 +1,4 @@
-"""The outputs of a task: the standard ones, their short forms, and what one implies."""
+"""Names the outputs of a task: the standard ones, their short forms, and what one implies."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ IMPLIED = {
 
 
 def standard_name(qualifier: str) -> str:
-    """`fail` and `failed` are one output; any other word names a custom one."""
+    """Returns the long form: `fail` and `failed` are one output; others are custom ones."""
     return SHORT_FORMS.get(qualifier, qualifier)
 
 
 def made_by(name: str) -> tuple[str, ...]:
-    """The outputs that a qualifier stands for: `:finish` is either end."""
+    """Returns the outputs that a qualifier stands for: `:finish` is either end."""
     return (SUCCEEDED, FAILED) if name == FINISHED else (name,)
 
 

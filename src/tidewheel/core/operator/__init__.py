@@ -1,1 +1,1 @@
-"""Runs as they are stored and spoken to: what is asked of them, and what is seen of them."""
+"""Describes runs as they are stored: what is asked of them, and what is seen of them."""

@@ -1,4 +1,4 @@
-"""Scheduling block instances, their processing blocks and buffer objects, as values (seed 004).
+"""Describes scheduling block instances, processing blocks and buffer objects (seed 004).
 
 A processing block is a run that is called by the block's id. What a block waits for are other
 blocks; whether a need is met follows from the status of the run that stands for the parent. The
@@ -141,7 +141,7 @@ class SbiView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedSbi:
-    """`made` is false if the same request had been accepted before."""
+    """Answers a request for an instance; `made` is false if it had been accepted before."""
 
     sbi: SbiView
     made: bool

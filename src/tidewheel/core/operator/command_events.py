@@ -58,7 +58,7 @@ class AppliedCommand:
 
 
 def events_of(pool: TaskPool, command: Command, at: Instant) -> AppliedCommand:
-    """The events of a command; refused if it cannot be obeyed as it is."""
+    """Returns the events of a command; raises Refused if it cannot be obeyed as it is."""
     if verbs.ROWS[command.verb].by_scheduler:
         return AppliedCommand(by_scheduler=True)
     return _RULES[type(command)](pool, command, at)
@@ -89,7 +89,7 @@ def _trigger(pool: TaskPool, command: verbs.Trigger, at: Instant) -> AppliedComm
 
 
 def _coming_back(pool: TaskPool, keys: tuple[Key, ...]) -> tuple[Key, ...]:
-    """The tasks that are lost or blocked because of how these ended, however far down."""
+    """Returns tasks that are lost or blocked because of how these ended, however far down."""
     found: dict[Key, None] = {}
     todo = [key for key in keys if key not in pool.tasks]
     active = active_flows(pool)
@@ -140,7 +140,7 @@ def _in_flow(
     made: Iterable[events.OutputsSet | events.PrerequisitesSet],
     flow: FlowChoice | Flows,
 ) -> Iterable[Event]:
-    """One new flow for all of them: the first event makes it, the others name it."""
+    """Puts all events into one new flow: the first event makes it, the others name it."""
     for event in made:
         yield replace(event, flow=flow)
         if flow is FlowChoice.NEW:
@@ -285,7 +285,7 @@ def _waited_for(pool: TaskPool) -> list[str]:
 
 
 def _flows_of(pool: TaskPool, key: Key, submits: list[Submit]) -> str | None:
-    """The flows a task is in now; None if it is not in the pool."""
+    """Returns the flows a task is in now; None if it is not in the pool."""
     task = pool.tasks.get(key)
     if task is not None:
         return flow_text(task.flows)
@@ -319,7 +319,7 @@ def known_flow(pool: TaskPool, number: int) -> int:
 
 
 def flow_text(flows: Flows) -> str:
-    """Returns it as it is shown and logged."""
+    """Returns flow numbers as they are shown and logged."""
     return ",".join(map(str, sorted(flows))) or "none"
 
 
@@ -347,7 +347,7 @@ class Prerequisites(NamedTuple):
 
 
 def read_outputs(node: IndexedNode, texts: Iterable[str]) -> tuple[str, ...]:
-    """The outputs that are meant, each once; none means what completes the task."""
+    """Returns the outputs that are meant, each once; none means what completes the task."""
     return tuple(dict.fromkeys(one for text in _split(texts) for one in _meant(node, text)))
 
 
@@ -364,7 +364,7 @@ def _meant(node: IndexedNode, text: str) -> tuple[str, ...]:
 
 
 def read_atoms(pool: TaskPool, key: Key, texts: Iterable[str]) -> Prerequisites:
-    """`all`, `POINT/NAME[:OUTPUT]` or `xtrigger/LABEL`, each of which the task must have."""
+    """Reads `all`, `POINT/NAME[:OUTPUT]` or `xtrigger/LABEL`, which the task must have."""
 
     def meant(text: str) -> Prerequisites:
         if text == EVERYTHING:
@@ -383,7 +383,7 @@ def read_atoms(pool: TaskPool, key: Key, texts: Iterable[str]) -> Prerequisites:
 
 
 def _labels(pool: TaskPool, key: Key, text: str) -> tuple[str, ...]:
-    """The xtrigger that is meant, or with `all` every one that the task has."""
+    """Returns the xtrigger that is meant, or with `all` every one that the task has."""
     node, point = pool.node(key[1]), key[0]
     known = [label for sequence, label in node.xtriggers if sequence.has(point)]
     label = text.partition(":")[0]
@@ -413,7 +413,7 @@ def _atom(pool: TaskPool, key: Key, text: str) -> tuple[tuple[Point, str, str], 
 
 
 def _atoms_of(pool: TaskPool, key: Key) -> Iterator[tuple[Point, str, str]]:
-    """Every atom of a task's prerequisites, a family's as those of its members."""
+    """Yields every atom of a task's prerequisites, a family's as those of its members."""
     point, name = key
     for arrow, _ in pool.node(name).arrows_at(point):
         for leaf in arrow.leaves:

@@ -1,4 +1,4 @@
-"""The definition of a run as it is stored: by its content, so that it is there for ever.
+"""Holds the definition of a run as it is stored: by its content, so that it is there for ever.
 
 A restart reads nothing else: the rendered text, the files that lay beside it, and the options
 that were given. Points that depend on the clock were resolved before they came here. Of a SIP
@@ -45,7 +45,7 @@ class StoredFile:
 def stored_files(
     contents: Mapping[str, bytes], executable: Container[str]
 ) -> tuple[StoredFile, ...]:
-    """Files by their path, in the order in which they are kept: a digest depends on it."""
+    """Returns files by path, in the order in which they are kept: a digest depends on it."""
     return tuple(
         StoredFile(path, content, path in executable)
         for path, content in sorted(contents.items())
@@ -54,8 +54,11 @@ def stored_files(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDefinition:
-    """`digest` is the SHA-256 of everything else in hexadecimal digits, and the mark of those
-    that may be trusted."""
+    """Holds the content of a definition.
+
+    `digest` is the SHA-256 of everything else in hexadecimal digits, and the mark of those that
+    may be trusted.
+    """
 
     digest: str
     workflow: str  # its name
@@ -66,7 +69,7 @@ class StoredDefinition:
 
     @property
     def is_trusted(self) -> bool:
-        """Says whether its own code may run in the process that reads it.
+        """Says whether the definition's own code may run in the process that reads it.
 
         Earlier versions marked nothing. What they kept is trusted only if it is Python: no
         server has ever taken that, so it came from a folder.
@@ -75,7 +78,7 @@ class StoredDefinition:
 
 
 def sealed(definition: StoredDefinition, *, trusted: bool = False) -> StoredDefinition:
-    """Returns it with the digest of what is in it, whatever it was said to be."""
+    """Returns a definition with the digest of its content, whatever digest was given."""
     fields = {
         name: getattr(definition, name) for name in ("workflow", "kind", "text", "variables")
     }
@@ -125,9 +128,9 @@ class NewRun:
     folder: str = ""  # where the definition lay, for people
     queue: str = ""  # "": the run's own, `run:NAME`
     lease_seconds: float = 60.0  # of its tasks
-    # Any scheduler may begin it; None: whoever makes it will drive it.
+    # Any scheduler may begin it; None: the process that makes the run will drive it.
     given: RunOptions | None = None
-    request: str = ""  # whoever asks again in the same words gets the same run
+    request: str = ""  # asking again in the same words gives the same run
 
 
 LATEST = "NN"  # the link to the submission that was made last
@@ -138,7 +141,7 @@ _PARTS_AFTER_RUN = 3
 
 
 class JobName(NamedTuple):
-    """One submission of one task of a run."""
+    """Names one submission of one task of a run."""
 
     run: str
     point: str
@@ -151,7 +154,7 @@ class JobName(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Returns it as people and existing scripts write it: `1/foo/01`."""
+        """Returns the name as people and existing scripts write it: `1/foo/01`."""
         return f"{self.point}/{self.node}/{self.submit:02d}"
 
     def log_folder(self, attempt: int) -> str:
@@ -165,12 +168,12 @@ class JobName(NamedTuple):
 
     @property
     def share_folder(self) -> str:
-        """Shared by all tasks of one point."""
+        """Returns the folder that all tasks of one point share."""
         return f"share/cycle/{self.point}"
 
 
 def run_named_by(task_id: TaskId) -> str | None:
-    """The run whose job is called so, if there is one of that name; None: it is no job's id."""
+    """Returns the run that a job's id names, whether or not it exists; None for other ids."""
     run, *rest = task_id.rsplit("/", _PARTS_AFTER_RUN)
     return run if len(rest) == _PARTS_AFTER_RUN and rest[-1].isdecimal() else None
 
@@ -189,7 +192,7 @@ ACCEPTED = (
 
 
 def is_run_name(name: str) -> bool:
-    """Says whether it leads to a folder of its own, and nowhere else (RELIABILITY S3)."""
+    """Says whether a name leads to a folder of its own, and nowhere else (RELIABILITY S3)."""
     return (
         bool(name.strip())
         and len(name) <= NAME_LENGTH_MAX
@@ -204,6 +207,6 @@ def _is_part(part: str) -> bool:
 
 
 def names_above(name: str) -> Iterator[str]:
-    """The names whose folders this one would lie in."""
+    """Returns the names whose folders this one would lie in."""
     parts = name.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))

@@ -1,4 +1,4 @@
-"""The registry: names and versions for definitions that are kept."""
+"""Gives names and versions to definitions that are kept: the registry."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """Files that are registered together: one or more definitions and what belongs to them."""
+    """Holds files that are registered together: definitions and what belongs to them."""
 
     files: Mapping[str, bytes]  # by path from the folder of the definitions
     executable: frozenset[str] = frozenset()
@@ -123,7 +123,7 @@ def _too_long(text: str) -> str:
 
 
 def split_reference(text: str) -> tuple[str, str]:
-    """Name and version of `NAME/VERSION`; the version of `NAME` is empty."""
+    """Returns name and version of `NAME/VERSION`; the version of `NAME` is empty."""
     name, _, version = text.partition("/")
     return name, version
 
@@ -149,6 +149,6 @@ def highest(workflows: Iterable[WorkflowView]) -> WorkflowView:
 
 
 def in_order(workflows: Iterable[WorkflowView]) -> Sequence[WorkflowView]:
-    """Returns them by name, the highest version first."""
+    """Returns workflows by name, the highest version first."""
     by_version = sorted(workflows, key=lambda one: version_order(one.version), reverse=True)
     return sorted(by_version, key=lambda one: one.name)

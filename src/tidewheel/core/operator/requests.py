@@ -1,4 +1,4 @@
-"""Requests of schedulers, workers and operators to the store, about runs.
+"""Defines what schedulers, workers and operators ask of the store about runs.
 
 A scheduler reads what happened (`Happening`s, oldest first), decides, and writes one `Batch`:
 everything that it decided, in one transaction, guarded by the epoch of its lease and the number
@@ -33,7 +33,7 @@ class RunLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunClaim:
-    """A scheduler asks for a run."""
+    """Holds a scheduler's request for a run."""
 
     run: int
     process: HostProcess
@@ -48,7 +48,7 @@ class RunClaim:
 
 
 class JobStarted(NamedTuple):
-    """The runner accepted it: its process exists."""
+    """Says that the runner accepted a job: its process exists."""
 
     seq: int
     at: Instant
@@ -57,7 +57,7 @@ class JobStarted(NamedTuple):
 
 
 class JobSaid(NamedTuple):
-    """A message of a job, numbered within its attempt."""
+    """Holds a message of a job, numbered within its attempt."""
 
     seq: int
     at: Instant
@@ -68,7 +68,7 @@ class JobSaid(NamedTuple):
 
 
 class JobOver(NamedTuple):
-    """The task of a submission is final in the store."""
+    """Says that the task of a submission is final in the store."""
 
     seq: int
     at: Instant
@@ -81,7 +81,7 @@ class JobOver(NamedTuple):
 
 
 class CommandGiven(NamedTuple):
-    """An operator, a job or a handler wants something."""
+    """Says that an operator, a job or a handler wants something."""
 
     seq: int
     at: Instant
@@ -104,7 +104,7 @@ class Inbox(NamedTuple):
 
 
 class RunTimer(NamedTuple):
-    """Something is to happen at a time; without a task: to the run itself."""
+    """Says what is to happen at a time; without a task, to the run itself."""
 
     point: Point | None
     name: str  # of the node; "" for the run's own
@@ -127,14 +127,14 @@ class CommandAnswer(NamedTuple):
 
 
 class XtriggerResult(NamedTuple):
-    """A call that was satisfied; `result` is JSON. An empty result forgets it."""
+    """Holds the result of a call that was satisfied, as JSON. An empty result forgets it."""
 
     signature: str
     result: str
 
 
 class StoredBroadcast(NamedTuple):
-    """A setting of tasks to come; an empty value takes it back."""
+    """Holds a setting of tasks to come; an empty value takes it back."""
 
     point: str  # as text, or "*"
     namespace: str  # a node, a family or root
@@ -143,7 +143,7 @@ class StoredBroadcast(NamedTuple):
 
 
 class Undelivered(NamedTuple):
-    """An event that somebody is still to be told of: its batch, its place there, and JSON."""
+    """Holds an event that somebody is still to be told of: its batch, place there, and JSON."""
 
     batch: int
     place: int
@@ -152,7 +152,7 @@ class Undelivered(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class RunBatch:
-    """All that follows from some happenings, written whole or not at all."""
+    """Holds all that follows from some happenings, written whole or not at all."""
 
     number: int  # one more than the last
     at: Instant
@@ -189,7 +189,7 @@ class NewCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """All that a scheduler needs to go on with a run, or a person to look at it."""
+    """Holds all that a scheduler needs to go on with a run, or a person to look at it."""
 
     changes: Sequence[Change]
     timers: Sequence[RunTimer] = ()

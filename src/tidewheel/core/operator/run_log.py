@@ -1,4 +1,4 @@
-"""The lines of a run's log, in the shapes that people and jobs grep for (SEMANTICS §13).
+"""Writes the lines of a run's log, in the shapes that people and jobs grep for (SEMANTICS §13).
 
 Theory of operation. `RunLog` remembers how each pooled task was last shown and looks only at
 those that a step touched, so a line costs what it says. A step may take a task through several
@@ -61,7 +61,7 @@ _TOLD = ("trigger", "expired")
 
 
 class RunLogLine(NamedTuple):
-    """`str(line)` is what follows the time in the log."""
+    """Is one line of a run's log; `str(line)` is what follows the time."""
 
     level: str
     text: str
@@ -71,7 +71,7 @@ class RunLogLine(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """A task as a line shows it."""
+    """Holds a task as a line shows it."""
 
     word: str
     marks: str  # (held), (queued), (runahead)
@@ -116,7 +116,7 @@ class RunLog:
         return found
 
     def said(self, key: Key, text: str, level: str = INFO, how: str = "received") -> RunLogLine:
-        """A message of a job."""
+        """Returns the line for a message of a job."""
         return RunLogLine(level, f"[{self._shown(key)}] ({how}){text}")
 
     def _shown(self, key: Key) -> str:
@@ -186,7 +186,7 @@ class RunLog:
 def _came(
     pool: TaskPool, task: PooledTask, before: Glance, now: Glance
 ) -> Iterator[RunLogLine]:
-    """A task came into the pool, perhaps to be held there."""
+    """Yields the lines for a task that came into the pool, perhaps to be held there."""
     runahead = "" if task.admitted else "(runahead)"
     name = shown(pool, task.key, before._replace(marks=runahead))
     yield RunLogLine(DEBUG, f"[{name}] added to the n=0 window")
@@ -231,13 +231,13 @@ def glance(task: PooledTask) -> Glance:
 
 
 def shown(pool: TaskPool, key: Key, at: Glance) -> str:
-    """`1/foo/01(flows=2):running`."""
+    """Returns a task as the log shows it: `1/foo/01(flows=2):running`."""
     job = "" if at.word in _WITHOUT_JOB else f"/{at.submit:02d}"
     return f"{_id(pool, key)}{job}{_flows(at.flows)}:{at.word}{at.marks}"
 
 
 def _steps(pool: TaskPool, key: Key, before: Glance, now: Glance) -> list[RunLogLine]:
-    """One line for each state between two glances."""
+    """Returns one line for each state between two glances."""
     if before.word in _JOB_WORDS and now.word not in _JOB_WORDS and now.word != "waiting":
         ran = before if now.word == SUBMIT_FAILED else before._replace(word="running")
         return [*_steps(pool, key, before, ran), *_end(pool, key, ran, now.word, now.marks)]

@@ -53,7 +53,7 @@ def select(
     pooled_only: bool = False,
     also: Iterable[Key] = (),
 ) -> tuple[Key, ...]:
-    """The tasks that these ids mean, in order, each once. `also` count as pooled."""
+    """Returns the tasks that these ids mean, in order, each once. `also` count as pooled."""
     texts = list(texts)
     if not texts:
         raise Refused("no task was named; write POINT/NAME, such as 2/foo or '*/foo:failed'")
@@ -85,7 +85,7 @@ def unrefused(
 
 
 def unique_key(pool: TaskPool, text: str, *, pooled_only: bool = False) -> Key:
-    """The one task that an id names: a plain name at an explicit point."""
+    """Returns the one task that an id names: a plain name at an explicit point."""
     written = read_id(text)
     if not (written.has_plain_point and written.has_plain_name):
         raise Refused(f"{text!r} must name one task: POINT/NAME, such as 2/foo")
@@ -106,7 +106,7 @@ def named_tasks(pool: TaskPool, command: object) -> list[Key]:
 
 
 def job_of(pool: TaskPool, text: str) -> tuple[Key, int | None]:
-    """The task that `POINT/NAME[/SUBMIT]` names, and its submit number if one was given."""
+    """Returns the task that `POINT/NAME[/SUBMIT]` names, and its submit number if given."""
     return unique_key(pool, text), read_id(text).submit
 
 
@@ -180,7 +180,7 @@ def _pooled(pool: TaskPool, written: WrittenId) -> Iterator[Key]:
 def _named(
     pool: TaskPool, written: WrittenId, keys: Iterable[Key], names: set[str] | None = None
 ) -> Iterator[Key]:
-    """Yields those of these tasks whose point and name fit."""
+    """Yields the tasks whose point and name fit."""
     if names is None:
         names = {node.name for node in _nodes(pool, written)}
     at = None
@@ -196,7 +196,7 @@ def _named(
 
 
 def _nodes(pool: TaskPool, written: WrittenId) -> Iterator[IndexedNode]:
-    """Yields those whose name, or the name of a family they belong to, fits."""
+    """Yields the nodes whose name, or the name of a family they belong to, fits."""
     pattern = written.name or "*"
     for node in pool.plan.nodes.values():
         lineage = node.definition.lineage
@@ -285,7 +285,7 @@ _OF_STANDING = {
 
 
 class WrittenId(NamedTuple):
-    """An id as it was written: `name` "" is every task of the point; `status` "" is any."""
+    """Holds an id as it was written: `name` "" is each task of a point; `status` "" is any."""
 
     text: str
     point: str
@@ -307,7 +307,7 @@ def is_glob(text: str) -> bool:
 
 
 def read_id(text: str) -> WrittenId:
-    """`POINT/NAME[:STATUS]`, `POINT/NAME/SUBMIT`, `NAME.POINT` or `POINT`."""
+    """Reads `POINT/NAME[:STATUS]`, `POINT/NAME/SUBMIT`, `NAME.POINT` or `POINT`."""
     written = text.strip().removeprefix("//").rstrip("/")
     if not written:
         raise Refused(f"{text!r} is no task id; write POINT/NAME, such as 2/foo")
@@ -331,7 +331,7 @@ def _without_slash(text: str, written: str) -> WrittenId:
 
 
 def _selector(part: str) -> tuple[str, str]:
-    """A point may have colons of its own, so only a word for a status is one."""
+    """Splits off a status; points may have colons, too, so only a word for a status is one."""
     head, colon, word = part.rpartition(":")
     if not colon or not head or word.isdigit() or word[:1].isdigit():
         return part, ""
@@ -349,7 +349,7 @@ def _submit(text: str, part: str) -> int:
 
 
 def status_words(task: PooledTask) -> tuple[str, ...]:
-    """Every word that fits a pooled task."""
+    """Returns every word that fits a pooled task."""
     words = []
     if task.stage is JobPhase.WAITING:
         words.append("waiting")
@@ -375,7 +375,7 @@ _DATE = re.compile(
 
 
 def read_point(cycling: CyclingDef, text: str) -> Point:
-    """The point that is meant; refused if there is none."""
+    """Returns the point that is meant; raises Refused if there is none."""
     if text == INITIAL:
         return cycling.initial
     if text == FINAL:
@@ -390,7 +390,7 @@ def read_point(cycling: CyclingDef, text: str) -> Point:
 
 
 def find_point(style: PointStyle, text: str) -> Point | None:
-    """The point of a text in the run's own form, or of a date; None if it is neither."""
+    """Returns the point of a text in the run's own form, or of a date; None for others."""
     try:
         return style.read(text)
     except BadCycling:

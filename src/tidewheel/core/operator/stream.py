@@ -48,7 +48,7 @@ class EventPlace(NamedTuple):
 
 
 class EventCursor(NamedTuple):
-    """Everything up to a place was read; opaque to everybody but the store that gave it."""
+    """Says up to which place all was read; opaque to all but the store that gave it."""
 
     store: str
     place: EventPlace
@@ -58,7 +58,7 @@ class EventCursor(NamedTuple):
 
 
 def read_cursor(text: str) -> EventCursor:
-    """A cursor from its text; BadSetting if it is none."""
+    """Reads a cursor from its text; raises BadSetting if it is none."""
     found = _CURSOR.fullmatch(text)
     numbers = [int(one) for one in found.groups()[1:]] if found else [NUMBER_MAX + 1]
     if found is None or max(numbers) > NUMBER_MAX:
@@ -138,7 +138,7 @@ class FollowedEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPage:
-    """Some events in their order, and where to go on."""
+    """Holds some events in their order, and where to go on."""
 
     events: Sequence[Event]
     next: EventCursor

@@ -179,7 +179,7 @@ Command = (
 
 
 class RunVerb(NamedTuple):
-    """One verb on a run: its command, and what the audit and the run's log say of it.
+    """Describes one verb on a run: its command, and what the audit and the run's log say of it.
 
     `whom` and `unnamed` are said by the audit: in braces stand the names of the request's path,
     and `what` is all that was named besides; `unnamed` is said where nothing was named.

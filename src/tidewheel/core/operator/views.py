@@ -40,7 +40,7 @@ class Undone:
 
     @property
     def text(self) -> str:
-        """`2 lost, 1 skipped`; empty if all was done."""
+        """Returns `2 lost, 1 skipped`; empty if all was done."""
         counts = [(kind, self.count(kind)) for kind in UNDONE_KINDS]
         return ", ".join(f"{count} {kind}" for kind, count in counts if count)
 
@@ -49,7 +49,7 @@ class Undone:
 
 
 def with_undone(reason: str, undone: Undone) -> str:
-    """The reason of a completed run, with what was not done: `completed, 2 lost`."""
+    """Returns the reason of a completed run, with what was not done: `completed, 2 lost`."""
     told = ", ".join(["completed", undone.text] if undone.text else ["completed"])
     return _COMPLETED.sub(told, reason, count=1)
 
@@ -68,7 +68,7 @@ def ran_nothing(reason: str) -> bool:
 
 
 def aborted_for(why: str) -> str:
-    """The reason of a run that has aborted by itself."""
+    """Returns the reason of a run that has aborted by itself."""
     return f"{_ABORTED_FOR}{why}"
 
 
@@ -78,7 +78,7 @@ def was_aborted(reason: str) -> bool:
 
 
 def stopped_at(point: str, *, is_own: bool) -> str:
-    """The reason of a run that has reached its stop point: its own, or one that it was told."""
+    """Returns the reason of a run that reached its stop point: its own, or one it was told."""
     return f"{_OWN_STOP_POINT if is_own else _LATER_STOP_POINT}{point}"
 
 
@@ -137,7 +137,7 @@ class RunView:
 
     @property
     def wants_scheduler(self) -> bool:
-        """One was asked for, or holds it, or held it when it died and did not let go."""
+        """Says whether a scheduler was asked for, or holds the run, or died holding it."""
         is_open = self.status in ("created", *OPEN_STATUSES)
         return self.given is not None or (self.owner is not None and is_open)
 
@@ -199,7 +199,7 @@ class RunAttempt:
 
 @dataclass(frozen=True, slots=True)
 class ChangesView:
-    """The changes of one batch, as JSON: the run as it was can be made from them."""
+    """Holds the changes of one batch, as JSON: the run as it was can be made from them."""
 
     batch: int
     at: Instant
@@ -210,7 +210,7 @@ RUNS_NAMED_MAX = 5
 
 
 def only_run(views: Sequence[RunView], now: Instant) -> RunView:
-    """Refused with the names if there are several."""
+    """Returns the only run, or the only driven one; else raises Refused with the names."""
     if not views:
         raise Refused("there is no run in this store; start one: tidewheel run DIR")
     driven = [view for view in views if view.is_driven(now)]

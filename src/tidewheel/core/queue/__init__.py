@@ -1,1 +1,1 @@
-"""The life of a task: status table, leases, retries, dependencies, resources and limits."""
+"""Decides on the life of a task: status, leases, retries, dependencies, resources, limits."""

@@ -105,7 +105,7 @@ class TokenView:
     revoked_at: Instant | None
 
     def is_valid(self, now: Instant) -> bool:
-        """Says whether it opens anything now."""
+        """Says whether the token opens anything now."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
@@ -136,7 +136,7 @@ class KeptAnswer:
 
 
 def allowed_scopes(grant: Grant) -> frozenset[Scope]:
-    """Returns them with all that they include."""
+    """Returns the scopes of a grant with all that they include."""
     return frozenset().union(*(INCLUDES[scope] for scope in grant.scopes))
 
 
@@ -158,7 +158,7 @@ def covers_pattern(grant: Grant, pattern: str) -> bool:
 
 
 def workflow_of_queue(queue: str) -> str:
-    """`run:nightly/run3` is a queue of the workflow `nightly`."""
+    """Returns the workflow of a queue: that of `run:nightly/run3` is `nightly`."""
     name = queue.removeprefix(RUN_QUEUE)
     return name.rpartition("/")[0] or name
 
@@ -226,12 +226,12 @@ ANY_TEXT = "*"
 
 
 def is_pattern(queue: str) -> bool:
-    """Says whether it stands for more than the queue of that name."""
+    """Says whether a text stands for more than the queue of that name."""
     return ANY_TEXT in queue
 
 
 class Served:
-    """The queues that a worker was told to serve."""
+    """Holds the queues that a worker was told to serve."""
 
     __slots__ = ("names", "patterns")
 

@@ -24,7 +24,7 @@ def edge_state(output: str, parent_status: Status, parent_outputs: Iterable[str]
     if output in parent_outputs and output not in FINAL:
         return EdgeState.MET
     if parent_status is Status.CANCELLING:
-        # It can only end cancelled, so whoever needs anything else need not wait for that end.
+        # It can only end cancelled, so a child that needs anything else need not wait for that.
         return EdgeState.OPEN if output == Status.CANCELLED.value else EdgeState.DEAD
     return EdgeState.DEAD if parent_status in FINAL else EdgeState.OPEN
 
@@ -43,7 +43,7 @@ def status_from_edges(states: Sequence[EdgeState], *, armed: bool) -> Status:
 
 
 def find_cycle(children: Mapping[str, Iterable[str]]) -> list[str] | None:
-    """A path that returns to its start, or None; iterative, for graphs of any depth."""
+    """Returns a path that returns to its start, or None; iterative, for graphs of any depth."""
     done: set[str] = set()
     for root in children:
         if root in done:

@@ -29,7 +29,7 @@ class Holder:
 
 
 def check_lease_seconds(seconds: float) -> float:
-    """BadSetting if no lease may be so long, or so short."""
+    """Raises BadSetting if no lease may be so long, or so short."""
     if not 0 < seconds <= LEASE_SECONDS_MAX:
         accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
         raise BadSetting("lease_seconds", seconds, accepted)
@@ -37,7 +37,7 @@ def check_lease_seconds(seconds: float) -> float:
 
 
 def check_progress(progress: float | None) -> None:
-    """BadSetting if no job can have come so far."""
+    """Raises BadSetting if no job can have come so far."""
     if progress is not None and not 0.0 <= progress <= 1.0:
         raise BadSetting("progress", progress, "0 to 1")
 
@@ -51,7 +51,7 @@ class LeaseAnswer(Enum):
 
 
 def check_holder(task: TaskState, holder: Holder, operation: str) -> None:
-    """Refuse a report from anybody but the owner of the current attempt."""
+    """Raises LeaseLost for a report from anybody but the owner of the current attempt."""
     if task.attempt != holder.attempt or task.owner != holder.worker:
         raise LeaseLost(
             task.id,
@@ -90,7 +90,7 @@ BODY_BYTES_MAX = 4 * 1024 * 1024
 
 
 class Notebook(NamedTuple):
-    """One text of a store, under a lease; the epoch is the fencing token."""
+    """Holds one text of a store, under a lease; the epoch is the fencing token."""
 
     epoch: int
     owner: str | None  # None: nobody holds it

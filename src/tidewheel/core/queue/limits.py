@@ -46,7 +46,7 @@ class Allowance:
 
 
 def refilled(limit: Limit, bucket: Bucket | None, now: Instant) -> Bucket:
-    """The bucket as it stands now; a new one is full, a clock set back takes nothing away."""
+    """Returns the bucket as it is now; a new one is full, a clock set back takes nothing."""
     assert limit.rate_max is not None
     if bucket is None:
         return Bucket(key=limit.key, tokens=float(limit.rate_max), refilled_at=now)
@@ -94,7 +94,7 @@ def allowance(
 def spent(
     limits: Iterable[Limit], buckets: Iterable[Bucket], taken: Mapping[str, int], now: Instant
 ) -> list[Bucket]:
-    """The buckets after a claim took ``taken`` tasks by key, WHOLE_QUEUE counting all."""
+    """Returns the buckets after a claim took ``taken`` tasks by key; WHOLE_QUEUE counts all."""
     rules = {limit.key: limit for limit in limits}
     filled = {bucket.key: bucket for bucket in buckets}
     after = []

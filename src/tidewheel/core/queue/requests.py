@@ -1,4 +1,4 @@
-"""Requests of clients, workers and monitors to a store, and its answers."""
+"""Defines the requests of clients, workers and monitors to a store, and its answers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ ANY_TASKS = Abilities()
 
 
 class ClaimedTasks(list["Claimed"]):
-    """The tasks that were claimed; and in how many seconds the next delayed one is due."""
+    """Holds the tasks that were claimed, and the seconds until the next delayed one is due."""
 
     def __init__(
         self, tasks: Iterable[Claimed] = (), next_due_seconds: float | None = None
@@ -191,7 +191,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """The answer to one report: the status now, or why it was refused."""
+    """Answers one report: with the status now, or why the report was refused."""
 
     task_id: TaskId
     status: Status | None = None
@@ -232,8 +232,7 @@ class HeldLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wake:
-    """Something changed that others wait for: queues with new work, workers and runs with
-    news."""
+    """Says what changed that others wait for: queues with work, workers and runs with news."""
 
     queues: frozenset[str] = frozenset()
     workers: frozenset[WorkerId] = frozenset()

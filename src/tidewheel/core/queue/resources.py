@@ -1,4 +1,4 @@
-"""Resources: what a task asks of a machine, what a worker offers, and whether it fits.
+"""Decides whether what a task asks of a machine fits into what a worker offers.
 
 Theory of operation
 -------------------
@@ -26,7 +26,7 @@ RUNNER_LABEL_PREFIX = "runner:"  # such a label names the runner that a task nee
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """Asked: what one attempt uses. Offered: what is free. Zero asks for nothing."""
+    """Holds what one attempt asks for, or what a worker has free. Zero asks for nothing."""
 
     cpu: float = 0.0  # cores; 0.5 is half a core
     memory_bytes: int = 0
@@ -56,7 +56,7 @@ class Resources:
 
     @property
     def idle(self) -> int:
-        """Offered: how many nodes a task can have alone."""
+        """Returns how many of the nodes offered a task can have alone."""
         return self.nodes if self.idle_nodes is None else self.idle_nodes
 
 

@@ -35,7 +35,10 @@ NO_DELAY = FixedDelays()
 
 
 def delay_before_retry(policy: RetryPolicy, failures: int, chance: float) -> float:
-    """Seconds to wait after the ``failures``-th failure; ``chance`` is random in [0, 1)."""
+    """Returns the seconds to wait after the ``failures``-th failure.
+
+    `chance` is random in [0, 1), which decides the jitter.
+    """
     assert failures >= 1 and 0.0 <= chance < 1.0
     match policy:
         case FixedDelays(seconds=seconds):

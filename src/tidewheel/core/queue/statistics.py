@@ -57,7 +57,7 @@ class Statistics:
 
 
 def statistics(attempts: Sequence[EndedAttempt]) -> Statistics:
-    """All of them together."""
+    """Returns the figures of all these attempts together."""
     ends = Counter(one.ended_by for one in attempts)
     good = ends[Signal.SUCCEED]
     judged = good + sum(ends[signal] for signal in _FAILURES)

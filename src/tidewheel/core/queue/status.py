@@ -1,4 +1,4 @@
-"""The life of a task as one table, from which everything else is derived.
+"""Defines the life of a task as one table, from which everything else is derived.
 
 Theory of operation
 -------------------
@@ -92,7 +92,7 @@ LEASED = frozenset({_S.RUNNING, _S.CANCELLING})
 
 
 def next_status(task_id: str, status: Status, signal: Signal) -> Status:
-    """The only way to a new status; an illegal signal is refused and nothing changed."""
+    """Returns the status after a signal, the only way to a new one; refuses illegal signals."""
     following = TRANSITIONS[status].get(signal)
     if following is None:
         raise WrongStatus(task_id, signal.value, status.value, allowed_for(signal))
@@ -100,12 +100,12 @@ def next_status(task_id: str, status: Status, signal: Signal) -> Status:
 
 
 def allowed_for(signal: Signal) -> tuple[str, ...]:
-    """The statuses in which a signal is accepted, for messages."""
+    """Returns the statuses in which a signal is accepted, for messages."""
     return tuple(status.value for status, row in TRANSITIONS.items() if signal in row)
 
 
 def legal_steps() -> frozenset[tuple[str, str, str]]:
-    """Every (from, signal, to) of the table; history may hold nothing else."""
+    """Returns every (from, signal, to) of the table; history may hold nothing else."""
     return frozenset(
         (status.value, signal.value, following.value)
         for status, row in TRANSITIONS.items()

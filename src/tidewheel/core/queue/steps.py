@@ -1,4 +1,4 @@
-"""A signal becomes the change of a task: the decisions of a task's life.
+"""Decides which change a signal makes to a task: the decisions of a task's life.
 
 Each function takes the task as stored and answers with a Change, or refuses. The store
 applies a Change only if (status, attempt) are still what they were when it was decided.
@@ -26,7 +26,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The last report of an attempt."""
+    """Holds the last report of an attempt."""
 
     ending: Ending
     error: TaskError | None = None
@@ -47,7 +47,7 @@ TIMED_OUT = "timed_out"
 def step(
     task: TaskState, signal: Signal, *, end: End | None = None, chance: float = 0.0
 ) -> Change:
-    """The change that a signal makes; the table decides whether it is legal."""
+    """Returns the change that a signal makes; the table decides whether it is legal."""
     to_status = next_status(task.id, task.status, signal)
     failures = task.failures + (signal in (Signal.RETRY, Signal.FAIL, Signal.ABORT))
     delay = delay_before_retry(task.retry, failures, chance) if signal is Signal.RETRY else 0.0
@@ -90,7 +90,7 @@ def end_signal(task: TaskState, end: End) -> Signal:
 
 
 def become_ready(task: TaskState) -> Change:
-    """The task's last obstacle is gone; one without anything to execute ends here."""
+    """Makes a task ready whose last obstacle is gone; one with nothing to execute ends."""
     return step(task, Signal.SATISFY if task.executes else Signal.SKIP)
 
 
@@ -102,7 +102,7 @@ def cancel(task: TaskState) -> Change | None:
 
 
 def adopt(task: TaskState, worker: WorkerId) -> Change:
-    """The lease goes to another worker of the same host; the attempt stays."""
+    """Gives the lease to another worker of the same host; the attempt stays."""
     return replace(step(task, Signal.ADOPT), owner=worker)
 
 

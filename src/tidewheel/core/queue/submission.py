@@ -1,4 +1,4 @@
-"""A submitted task is checked against the rules: every finding at once, in words."""
+"""Checks a submitted task against the rules and tells every finding at once, in words."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def refusal(task: NewTask, limits: SubmitLimits) -> Refused | None:
 
 
 def run_refusal(task: NewTask) -> InvalidTask | None:
-    """A run hears of its own submissions only, which come with the batches of its scheduler."""
+    """Refuses a task for a run, which hears only of submissions in its scheduler's batches."""
     if task.run is None:
         return None
     return InvalidTask(task.id, [f"run is {task.run}; only a run's scheduler can say that"])
@@ -82,7 +82,7 @@ def message_refusal(report: Report, limits: SubmitLimits) -> PayloadTooLarge | N
 
 
 def name_finding(what: str, text: str) -> str | None:
-    """One rule for every name that people choose: printable, not empty, not endless."""
+    """Applies one rule to every name that people choose: printable, not empty, not endless."""
     if not text.strip():
         return f"{what} is empty; give 1 to {NAME_LENGTH_MAX} printable characters"
     if len(text) > NAME_LENGTH_MAX:
@@ -125,7 +125,7 @@ def _spec_findings(spec: str | None) -> list[str]:
 
 
 def checked_digits(digits: str) -> str:
-    """The digits of an integer; LongNumber if there are too many."""
+    """Returns the digits of an integer; raises LongNumber if there are too many."""
     if len(digits.lstrip("-")) > DIGITS_MAX:
         raise LongNumber(
             f"a number has more than {DIGITS_MAX} digits, which is too long to be read; "

@@ -38,7 +38,7 @@ class NewTask:
     run: int | None = None
     queue: str
     name: str | None = None
-    spec: str | None = None  # for whoever claims the task; never interpreted here
+    spec: str | None = None  # for the worker that claims the task; never interpreted here
     command: str | None = None  # bash, for the shell runner
     handler: str | None = None  # a registered function, for the python runner
     priority: int = PRIORITY_DEFAULT
@@ -87,7 +87,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskState:
-    """The facts about a stored task that decisions look at."""
+    """Holds the facts about a stored task that decisions look at."""
 
     seq: int
     id: TaskId
@@ -113,7 +113,7 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One step of one task: what the store writes, guarded by (from_status, from_attempt)."""
+    """Is one step of one task: the store writes it, guarded by (from_status, from_attempt)."""
 
     seq: int
     signal: Signal

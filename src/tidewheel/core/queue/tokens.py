@@ -1,4 +1,4 @@
-"""The tokens of people and workers, and those of jobs: their form and how they are proven (S6).
+"""Makes and reads tokens of people, workers and jobs, and proves those of jobs (S6).
 
 Of a token of a person or a worker the store keeps a digest. Nothing is stored for a job's
 token, which speaks for one attempt of one task and for nothing else. It is proven by a code
@@ -35,13 +35,13 @@ class AttemptToken(NamedTuple):
     code: str
 
     def is_proven_by(self, digest: str, seq: int) -> bool:
-        """Says whether it was made from the digest of that token, for the task numbered so."""
+        """Says whether the token was made from this digest, for the task with this number."""
         expected = _code(digest, (self.parent, seq, self.attempt, self.task_id))
         return hmac.compare_digest(self.code, expected)
 
 
 def attempt_token(parent: int, digest: str, task: tuple[TaskId, int], attempt: int) -> str:
-    """The token of an attempt; a task is (id, seq)."""
+    """Returns the token of an attempt; a task is (id, seq)."""
     task_id, seq = task
     name = _text(task_id.encode(errors="surrogatepass"))
     return f"{PREFIX}{parent}.{attempt}.{name}.{_code(digest, (parent, seq, attempt, task_id))}"
@@ -73,7 +73,7 @@ _TOKEN_FORM = re.compile(r"tw_([1-9][0-9]{0,18})_([A-Za-z0-9_-]{43})")
 
 
 def split_token(text: str) -> tuple[int, str] | None:
-    """Number and secret; None if it has not the form of a token."""
+    """Returns number and secret; None if the text has not the form of a token."""
     found = _TOKEN_FORM.fullmatch(text)
     return (int(found[1]), found[2]) if found else None
 

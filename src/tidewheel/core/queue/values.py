@@ -8,12 +8,12 @@ import math
 from tidewheel.errors import BadValues
 
 VALUES_BYTES_MAX = 64 * 1024
-DEPTH_MAX = 100  # of objects and arrays; whoever reads them may have little room left
+DEPTH_MAX = 100  # of objects and arrays; their readers may have little room left
 DIGITS_MAX = 20  # of an integer, with its sign
 
 
 def values_text(text: str) -> str:
-    """Returns them as they are stored, without white space around; BadValues if they cannot be.
+    """Returns values as they are stored, stripped; raises BadValues if they cannot be stored.
 
     What is accepted any JSON reader can read: no halves of characters, no numbers beyond 64
     bits. Letters and numbers stay as they were written.
@@ -69,7 +69,7 @@ def _is_too_deep(found: object) -> bool:
 
 
 def _has_half_characters(found: object) -> bool:
-    """Python reads them; most other programs refuse the whole text."""
+    """Finds half characters, which Python reads; most other programs refuse the whole text."""
     try:
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -78,7 +78,7 @@ def _has_half_characters(found: object) -> bool:
 
 
 def _integer(digits: str) -> int:
-    """One that other programs can hold as well."""
+    """Returns an integer that other programs can hold as well; raises BadValues for others."""
     if len(digits) > DIGITS_MAX or not -(2**63) <= int(digits) < 2**64:
         raise BadValues(f"{digits[:DIGITS_MAX]}… needs more than 64 bits; write it as a text")
     return int(digits)

@@ -1,4 +1,4 @@
-"""Atoms at a fixed point: one value per flow, kept while the run lives (SEMANTICS §4.6).
+"""Settles atoms at a fixed point: one value per flow, kept while a run lives (SEMANTICS §4.6).
 
 Theory of operation. A dead one concerns points without end, and what a task is worth must not
 depend on who asks. So its children are evaluated at every point up to the *front*, the last one
@@ -21,7 +21,7 @@ from tidewheel.core.sched.task_state import AtomValue, Flows, PoolState, Verdict
 def settle_absolute(
     context: StepContext, link: IndexedLink, flow: int, value: AtomValue, *, spawns: bool = True
 ) -> None:
-    """An absolute atom got a value in a flow: tells children, begins chains, or evaluates."""
+    """Settles an absolute atom in a flow: tells children, begins chains, or evaluates."""
     pool = context.pool
     key = absolute_key(link.leaf)
     values = pool.absolute.setdefault(key, {})
@@ -55,7 +55,7 @@ def settle_absolute(
 
 
 def _evaluate_forgotten(context: StepContext, link: IndexedLink, flow: int) -> None:
-    """An operator has changed what was settled: verdicts behind the horizon may follow from it.
+    """Evaluates verdicts behind the horizon that may follow from what an operator changed.
 
     Until it was settled for the first time nothing was forgotten that it concerns.
     """
@@ -98,7 +98,7 @@ def _evaluate_the_pruned(
 
 
 def first_child_point(context: StepContext, link: IndexedLink, flow: int) -> Point | None:
-    """The first child that an arrow has in a flow."""
+    """Returns the point of the first child that an arrow has in a flow."""
     return link.arrow.sequence.sequence.first_from(_first_point(context.pool, flow))
 
 
@@ -114,7 +114,7 @@ def _first_point(pool: TaskPool, flow: int) -> Point:
 def _evaluate_where_it_matters(
     context: StepContext, link: IndexedLink, node: IndexedNode, flow: int, *, is_first: bool
 ) -> None:
-    """Evaluate the children that anything is known of, and those up to the front.
+    """Evaluates the children that anything is known of, and those up to the front.
 
     Others are evaluated when the front comes there, and the first one that is blocked shows it.
     """
@@ -146,7 +146,7 @@ def _fixed_points(pool: TaskPool, node: IndexedNode) -> set[Point]:
 
 
 def move_front(context: StepContext, admitted: Point, flows: Flows) -> None:
-    """Tasks of these flows are admitted at a point: what is dead is evaluated up to there."""
+    """Evaluates what is dead up to a point at which tasks of these flows are admitted."""
     pool = context.pool
     plan = pool.plan
     if not plan.absolute or not plan.policy.prunes_unreachable:
@@ -161,7 +161,7 @@ def move_front(context: StepContext, admitted: Point, flows: Flows) -> None:
 
 
 def evaluate_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
-    """A task of these flows is admitted by hand, perhaps far ahead: the front stays behind."""
+    """Evaluates what is dead where a task is admitted by hand; the front stays behind."""
     plan = context.plan
     if plan.absolute and plan.policy.prunes_unreachable:
         for flow in sorted(flows):
@@ -169,7 +169,7 @@ def evaluate_dead_at(context: StepContext, point: Point, flows: Flows) -> None:
 
 
 def seek_blocked(context: StepContext) -> None:
-    """Evaluate the next point at which a lost atom may block a child, unless one shows it.
+    """Evaluates the next point at which a lost atom may block a child, unless one shows it.
 
     A task that is pruned before it shows nothing, and what is dead there has to be known first.
     """
@@ -220,7 +220,7 @@ def _points(node: IndexedNode, begin: Point, last: Point) -> list[Point]:
 
 
 def first_known(pool: TaskPool) -> Point:
-    """The first point of which all parents are remembered."""
+    """Returns the first point of which all parents are remembered."""
     horizon = pool.run.horizon
     if horizon is None:
         return pool.run.start

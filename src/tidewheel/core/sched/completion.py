@@ -45,7 +45,7 @@ def deactivate(context: StepContext, task: PooledTask) -> None:
 
 
 def end(context: StepContext, task: PooledTask, output: str) -> None:
-    """A task ended with this output, and will not be tried again."""
+    """Ends a task with this output; it will not be tried again."""
     complete_output(context, task, output)
     task.manual = False
     task.ended = output
@@ -53,7 +53,7 @@ def end(context: StepContext, task: PooledTask, output: str) -> None:
 
 
 def conclude(context: StepContext, task: PooledTask) -> None:
-    """An ended task leaves if it is complete or runs alone, else it stays as incomplete."""
+    """Lets an ended task leave if it is complete or runs alone; else it stays as incomplete."""
     stop_after(context, task.key)
     if not task.flows:
         leave(context, task)
@@ -69,7 +69,7 @@ def conclude(context: StepContext, task: PooledTask) -> None:
 
 
 def stop_after(context: StepContext, key: Key) -> None:
-    """A task has ended, however: the run stops if it was to stop after that."""
+    """Stops the run if it was to stop after this task, which has ended, however it did."""
     run = context.pool.run
     if run.stop_after == key:
         run.stop_after = None
@@ -78,7 +78,7 @@ def stop_after(context: StepContext, key: Key) -> None:
 
 
 def is_complete(task: PooledTask) -> bool:
-    """Says whether its outputs suffice; its own ones count whichever submission made them."""
+    """Says whether a task's outputs suffice; custom ones count from any submission."""
     outputs = task.outputs
     if SUCCEEDED in outputs and task.plan.success_suffices:
         return True
@@ -100,7 +100,7 @@ def lacking(task: PooledTask) -> list[frozenset[str]]:
 
 
 def lacking_text(pool: TaskPool, task: PooledTask) -> str:
-    """`succeeded without x, which 1/b waits for`; nothing if it did not succeed."""
+    """Returns `succeeded without x, which 1/b waits for`; "" if the task did not succeed."""
     found = lacking(task)
     if not found:
         return ""
@@ -122,7 +122,7 @@ def _two_parts(names: list[str]) -> list[str]:
 
 
 def _who_waits(pool: TaskPool, task: PooledTask, outputs: Iterable[str]) -> Iterator[str]:
-    """The tasks of the run that an output of this one leads to, each once."""
+    """Yields the tasks of the run that these outputs lead to, each once."""
     plan, node = pool.plan, task.plan
     seen = set()
     for output in outputs:
@@ -146,7 +146,7 @@ def _first_points(pool: TaskPool, link: IndexedLink, parent: Point) -> Iterator[
 
 
 def finish(context: StepContext, task: PooledTask) -> None:
-    """A complete task leaves at once, and its unmade outputs die."""
+    """Lets a complete task leave at once; its unmade outputs die, unless it ran with --wait."""
     leave(context, task)
     if task.flow_wait:
         task.memory.held_back = tuple(task.outputs)
@@ -168,7 +168,7 @@ def _verdict_on(task: PooledTask) -> Verdict:
 def try_again(
     context: StepContext, task: PooledTask, output: str, had: Retries | None = None
 ) -> bool:
-    """Go back to waiting for the retry delay, if there is a retry left."""
+    """Sends a task back to wait for its retry delay; says whether there was a retry left."""
     retries = task.plan.definition.retries if had is None else had
     if output == FAILED:
         delays, tried = retries.execution, task.try_number
@@ -202,7 +202,7 @@ BY_SUICIDE = Verdict(VerdictKind.SUICIDE, AtomValue.NOT_TAKEN)
 
 
 def consider(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
-    """An output that a suicide arrow waits for was made: remove the task if all are true."""
+    """Removes a task if its suicide condition holds, now that an output it names was made."""
     pool = context.pool
     task = pool.tasks.get((point, node.name))
     if task is not None:
@@ -219,13 +219,13 @@ def consider(context: StepContext, node: IndexedNode, point: Point, flows: Flows
 
 
 def apply_level_to(context: StepContext, task: PooledTask) -> None:
-    """Does the same for a task to which nothing happened but that it waits or is incomplete."""
+    """Removes a task that merely waits or is incomplete, if its suicide condition holds."""
     if task.plan.suicides and context.plan.policy.suicide_is_a_level:
         apply_to(context, task)
 
 
 def apply_to(context: StepContext, task: PooledTask) -> None:
-    """Remove a pooled task that waits or is incomplete, if its condition holds."""
+    """Removes a pooled task that waits or is incomplete, if its suicide condition holds."""
     if task.manual or task.stage not in (JobPhase.WAITING, JobPhase.INCOMPLETE):
         return
     node = task.plan
@@ -237,7 +237,7 @@ def apply_to(context: StepContext, task: PooledTask) -> None:
 
 
 def flow_on(context: StepContext) -> None:
-    """Announce what was held back, in the flows that arrived and in its own."""
+    """Announces outputs that were held back, in the flows that arrived and the task's own."""
     arrived, context.flows_arrived = context.flows_arrived, []
     for node, point, flows in arrived:
         memory = context.pool.remember(point, node.name)

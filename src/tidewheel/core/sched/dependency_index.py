@@ -1,4 +1,4 @@
-"""The graph as the scheduler reads it: who hears of an output, and through which bit.
+"""Indexes the graph for the scheduler: who hears of an output, and through which bit.
 
 Theory of operation. The compiled `Graph` says which arrows wait for an output. A step needs one
 thing more: *which atom* of the child that is. So every leaf of an arrow gets a number, every
@@ -40,7 +40,7 @@ ANY_END = Completion(tuple(frozenset({end}) for end in ENDS), marked=False)
 
 
 class IndexedSequence:
-    """A sequence that remembers which points lie on it."""
+    """Wraps a sequence and remembers which points lie on it."""
 
     __slots__ = ("_known", "sequence")
 
@@ -59,7 +59,7 @@ class IndexedSequence:
 
 @dataclass(frozen=True, slots=True)
 class PreviousInstance:
-    """The instance before, on the node's own sequences: what `sequential` tasks wait for."""
+    """Leads to a node's previous instance on its sequences: `sequential` tasks wait for it."""
 
     sequences: tuple[Sequence, ...]
 
@@ -79,7 +79,7 @@ class PreviousInstance:
 
 @dataclass(slots=True, eq=False)
 class IndexedAtom:
-    """One atom or family term of an arrow."""
+    """Holds one atom or family term of an arrow."""
 
     number: int  # of its bit within the arrow
     node: str  # empty for a group
@@ -111,20 +111,20 @@ class IndexedAtom:
 
 
 def names_of(leaf: IndexedAtom) -> tuple[str, ...]:
-    """The tasks that a leaf asks for."""
+    """Returns the names of the tasks that a leaf asks for."""
     return (leaf.node,) if leaf.group is None else leaf.group.members
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """True if every term is."""
+    """Is true if every term is."""
 
     terms: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Any:
-    """True if one of the terms is."""
+    """Is true if one of the terms is."""
 
     terms: tuple[Expression, ...]
 
@@ -134,7 +134,7 @@ Expression = int | Every | Any  # an int is the number of a leaf
 
 @dataclass(slots=True, eq=False)
 class IndexedArrow:
-    """A condition with numbered leaves, and its targets."""
+    """Holds a condition with numbered leaves, and its targets."""
 
     index: int
     sequence: IndexedSequence
@@ -156,7 +156,7 @@ class IndexedLink:
 
 @dataclass(slots=True, eq=False)
 class IndexedFamily:
-    """A family of which each or any member must make one of the outputs."""
+    """Holds a family of which each or any member must make one of the outputs."""
 
     index: int
     family: str
@@ -167,13 +167,13 @@ class IndexedFamily:
 
     @property
     def term(self) -> tuple[str, str]:
-        """Returns what it means, in a form that no task and no output of one has."""
+        """Returns what the family's atom means, in a form that no task and no output has."""
         return group_term(self.family, self.outputs, every=self.every)
 
 
 @dataclass(slots=True, eq=False)
 class Ask:
-    """The points at which the same parents are asked for in the same way, and by whom.
+    """Holds the points at which the same parents are asked for alike, and the nodes that ask.
 
     Where the parents are not on their sequences, a task that asks for them is lost.
     """
@@ -192,7 +192,7 @@ class Ask:
 
 @dataclass(slots=True, eq=False)
 class IndexedNode:
-    """A node with everything that happens because of it."""
+    """Holds a node with everything that happens because of it."""
 
     name: str
     definition: NodeDef
@@ -225,7 +225,7 @@ class IndexedNode:
         return any(sequence.has(point) for sequence in self.sequences)
 
     def arrows_at(self, point: Point) -> list[tuple[IndexedArrow, int]]:
-        """The arrows into it that hold at a point."""
+        """Returns the arrows into this node that hold at a point."""
         return [pair for pair in self.arrows if pair[0].sequence.has(point)]
 
     def next_after(self, point: Point) -> Point | None:
@@ -249,7 +249,7 @@ class IndexedNode:
         return tuple(found)
 
     def mask_of(self, point: Point, atoms: Iterable[AtomMeaning], initial: Point) -> int:
-        """The bits of these atoms; those that nothing here asks for have none."""
+        """Returns the bits of these atoms; those that nothing here asks for have none."""
         wanted = frozenset(atoms)
         mask = 0
         if wanted:
@@ -262,7 +262,7 @@ class IndexedNode:
 
 @dataclass(slots=True, eq=False)
 class DependencyIndex:
-    """A whole graph, ready to be stepped through. Never changes once made."""
+    """Holds a whole graph, ready to be stepped through. It never changes once made."""
 
     graph: Graph
     policy: SchedulingPolicy
@@ -318,12 +318,12 @@ def fixed_term(name: str, output: str) -> tuple[str, str]:
 
 
 def group_term(family: str, outputs: tuple[str, ...], *, every: bool) -> tuple[str, str]:
-    """The name and the outputs of a family's atom, as they are stored."""
+    """Returns the name and the outputs of a family's atom, as they are stored."""
     return (family, f"{'all' if every else 'any'}:{'|'.join(sorted(outputs))}")
 
 
 def shift_of(offset: Offset | PreviousInstance | None) -> int | None:
-    """The distance from child to parent, if it is the same at every point."""
+    """Returns the distance from child to parent, if it is the same at every point."""
     if offset is None:
         return 0
     if isinstance(offset, Relative) and offset.is_exact:
@@ -336,7 +336,7 @@ def is_success_enough(completion: Completion) -> bool:
 
 
 def orphan(name: str, rank: int) -> IndexedNode:
-    """A node that a reload took out of the graph: what is active ends, and nothing follows.
+    """Returns the node for one that a reload took out: what is active ends, nothing follows.
 
     Made from its name alone, since after a restart nothing else is known of it.
     """

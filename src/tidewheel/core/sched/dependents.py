@@ -1,4 +1,4 @@
-"""The one walk from a task to its dependents: the tasks that wait for one of its outputs.
+"""Walks from a task to its dependents: the tasks that wait for one of its outputs.
 
 Three kinds of arrows lead from a task: to relative points, through a family that it is a member
 of, and from a fixed point. A rule that follows one kind only forgets tasks that the others
@@ -23,7 +23,7 @@ POINTS_BEHIND_MAX = 1_000  # looked at for each arrow
 
 
 class Dependent(NamedTuple):
-    """A task that waits for an output, and the place of that atom among all it waits for."""
+    """Is a task that waits for an output, with the place of that atom among all its atoms."""
 
     link: IndexedLink
     point: Point
@@ -42,7 +42,7 @@ class Dependent(NamedTuple):
 def dependents(
     pool: TaskPool, node: IndexedNode, point: Point, output: str
 ) -> Iterator[Dependent]:
-    """The tasks that wait for this output of a task, those that are to be removed aside.
+    """Yields the tasks that wait for this output of a task, without targets of suicide arrows.
 
     What waits for a fixed point does so at points without end: given are those of which
     anything is known.
@@ -55,13 +55,13 @@ def dependents(
 
 
 def all_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Dependent]:
-    """The tasks that wait for any output of a task."""
+    """Yields the tasks that wait for any output of a task."""
     for output in node.heard:
         yield from dependents(pool, node, point, output)
 
 
 def relative_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Dependent]:
-    """The tasks that wait for any output of a task at this point, and not at a fixed one."""
+    """Yields the tasks that wait for any output of a task at this point, not at a fixed one."""
     links = [link for links in node.links.values() for link in links]
     for groups in node.groups.values():
         links += (link for group in groups for link in group.links)
@@ -73,7 +73,7 @@ def relative_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iter
 
 
 def evicted_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Dependent]:
-    """The tasks behind the horizon that waited for any output of a task at a fixed point.
+    """Yields the tasks behind the horizon that waited for outputs of a task at a fixed point.
 
     Only operators reach back there, so it may take a walk, though not an endless one.
     """
@@ -115,7 +115,7 @@ def child_points(pool: TaskPool, link: IndexedLink, point: Point) -> Iterable[Po
 
 
 def live_points(pool: TaskPool, link: IndexedLink) -> set[Point]:
-    """The points of an arrow at which there is a task, or one is remembered."""
+    """Returns the points of an arrow at which there is a task, or one is remembered."""
     found = pool.population.counts.keys() | pool.memory.keys()
     return {
         point for point in found if point >= pool.run.start and link.arrow.sequence.has(point)
@@ -123,7 +123,7 @@ def live_points(pool: TaskPool, link: IndexedLink) -> set[Point]:
 
 
 def near_the_horizon(pool: TaskPool) -> list[Key]:
-    """The pooled tasks that may have evicted ones around them, where operators sent them."""
+    """Returns pooled tasks, sent there by operators, that may have evicted ones around them."""
     earliest, last = pool.population.earliest(), last_near_the_horizon(pool)
     if earliest is None or last is None or earliest > last:
         return []
@@ -131,13 +131,13 @@ def near_the_horizon(pool: TaskPool) -> list[Key]:
 
 
 def last_near_the_horizon(pool: TaskPool) -> Point | None:
-    """The last point at which a task may have evicted ones around it; None: nothing is."""
+    """Returns the last point where a task may have evicted ones around it; None if none is."""
     horizon, plan = pool.run.horizon, pool.plan
     return None if horizon is None else Point(horizon + plan.reach_back + plan.lead - 1)
 
 
 def neighbourhood(pool: TaskPool, keys: Collection[Key], steps: int = 1) -> set[Key]:
-    """The evicted tasks that a step may look at when something happens to these.
+    """Returns the evicted tasks that a step may look at when something happens to these.
 
     Those are the tasks themselves and the next of their chains, what they wait for, who waits
     for them, and what those wait for; with more `steps`, the same of all of these.
@@ -169,7 +169,7 @@ def _around(pool: TaskPool, key: Key) -> Iterator[Key]:
 
 
 def _later(pool: TaskPool, key: Key, horizon: Point) -> Iterator[Key]:
-    """The tasks of the same node up to the horizon, which a chain passes over."""
+    """Yields the tasks of the same node up to the horizon, which a chain passes over."""
     node = pool.plan.nodes.get(key[1])
     point: Point | None = key[0]
     for _ in range(POINTS_BEHIND_MAX if node is not None else 0):

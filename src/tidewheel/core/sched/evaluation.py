@@ -38,7 +38,7 @@ def holds(expression: Expression, mask: int) -> bool:
 
 
 def untrue_leaves(expression: Expression, mask: int) -> list[int]:
-    """The leaves that keep a condition from being true; of terms that are true, none."""
+    """Returns the leaves that keep a condition from being true; of terms that hold, none."""
     if holds(expression, mask):
         return []
     if isinstance(expression, int):
@@ -61,7 +61,7 @@ def missing_arrows(task: PooledTask) -> int:
 
 
 def worth(expression: Expression, values: list[AtomValue]) -> AtomValue:
-    """AND is the minimum, OR the maximum."""
+    """Returns what a condition is worth: AND is the minimum, OR the maximum of its terms."""
     if isinstance(expression, int):
         return values[expression]
     found = (worth(term, values) for term in expression.terms)
@@ -125,7 +125,7 @@ def outside_value(
 
 
 def _ignoring(pool: TaskPool, parent: Point, flows: Flows) -> Flows:
-    """The flows that were started with the option to ignore what lies before them."""
+    """Returns the flows that were started with the option to ignore what lies before them."""
     states = ((flow, pool.flows.get(flow)) for flow in flows)
     return frozenset(
         flow
@@ -195,7 +195,7 @@ def group_value(pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows
 def group_count(
     pool: TaskPool, group: IndexedFamily, point: Point, flow: int, changing: str = ""
 ) -> GroupCount:
-    """The counts of a family at a point in a flow, begun if there are none.
+    """Returns the counts of a family at a point in a flow, begun if there are none.
 
     Members that ended there were counted, unless the pool has forgotten the point meanwhile:
     then all are counted by what is known of them, one that is `changing` as it was before.

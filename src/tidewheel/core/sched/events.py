@@ -1,4 +1,4 @@
-"""Everything that can happen to a run, one frozen value each. Time comes in with them.
+"""Defines everything that can happen to a run, one frozen value each, with its time.
 
 What jobs report is a tuple: there are three of these for each task, and a frozen dataclass
 takes twice as long to make.
@@ -29,7 +29,7 @@ class JobEnd(StrEnum):
 
 
 class FlowChoice(Enum):
-    """Into which flows an intervention goes, where no numbers are given."""
+    """Says into which flows an intervention goes, where no flow numbers are given."""
 
     DEFAULT = "default"
     NEW = "new"
@@ -68,7 +68,7 @@ class JobSubmitted(NamedTuple):
 
 
 class OutputMade(NamedTuple):
-    """`started` or a custom output, reported by the job."""
+    """Says that a job reported an output: `started` or a custom one."""
 
     task: Key
     submit: int
@@ -86,7 +86,7 @@ class JobEnded(NamedTuple):
 
 
 class TimerFired(NamedTuple):
-    """A timer that the core asked for; without a task: one of the run's own."""
+    """Says that a timer fired that the core had asked for; without a task, the run's own."""
 
     task: Key | None
     name: str
@@ -95,7 +95,7 @@ class TimerFired(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class XtriggerSatisfied:
-    """Something outside has happened that these tasks wait for."""
+    """Says that something outside has happened that these tasks wait for."""
 
     label: str
     tasks: tuple[Key, ...]
@@ -104,7 +104,7 @@ class XtriggerSatisfied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TasksTriggered:
-    """Run these tasks now. With `FlowChoice.NEW` a new flow starts there (a reflow)."""
+    """Asks that these tasks run now. With `FlowChoice.NEW` a new flow starts (a reflow)."""
 
     tasks: tuple[Key, ...]
     at: Instant
@@ -119,7 +119,7 @@ class TasksTriggered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputsSet:
-    """Complete outputs by hand; none named: what completes the task."""
+    """Asks to complete outputs by hand; if none is named, those that complete the task."""
 
     task: Key
     at: Instant
@@ -130,7 +130,7 @@ class OutputsSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrerequisitesSet:
-    """Satisfy prerequisites by hand; `everything` is `--pre all`."""
+    """Asks to satisfy prerequisites by hand; `everything` is `--pre all`."""
 
     task: Key
     at: Instant
@@ -142,7 +142,7 @@ class PrerequisitesSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TasksRemoved:
-    """Take tasks out of flows, as if these had never come to them."""
+    """Asks to take tasks out of flows, as if the flows had never come to the tasks."""
 
     tasks: tuple[Key, ...]
     at: Instant
@@ -153,7 +153,7 @@ class TasksRemoved:
 
 @dataclass(frozen=True, slots=True)
 class TasksHeld:
-    """Keep tasks from being submitted."""
+    """Asks to keep tasks from being submitted."""
 
     tasks: tuple[Key, ...]
     at: Instant
@@ -161,7 +161,7 @@ class TasksHeld:
 
 @dataclass(frozen=True, slots=True)
 class TasksReleased:
-    """Let held tasks go."""
+    """Asks to let held tasks go."""
 
     tasks: tuple[Key, ...]
     at: Instant
@@ -169,7 +169,7 @@ class TasksReleased:
 
 @dataclass(frozen=True, slots=True)
 class AllHeldAfter:
-    """Hold every task beyond a point."""
+    """Asks to hold every task beyond a point."""
 
     point: Point
     at: Instant
@@ -177,14 +177,14 @@ class AllHeldAfter:
 
 @dataclass(frozen=True, slots=True)
 class AllReleased:
-    """Release every held task and forget the hold point."""
+    """Asks to release every held task and to forget the hold point."""
 
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class JobsKilled:
-    """End the jobs of tasks."""
+    """Asks to end the jobs of tasks."""
 
     tasks: tuple[Key, ...]
     at: Instant
@@ -192,7 +192,7 @@ class JobsKilled:
 
 @dataclass(frozen=True, slots=True)
 class JobsPolled:
-    """Ask how the jobs of tasks are."""
+    """Asks how the jobs of tasks are."""
 
     tasks: tuple[Key, ...]
     at: Instant
@@ -200,21 +200,21 @@ class JobsPolled:
 
 @dataclass(frozen=True, slots=True)
 class RunPaused:
-    """Submit nothing more."""
+    """Asks that nothing more is submitted."""
 
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """Go on submitting."""
+    """Asks to go on submitting."""
 
     at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class RunStopped:
-    """End the run, with its pool as it is then."""
+    """Asks to end the run, with its pool as it is then."""
 
     mode: StopMode
     at: Instant
@@ -222,7 +222,7 @@ class RunStopped:
 
 @dataclass(frozen=True, slots=True)
 class StopPointSet:
-    """The stop point was set; None: it was taken back."""
+    """Sets the stop point of the run; None takes it back."""
 
     point: Point | None
     at: Instant
@@ -230,7 +230,7 @@ class StopPointSet:
 
 @dataclass(frozen=True, slots=True)
 class StopTaskSet:
-    """Stop once this task has ended."""
+    """Asks to stop the run once this task has ended."""
 
     task: Key
     at: Instant
@@ -238,7 +238,7 @@ class StopTaskSet:
 
 @dataclass(frozen=True, slots=True)
 class FlowStopped:
-    """A flow was stopped: its waiting tasks go, its active ones finish without spawning."""
+    """Stops a flow: its waiting tasks go, its active ones finish without spawning."""
 
     flow: int
     at: Instant
@@ -246,7 +246,7 @@ class FlowStopped:
 
 @dataclass(frozen=True, slots=True)
 class RunReloaded:
-    """Go on with another definition."""
+    """Asks to go on with another definition."""
 
     graph: Graph
     at: Instant
@@ -281,7 +281,7 @@ Event = (
 
 
 class Submit(NamedTuple):
-    """Run a task once: one new task of the store, id `run/point/name/submit`."""
+    """Asks to run a task once: as one new task of the store, `run/point/name/submit`."""
 
     task: Key
     submit: int
@@ -306,7 +306,7 @@ class CheckXtrigger(NamedTuple):
 
 
 class DropXtrigger(NamedTuple):
-    """The task no longer waits for it."""
+    """Ends the check of an xtrigger for a task that no longer waits for it."""
 
     task: Key
     label: str
@@ -323,7 +323,7 @@ class PollJob(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """An event for people and handlers: name, task (or None: the run), one sentence."""
+    """Tells people and handlers of an event: name, task (None for the run) and a sentence."""
 
     event: str
     task: Key | None

@@ -64,7 +64,7 @@ _STOPS = (RunStatus.STOPPING, RunStatus.STOPPED)
 
 
 class Reason(NamedTuple):
-    """One reason; `passes` if nobody need do anything; `command` is what would help."""
+    """Holds one reason; `passes` if nobody need do anything; `command` is what would help."""
 
     text: str
     passes: bool
@@ -73,7 +73,7 @@ class Reason(NamedTuple):
 
 
 def why(pool: TaskPool, key: Key, due_at: DueAt = _unknown) -> list[Reason]:
-    """Everything that keeps a task from running, in the order in which it is looked at.
+    """Returns all that keeps a task from running, in the order in which it is looked at.
 
     Times are not kept in the pool: `due_at` knows those of clocks and retries.
     """
@@ -224,7 +224,7 @@ class _Atom(NamedTuple):
 def _why_family(
     pool: TaskPool, leaf: IndexedAtom, point: Point, child: Key, flows: Flows
 ) -> Reason:
-    """Name the member that keeps the family from it, the first that nothing will help alone."""
+    """Names the first member that keeps the family from its output and that needs help."""
     group = leaf.group
     assert group is not None
     kind = "all" if group.every else "any"
@@ -319,7 +319,7 @@ def _why_unspawned(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
 
 
 def trigger_line(pool: TaskPool, submit: Submit) -> str:
-    """`POINT/NAME -triggered off ['P/N', …] in flow N[,M]`; ask right after the step."""
+    """Returns `POINT/NAME -triggered off ['P/N', …] in flow N[,M]`; ask right after a step."""
     task = pool.tasks[submit.task]
     text = pool.plan.text
     parents = [f"{text(point)}/{name}" for point, name in triggered_off(pool, task)]
@@ -329,7 +329,7 @@ def trigger_line(pool: TaskPool, submit: Submit) -> str:
 
 
 def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
-    """The parents of every atom that is true, sorted, each once.
+    """Returns the parents of every atom that is true, sorted, each once.
 
     An arrow that is not true and does not keep the task was made true by an operator, with all
     of its atoms.
@@ -361,7 +361,7 @@ def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
 def _members(
     pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows, by_hand: bool
 ) -> set[Key]:
-    """Returns those that made a family's atom true: every one, or of `-any` those that did."""
+    """Returns the members that made a family's atom true: all, or of `-any` those that did."""
     every = {(point, member) for member in group.members}
     if group.every or by_hand or point < pool.run.start:
         return every
@@ -375,7 +375,7 @@ SUBMISSIONS_MAX = 1_000  # that are looked ahead
 
 
 class Tried(NamedTuple):
-    """A copy of the pool after some events, what they touched, and what they want done."""
+    """Holds a copy of the pool after some events, what they touched and what they want done."""
 
     graph: Graph
     pool: TaskPool
@@ -438,5 +438,5 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
 
 
 def preview(pool: TaskPool, event: Event) -> InterventionPreview:
-    """Look ahead from one event."""
+    """Looks ahead from one event."""
     return look_ahead(pool, tried(pool, (event,)), event.at)

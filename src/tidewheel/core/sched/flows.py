@@ -1,4 +1,4 @@
-"""The flows of a run: where interventions go, how far each flow may go, when it has ended.
+"""Keeps the flows of a run: where interventions go, how far each may go, when it has ended.
 
 SEMANTICS §8; seed 001, "Reflow restrictions".
 """
@@ -16,7 +16,7 @@ from tidewheel.core.sched.task_state import NO_FLOW, AtomValue, Flows, Key, Verd
 
 
 def active_flows(pool: TaskPool) -> Flows:
-    """Returns those of pooled tasks; if there are none, the latest."""
+    """Returns the flows of pooled tasks; if there are none, the latest flow."""
     found = frozenset(
         flow
         for flow, count in pool.flow_counts.items()
@@ -26,7 +26,7 @@ def active_flows(pool: TaskPool) -> Flows:
 
 
 def new_flow(context: StepContext, event: TasksTriggered | None = None) -> int:
-    """A number that was never used, with the bounds that were asked for."""
+    """Starts a flow with a number that was never used, and the bounds that were asked for."""
     state = FlowState(context.pool.run.flows_made + 1)
     if event is not None:
         state.until = event.until
@@ -50,7 +50,7 @@ def _begin(context: StepContext, state: FlowState) -> None:
 
 
 def named_flows(context: StepContext, choice: FlowChoice | Flows) -> Flows | None:
-    """The flows that were asked for; None if that was left open."""
+    """Returns the flows that were asked for, beginning new ones; None if that was left open."""
     if isinstance(choice, frozenset):
         for number in sorted(choice - context.pool.flows.keys()):
             _begin(context, FlowState(number))
@@ -77,7 +77,7 @@ def flows_to_trigger(context: StepContext, node: IndexedNode, point: Point) -> F
 
 
 def flows_it_ran_in(pool: TaskPool, key: Key) -> Flows:
-    """Returns those in which a task was run, or counts as if it had been."""
+    """Returns the flows in which a task was run, or counts as if it had been."""
     memory = pool.recall(*key)
     if memory is None:
         return NO_FLOW
@@ -95,7 +95,7 @@ def flows_it_ran_in(pool: TaskPool, key: Key) -> Flows:
 
 
 def brings_back(pool: TaskPool, node: IndexedNode, point: Point, flow: int) -> list[Key]:
-    """The tasks that are lost or blocked because of how this one ended."""
+    """Returns the tasks that are lost or blocked because of how this one ended."""
     flows = frozenset({flow})
     found = {
         child.key: None
@@ -129,7 +129,7 @@ def may_spawn(pool: TaskPool, flow: int, point: Point) -> bool:
 
 
 def going_on(pool: TaskPool, flows: Flows, parent: Key) -> Flows:
-    """Returns those of a parent's flows that do not end with it."""
+    """Returns the flows of a parent that do not end with it."""
     states = pool.flows
     if len(states) == 1:
         return flows
@@ -139,7 +139,7 @@ def going_on(pool: TaskPool, flows: Flows, parent: Key) -> Flows:
 
 
 def report_ended_flows(context: StepContext) -> None:
-    """A flow without pooled tasks has ended; its counter goes, its number is not used again."""
+    """Reports flows without pooled tasks as ended; counters go, numbers are not used again."""
     pool = context.pool
     for flow in [flow for flow, count in pool.flow_counts.items() if not count]:
         del pool.flow_counts[flow]
@@ -148,7 +148,7 @@ def report_ended_flows(context: StepContext) -> None:
 
 
 def evaluate_ends_of_the_graph(context: StepContext, flow: int) -> None:
-    """Failures before the start did not happen, and beyond the final point nothing will."""
+    """Evaluates both ends: nothing failed before the start, nothing is after the end."""
     pool = context.pool
     final = pool.plan.final
     ignored = pool.flows[flow].ignore_before

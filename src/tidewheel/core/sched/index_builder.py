@@ -208,7 +208,7 @@ class _Planner:
 
 
 def build_index(graph: Graph, order: Order = iter) -> DependencyIndex:
-    """The plan of a graph; a run makes it once, and again after a reload."""
+    """Returns the plan of a graph; a run makes it once, and again after a reload."""
     planner = _Planner(graph, order)
     for index, arrow in order(tuple(enumerate(graph.arrows))):
         planner.read_arrow(index, arrow)
@@ -252,7 +252,7 @@ def _absolute(planner: _Planner) -> list[tuple[IndexedAtom, tuple[IndexedNode, .
 
 
 def _asks(planner: _Planner) -> list[Ask]:
-    """Many nodes stand on the same sequences and ask alike: one look serves them all."""
+    """Collects asks: where nodes on the same sequences ask alike, one look serves them all."""
     found: dict[tuple[object, ...], Ask] = {}
     for arrow in planner.arrows:
         for leaf in arrow.leaves if not arrow.suicide else ():
@@ -304,7 +304,7 @@ def _links_from(node: IndexedNode) -> list[IndexedLink]:
 
 
 def _limits(planner: _Planner) -> list[int]:
-    """The limit of each group; the first is of nodes that are in none."""
+    """Returns the limit of each group; the first is of nodes that are in none."""
     limits = [0]
     for number, group in enumerate(planner.graph.limit_groups, 1):
         limits.append(group.limit)
@@ -330,7 +330,7 @@ def _is_conjunction(condition: Condition) -> bool:
 
 
 def _may_be_born_dead(leaf: IndexedAtom) -> bool:
-    """Beyond the final point, off its sequence, or a failure before the start."""
+    """Says whether an atom may be beyond the end, off its sequence or before the start."""
     return leaf.offset is not None or leaf.group is not None
 
 

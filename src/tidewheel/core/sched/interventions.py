@@ -70,7 +70,7 @@ from tidewheel.errors import Refused
 
 
 def held(context: StepContext, event: TasksHeld) -> None:
-    """Tasks that are not spawned yet are held when they are."""
+    """Holds tasks; those that are not spawned yet are held when they are."""
     refuse_unknown(context.pool, event.tasks)
     for key in event.tasks:
         task = context.pool.tasks.get(key)
@@ -116,7 +116,7 @@ def _release(context: StepContext, key: Key) -> None:
 
 
 def killed(context: StepContext, event: JobsKilled) -> None:
-    """The job is killed; the task is held, so that it does not run again by itself."""
+    """Kills the jobs of tasks and holds these, so that they do not run again by themselves."""
     for key in event.tasks:
         task = context.pool.tasks.get(key)
         if task is not None and task.is_active:
@@ -136,7 +136,7 @@ REMOVED = Verdict(VerdictKind.REMOVED, AtomValue.LOST)
 
 
 def removed(context: StepContext, event: TasksRemoved) -> None:
-    """Pooled tasks leave with a verdict; of others it is forgotten that they ran."""
+    """Removes pooled tasks with a verdict, and forgets of others that they ran."""
     refuse_unknown(context.pool, event.tasks)
     tasks = context.pool.tasks
     active = [key for key in event.tasks if key in tasks and tasks[key].is_active]
@@ -180,7 +180,7 @@ def _leave_flows(context: StepContext, task: PooledTask, flows: Flows) -> None:
 
 
 def forget(context: StepContext, key: Key, flows: Flows) -> None:
-    """Spawn memory, verdict and outputs go, so that it can run again in those flows.
+    """Drops spawn memory, verdict and outputs of a task, so that it can run again in the flows.
 
     That it is pruned is no memory but a conclusion, which stands until it is drawn again.
     """
@@ -212,7 +212,7 @@ def _pruned_in(memory: TaskHistory) -> Flows:
 
 
 def _open_again(context: StepContext, child: Dependent, flows: Flows) -> None:
-    """A natural atom of a child that was not submitted is open again."""
+    """Opens a natural atom of a child again, if the child was not submitted."""
     pool = context.pool
     task = pool.tasks.get(child.key)
     if task is None or task.stage is not JobPhase.WAITING:
@@ -237,7 +237,7 @@ def _has_it_from_elsewhere(
 
 
 def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
-    """Raise, before anything is changed, if a task is not in the graph."""
+    """Raises Refused, before anything is changed, if a task is not in the graph."""
     for point, name in keys:
         node = pool.plan.nodes.get(name)
         if node is None:
@@ -250,7 +250,7 @@ def refuse_unknown(pool: TaskPool, keys: Iterable[Key]) -> None:
 
 
 def triggered(context: StepContext, event: TasksTriggered) -> None:
-    """Run these tasks, each in the flows that were asked for or that it belongs to."""
+    """Runs these tasks, each in the flows that were asked for or that it belongs to."""
     refuse_unknown(context.pool, event.tasks)
     new = frozenset({new_flow(context, event)}) if event.flow is FlowChoice.NEW else None
     flows = new if new is not None else named_flows(context, event.flow)
@@ -286,7 +286,7 @@ def _forget_runs(
 def _trigger(
     context: StepContext, key: Key, flows: Flows | None, group: frozenset[Key]
 ) -> PooledTask | None:
-    """Bring a task into the pool and its flows; None if it does not run now."""
+    """Brings a task into the pool and its flows; returns None if it does not run now."""
     task = context.pool.tasks.get(key)
     if task is None:
         point, name = key
@@ -304,7 +304,7 @@ def _trigger(
 
 
 def bring(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> PooledTask:
-    """Put a task into the pool by hand; verdicts that it would not run are taken back."""
+    """Puts a task into the pool by hand; verdicts that it would not run are taken back."""
     _acquit(context, node, point, flows)
     return spawn(context, node, point, flows)
 
@@ -326,13 +326,13 @@ def _acquit(context: StepContext, node: IndexedNode, point: Point, flows: Flows)
 
 
 def run_now(context: StepContext, task: PooledTask) -> None:
-    """Submit a task that is not active."""
+    """Submits a task that is not active."""
     _let_go(context, task)
     launch(context, task)
 
 
 def be_ready(context: StepContext, task: PooledTask) -> None:
-    """Makes it ready, to be submitted as soon as the run is resumed."""
+    """Makes a task ready, to be submitted as soon as the run is resumed."""
     task.held = False
     _let_go(context, task)
     settle(context, task)
@@ -364,7 +364,7 @@ def drop_waits(context: StepContext, task: PooledTask) -> None:
 def _wait_for_group(
     context: StepContext, task: PooledTask, group: frozenset[Key], flows: Flows
 ) -> bool:
-    """Satisfy what comes from outside the group; says whether anything is left to wait for."""
+    """Satisfies what comes from outside the group; says whether there is more to wait for."""
     if len(group) == 1:
         return False
     initial = context.plan.initial
@@ -393,7 +393,7 @@ def _wait_for_group(
 
 
 def outputs_set(context: StepContext, event: OutputsSet) -> None:
-    """Children follow as if it had happened."""
+    """Completes outputs of a task by hand; its children follow as if a job had made them."""
     refuse_unknown(context.pool, (event.task,))
     node = context.pool.node(event.task[1])
     memory = context.pool.recall(*event.task)
@@ -484,7 +484,7 @@ def _made_before(memory: TaskHistory, flow: int) -> set[str]:
 def _flows_that_wait(
     pool: TaskPool, node: IndexedNode, key: Key, outputs: tuple[str, ...]
 ) -> Flows:
-    """The flows of pooled children that wait for one of these outputs."""
+    """Returns the flows of pooled children that wait for one of these outputs."""
     found: Flows = NO_FLOW
     for output in outputs:
         for child in dependents(pool, node, key[0], output):
@@ -495,7 +495,7 @@ def _flows_that_wait(
 
 
 def prerequisites_set(context: StepContext, event: PrerequisitesSet) -> None:
-    """Satisfy prerequisites by hand, spawning the task if needed."""
+    """Satisfies prerequisites by hand, spawning the task if needed."""
     refuse_unknown(context.pool, (event.task,))
     pool = context.pool
     point, name = event.task
@@ -544,7 +544,7 @@ def _is_wanted(
     parent: Point,
     wanted: set[tuple[Point, str, str]],
 ) -> bool:
-    """A family's atom is met by hand when those of its members that lack are named."""
+    """Says whether an atom is named; a family's is when the members that lack are named."""
     if leaf.group is None:
         return (parent, leaf.node, leaf.output) in wanted
     met = (

@@ -39,7 +39,7 @@ _STANDARD = frozenset(STANDARD)
 
 
 def current(context: StepContext, key: Key, submit: int) -> PooledTask | None:
-    """The task whose job this is; None if the report comes too late."""
+    """Returns the task whose job this is; None if the report comes too late."""
     task = context.pool.tasks.get(key)
     if task is None or task.submit != submit or task.standing is not _ACTIVE:
         context.notice(
@@ -120,7 +120,7 @@ def xtrigger_satisfied(context: StepContext, event: XtriggerSatisfied) -> None:
 
 
 def expire(context: StepContext, task: PooledTask) -> None:
-    """Fires while the task waits, for whatever reason, unless it was triggered by hand."""
+    """Expires a task that waits, for whatever reason, unless it was triggered by hand."""
     if task.stage is not JobPhase.WAITING or task.manual:
         return
     context.notice("expired", task.key, f"{context.name_of(task.key)} expired")
@@ -140,7 +140,7 @@ def expire_ready(context: StepContext) -> bool:
 
 
 def _late_in(context: StepContext, number: int) -> Iterator[PooledTask]:
-    """The first tasks of a limit group, as long as they are late; they leave its queue."""
+    """Yields the first tasks of a limit group while they are late; they leave its queue."""
     pool = context.pool
     heap = pool.queues[number].heap
     while heap:

@@ -106,7 +106,7 @@ def stop_task_set(context: StepContext, event: StopTaskSet) -> None:
 
 
 def run_continued(context: StepContext, event: RunContinued) -> None:
-    """A stopped run goes on where it was."""
+    """Lets a stopped run go on where it was."""
     run = context.pool.run
     run.stopping = ""
     run.status = RunStatus.RUNNING
@@ -146,7 +146,7 @@ def _open_queues(context: StepContext) -> None:
 
 
 def run_started(context: StepContext, event: RunStarted) -> None:
-    """Begin every chain, and evaluate what is dead although nothing has ended yet."""
+    """Begins every chain, and evaluates what is dead although nothing has ended yet."""
     pool = context.pool
     context.touched.run = True
     context.touched.flows[1] = None
@@ -166,7 +166,7 @@ _ACTIVE, _RUNNING = PoolState.ACTIVE, RunStatus.RUNNING
 
 
 def update_status(context: StepContext) -> None:
-    """Set the status of the run; a change of it is news."""
+    """Sets the status of the run; a change of it is news."""
     pool = context.pool
     run = pool.run
     old = run.status
@@ -214,7 +214,7 @@ def _waits_for_release(task: PooledTask) -> bool:
 
 
 def left_over(pool: TaskPool) -> list[PooledTask]:
-    """Every task that keeps an idle run from completing; never one that is not admitted."""
+    """Returns the tasks that keep an idle run from completing; never unadmitted ones."""
     stop = pool.run.stop
     return [
         task
@@ -224,7 +224,7 @@ def left_over(pool: TaskPool) -> list[PooledTask]:
 
 
 def root_causes(pool: TaskPool) -> list[PooledTask]:
-    """Returns those of them that do not merely wait for another of them."""
+    """Returns the tasks left over that do not merely wait for another one left over."""
     left = left_over(pool)
     keys = {task.key for task in left}
     return [task for task in left if _is_stuck(task) or not _follows(pool, task, keys)]
@@ -265,7 +265,7 @@ def _is_left_over(pool: TaskPool, task: PooledTask) -> bool:
 
 
 def _waits_beyond(pool: TaskPool, task: PooledTask) -> bool:
-    """Says whether it would be ready if everything beyond the stop point had happened."""
+    """Says whether a task would be ready if everything beyond the stop point had happened."""
     last = pool.run.stop
     if last is None and pool.plan.policy.beyond_final is AtomValue.OPEN:
         last = pool.plan.final
@@ -282,7 +282,7 @@ def _waits_beyond(pool: TaskPool, task: PooledTask) -> bool:
 
 
 def give_up(context: StepContext, timer: str) -> None:
-    """The stall timer ran out: the run stops, as it is."""
+    """Stops the run, as it is, when the stall timer ran out."""
     run = context.pool.run
     if timer == STALL and run.status == RunStatus.STALLED:
         run.stopping = "now"
@@ -317,7 +317,7 @@ Atom = tuple[Point, tuple[str, ...], tuple[str, ...], bool]
 
 
 def reloaded(context: StepContext, event: RunReloaded) -> None:
-    """Go on with another graph."""
+    """Goes on with another graph."""
     pool = context.pool
     old = pool.plan
     plan = build_index(event.graph)
@@ -349,7 +349,7 @@ def reloaded(context: StepContext, event: RunReloaded) -> None:
 
 
 def _settled_since(pool: TaskPool) -> list[tuple[IndexedLink, int, AtomValue]]:
-    """Atoms at fixed points that nobody waited for before have their values, too.
+    """Settles atoms at fixed points that nobody waited for before: they have values, too.
 
     They count at once; what follows from them comes when the tasks know what they wait for.
     """
@@ -373,7 +373,7 @@ def _fixed_leaves(plan: DependencyIndex) -> Iterator[tuple[IndexedAtom, IndexedL
 
 
 def _flows_known(pool: TaskPool, leaf: IndexedAtom) -> Flows:
-    """The flows in which anything is known of whom an atom at a fixed point asks for."""
+    """Returns the flows in which anything is known of the tasks that a fixed atom asks for."""
     assert leaf.absolute is not None
     if leaf.absolute < pool.run.start:
         return NO_FLOW
@@ -424,7 +424,7 @@ def _leave_what_cannot_be_evaluated(context: StepContext) -> None:
 
 
 def _replace(pool: TaskPool, other: TaskPool) -> None:
-    """The pool keeps its identity: the service holds on to it."""
+    """Replaces what is in the pool, which keeps its identity: the service holds on to it."""
     scratch = pool.scratch
     pool.__dict__.update(other.__dict__)
     pool.scratch = scratch
@@ -458,7 +458,7 @@ def _look_up_again(context: StepContext, task: PooledTask, known: set[Atom]) -> 
 
 
 def _true_atoms(old: DependencyIndex, task: PooledTask) -> set[Atom]:
-    """The atoms of a task that were true; of a family also who its members were."""
+    """Returns the atoms of a task that were true; of a family also who its members were."""
     return {
         _atom(old, leaf, task.point)
         for arrow, base in old.nodes[task.plan.name].arrows_at(task.point)
@@ -476,7 +476,7 @@ def _atom(plan: DependencyIndex, leaf: IndexedAtom, point: Point) -> Atom:
 
 
 def _tell_of_outputs(context: StepContext, task: PooledTask) -> None:
-    """Outputs that nobody waited for may be waited for now, and may be all that was missing."""
+    """Publishes outputs that nobody waited for before; they may be all that was missing."""
     if not task.flow_wait and task.flows:
         for output in list(task.outputs):
             if output in task.plan.heard and output not in task.memory.made:
@@ -490,7 +490,7 @@ def _ended(old: DependencyIndex, plan: DependencyIndex) -> bool:
 
 
 def _go_beyond(context: StepContext, final: Point) -> None:
-    """Outputs made before the old final point reach children beyond it now."""
+    """Lets outputs made before the old final point reach the children beyond it."""
     pool = context.pool
     for point, there in list(pool.memory.items()):
         for name, memory in list(there.items()):

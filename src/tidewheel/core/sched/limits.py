@@ -32,7 +32,7 @@ from tidewheel.core.sched.task_state import JobPhase, PooledTask, PoolState
 
 
 def admit_within_limit(context: StepContext) -> bool:
-    """Release every task within the limit; says whether there was any.
+    """Admits every task within the limit; says whether there was any.
 
     Where nothing counts there is no base and so no limit: what is left only waits for parents.
     """
@@ -55,7 +55,7 @@ def admit_within_limit(context: StepContext) -> bool:
 
 
 def _evaluate_in_vain(context: StepContext, base: Point, limit: Point) -> None:
-    """Points have come within the limit: who needs a parent off its sequence there is lost."""
+    """Has tasks evaluated, at points now within the limit, whose parent is off its sequence."""
     pool = context.pool
     looked_at = pool.run.looked_at
     if looked_at == (base, limit):
@@ -70,7 +70,7 @@ def _evaluate_in_vain(context: StepContext, base: Point, limit: Point) -> None:
 
 
 def _evaluate_next_in_vain(context: StepContext) -> None:
-    """Nothing holds the base, so there is no limit: the next who asks in vain comes into it."""
+    """Has the next task evaluated that asks in vain, since without a base there is no limit."""
     pool = context.pool
     first = first_known(pool)
     if pool.run.looked_at is not None:
@@ -92,7 +92,7 @@ def _evaluate_next_in_vain(context: StepContext) -> None:
 
 
 def _look_at(context: StepContext, base: Point, limit: Point) -> None:
-    """Remember it, over a restart, too: who asks in vain behind the limit is not shown yet."""
+    """Remembers the points looked at, over a restart, too: beyond them nothing is shown yet."""
     context.pool.run.looked_at = (base, limit)
     context.touched.run = True
 
@@ -108,7 +108,7 @@ def _evaluate_everywhere(context: StepContext, ask: Ask, point: Point) -> None:
 def _points_in_vain(
     pool: TaskPool, ask: Ask, first: Point, last: Point | None
 ) -> Iterator[Point]:
-    """The points from one to another at which parents are asked for that are never there."""
+    """Yields the points from first to last where parents are asked for that are never there."""
     point = ask.sequence.sequence.first_from(first)
     for _ in range(POINTS_SEARCHED_MAX):
         if point is None or (last is not None and point > last):
@@ -162,7 +162,7 @@ def admit(context: StepContext, task: PooledTask) -> None:
 
 
 def admit_by_hand(context: StepContext, task: PooledTask) -> None:
-    """Beyond the limit, because an operator said so."""
+    """Admits a task beyond the limit, because an operator said so."""
     if not task.admitted:
         there = context.pool.beyond_limit.get(task.point, {})
         there.pop(task.key, None)
@@ -182,7 +182,7 @@ def take_back(context: StepContext, task: PooledTask) -> None:
 
 
 def limit_from(pool: TaskPool, base: Point) -> Point:
-    """The last point that may be admitted, from this base on."""
+    """Returns the last point that may be admitted, from this base on."""
     cycling = pool.plan.graph.cycling
     if isinstance(cycling.runahead, int):
         _slide(pool, base, cycling.runahead + 1)
@@ -209,13 +209,13 @@ def _slide(pool: TaskPool, base: Point, length: int) -> None:
 
 
 def next_point(pool: TaskPool, point: Point) -> Point | None:
-    """The next point over all sequences."""
+    """Returns the next point over all sequences."""
     found = (one.sequence.next_after(point) for one in pool.plan.sequences)
     return min((one for one in found if one is not None), default=None)
 
 
 def _capped(pool: TaskPool, limit: Point) -> Point:
-    """No further than the stop point, nor than so many points that hold tasks which count."""
+    """Returns the limit, cut to the stop point and to the most points that may be counted."""
     stop = pool.run.stop
     if stop is not None and stop < limit:
         limit = stop
@@ -231,7 +231,7 @@ _READY, _ACTIVE, _PREPARING = PoolState.READY, PoolState.ACTIVE, JobPhase.PREPAR
 
 
 def submit_ready(context: StepContext) -> None:
-    """Submit what became ready, or what waited for the room that was made."""
+    """Submits tasks that became ready, or that waited for the room that was made."""
     pool = context.pool
     run = pool.run
     closed = run.paused or bool(run.stopping)
@@ -254,7 +254,7 @@ def submit_ready(context: StepContext) -> None:
 
 
 def fill(context: StepContext, queue: LimitQueue) -> None:
-    """Submit queued tasks while there is room."""
+    """Submits queued tasks while there is room."""
     while queue.heap and not 0 < queue.limit <= queue.active:
         _, order, key = heappop(queue.heap)
         task = context.pool.tasks.get(key)
@@ -263,7 +263,7 @@ def fill(context: StepContext, queue: LimitQueue) -> None:
 
 
 def launch(context: StepContext, task: PooledTask) -> None:
-    """Run a task once: a new submission."""
+    """Runs a task once: makes a new submission."""
     pool = context.pool
     key = task.key
     task.stage = _PREPARING

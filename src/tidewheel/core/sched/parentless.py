@@ -34,7 +34,7 @@ STEPS_MAX = 10_000  # points passed over in one search
 
 
 def is_parentless(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
-    """Says whether it need not be spawned by anybody there."""
+    """Says whether no other task need spawn the node's task at this point."""
     if never_comes(pool, node, point):
         return False
     by_shape = pool.plan.policy.parentless_by_shape
@@ -70,7 +70,7 @@ def _is_parentless_by_shape(
 
 
 def start_chain(context: StepContext, node: IndexedNode, flow: int, first: Point) -> None:
-    """Spawn the first instance at or after a point that nobody else will spawn.
+    """Spawns the first instance at or after a point that nobody else will spawn.
 
     A chain whose head is earlier comes there by itself. One whose head is later comes there
     again: two of a chain do not wait for the runahead limit.
@@ -97,7 +97,7 @@ def _withdraw(context: StepContext, task: PooledTask) -> None:
 
 
 def move_on(context: StepContext, task: PooledTask) -> None:
-    """The head of a chain was admitted, or is gone: spawn the next one."""
+    """Spawns the next task of a chain whose head was admitted, or is gone."""
     chains = context.pool.chains
     for flow in sorted(task.flows):
         if chains.get((task.plan.name, flow)) == task.point:
@@ -105,7 +105,7 @@ def move_on(context: StepContext, task: PooledTask) -> None:
 
 
 def join_chain(context: StepContext, task: PooledTask) -> None:
-    """A task admitted by hand begins the chain of its flow where there is none."""
+    """Begins the chain of a flow with a task admitted by hand, where there is none."""
     pool = context.pool
     for flow in sorted(task.flows):
         if (task.plan.name, flow) not in pool.chains and is_parentless(
@@ -134,7 +134,7 @@ def _spawn_next(context: StepContext, node: IndexedNode, flow: int, after: Point
 
 
 def next_parentless(pool: TaskPool, node: IndexedNode, flow: int, after: Point) -> Point | None:
-    """The first later point at which it is parentless and not known in that flow."""
+    """Returns the next point at which a node is parentless and not known in that flow."""
     flows = frozenset({flow})
     point = after
     early = Point(_first_point(pool, flow) + pool.plan.reach_back)
@@ -174,7 +174,7 @@ def _next_candidate(
 
 
 def _may_be_parentless(pool: TaskPool, arrow: IndexedArrow, flows: Flows) -> bool:
-    """Says whether its absolute atoms alone make, or count as making, an arrow true."""
+    """Says whether absolute atoms alone make, or count as making, an arrow true."""
     if pool.plan.policy.parentless_by_shape:
         return all(leaf.absolute is not None for leaf in arrow.leaves)
     mask = 0

@@ -1,4 +1,4 @@
-"""A run as stored rows: what a step changed, and the pool made from rows again (SEMANTICS §10).
+"""Makes rows of what a step changed in a run, and the pool from rows again (SEMANTICS §10).
 
 Changes are the persistence format. A row is a frozen value that holds all of one thing; writing
 the rows of each batch and reading all of them gives an equal pool. Counters, queues and group
@@ -90,7 +90,7 @@ class PooledTaskRow(NamedTuple):
 
     @property
     def admitted(self) -> bool:
-        """Says whether it is past the runahead limit; the stored field has an older name."""
+        """Says whether the task is past the runahead limit; the stored name is older."""
         return self.released
 
 
@@ -121,7 +121,7 @@ class PutMemory(NamedTuple):
 
 
 class ForgetMemory(NamedTuple):
-    """A task left the pool's memory; the store keeps its last row as history."""
+    """Says that a task left the pool's memory; the store keeps its last row as history."""
 
     row: PutMemory
 
@@ -135,7 +135,7 @@ class PutChain(NamedTuple):
 
 
 class PutAbsolute(NamedTuple):
-    """The values of an atom at a fixed point by flow; none: it is no longer spoken of."""
+    """Holds the values of a fixed atom by flow; if none, it is no longer spoken of."""
 
     key: AbsoluteKey
     values: tuple[tuple[int, AtomValue], ...]
@@ -155,7 +155,7 @@ Change = (
 
 
 def changes(pool: TaskPool, touched: Touched) -> list[Change]:
-    """Rows for everything that was touched, as it is now."""
+    """Returns rows for everything that was touched, as it is now."""
     found: list[Change] = []
     tasks, initial = pool.tasks, pool.plan.initial
     for key in touched.tasks:
@@ -178,7 +178,7 @@ def changes(pool: TaskPool, touched: Touched) -> list[Change]:
 
 
 def everything(pool: TaskPool) -> list[Change]:
-    """Rows for the whole pool."""
+    """Returns rows for the whole pool."""
     touched = Touched()
     touched.tasks = dict.fromkeys(pool.tasks)
     touched.memory = {
@@ -230,7 +230,7 @@ def _memory_row(key: Key, memory: TaskHistory) -> PutMemory:
 
 
 class PoolLedger:
-    """The rows as a store holds them: the last of each thing."""
+    """Holds the rows as a store does: the last of each thing."""
 
     __slots__ = ("rows",)
 
@@ -269,7 +269,7 @@ class PoolLedger:
 def rebuild(
     plan: DependencyIndex, rows: Iterable[Change], past: Past | None = None
 ) -> TaskPool:
-    """The pool that these rows describe."""
+    """Returns the pool that these rows describe."""
     rows = list(rows)
     run = next((row.run for row in rows if isinstance(row, PutRun)), None)
     assert run is not None, "a run without a row of its own was never started"
@@ -377,7 +377,7 @@ def _task_rows(rows: Iterable[Change]) -> Iterator[PooledTaskRow]:
 
 
 def _task(pool: TaskPool, row: PooledTaskRow) -> PooledTask:
-    """The task that a row describes."""
+    """Returns the task that a row describes."""
     memory = pool.remember(row.point, row.name)
     task = PooledTask(pool.plan.nodes[row.name], (row.point, row.name), row.flows, memory)
     task.stage = row.stage
@@ -420,7 +420,7 @@ def _admit(pool: TaskPool, task: PooledTask) -> None:
 
 
 def old_atoms(graph: Graph, row: PooledTaskRow) -> tuple[AtomMeaning, ...]:
-    """The atoms that the bits of a row stand for."""
+    """Returns the atoms that the bits of a row stand for."""
     bits, point = row.bits or 0, row.point
     atoms = _old_terms(graph, row.name, point) if bits else iter(())
     return tuple(dict.fromkeys(atom for bit, atom in enumerate(atoms) if bits >> bit & 1))

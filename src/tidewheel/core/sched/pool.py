@@ -1,4 +1,4 @@
-"""The state of a run: pooled tasks, what is remembered, and the counters derived from both.
+"""Holds the state of a run: pooled tasks, what is remembered, and counters derived from both.
 
 Theory of operation. Only `Step` and the functions it is handed to change a pool. What is stored
 are the tasks, the memories, the chains, the absolute atoms, the flows and the run's own
@@ -59,7 +59,7 @@ class RunStatus(StrEnum):
 class Past(Protocol):
     """Knows the tasks whose memory the pool has dropped. Asked, never told.
 
-    A step does no I/O: whoever steps has fetched what it may need before (`dependents.
+    A step does no I/O: its caller has fetched what it may need before (`dependents.
     neighbourhood`), and fetches more if that was not enough.
     """
 
@@ -84,7 +84,7 @@ class PastNeeded(Exception):
 
 
 class NoPast:
-    """The past of a run that has forgotten nothing yet."""
+    """Is the past of a run that has forgotten nothing yet."""
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:  # noqa: ARG002
         return None
@@ -128,7 +128,7 @@ class RunState:
 
 
 class LimitQueue:
-    """The tasks of a limit group that are ready, and how many are active."""
+    """Holds the tasks of a limit group that are ready, and how many are active."""
 
     __slots__ = ("active", "heap", "limit")
 
@@ -139,7 +139,7 @@ class LimitQueue:
 
 
 class TaskPool:
-    """All that a run is at one moment."""
+    """Holds all that a run is at one moment."""
 
     def __init__(self, plan: DependencyIndex, run: RunState, past: Past | None = None) -> None:
         self.plan = plan
@@ -195,7 +195,7 @@ class TaskPool:
         return memory
 
     def stand(self, task: PooledTask, standing: PoolState) -> None:
-        """Count a task under another standing."""
+        """Counts a task under another standing."""
         old = task.standing
         self.standings[old] -= 1
         self.standings[standing] += 1
@@ -211,7 +211,7 @@ class TaskPool:
                 self.counted.remove(task.point)
 
     def add(self, task: PooledTask) -> None:
-        """Put a task into the pool, waiting beyond the limit unless it was admitted."""
+        """Puts a task into the pool, to wait beyond the limit unless it was admitted."""
         point = task.point
         self.tasks[task.key] = task
         self.population.add(point)
@@ -233,7 +233,7 @@ class TaskPool:
         self.may_admit = True
 
     def dismiss(self, task: PooledTask) -> None:
-        """Take a task out of the pool."""
+        """Takes a task out of the pool."""
         key = task.key
         del self.tasks[key]
         self.population.remove(task.point)
@@ -250,7 +250,7 @@ class TaskPool:
                 waiting.pop(key, None)
 
     def last_admitted(self) -> Point:
-        """The last point that holds a admitted task."""
+        """Returns the last point that holds an admitted task."""
         beyond_limit = self.beyond_limit
         return max(
             (
@@ -318,7 +318,7 @@ class GroupCount:
         self.values[member] = value
 
     def value(self, every: bool) -> AtomValue:
-        """The least of the members' values, or the greatest."""
+        """Returns the least of the members' values if all must count, else the greatest."""
         order = (0, 1, 2, 3) if every else (3, 2, 1, 0)
         return next((AtomValue(one) for one in order if self.counts[one]), AtomValue.OPEN)
 
@@ -352,7 +352,7 @@ class Touched:
 
 
 class StepContext:
-    """The step that is being made, with its agenda: what is still to be done before it ends.
+    """Is the step that is being made, with its agenda: what is still to be done before it ends.
 
     The agenda has a list for each kind of work. `step._follow_up` takes the kinds in one order,
     and a whole list at a time: suicides, evaluations and searches for blocked tasks,
@@ -413,7 +413,7 @@ class StepContext:
         self.effects = []
 
     def evaluate(self, key: Key, flows: Iterable[int]) -> None:
-        """Have a task evaluated again in each of these flows."""
+        """Has a task evaluated again in each of these flows."""
         self.to_evaluate.extend([(key, flow) for flow in flows])
 
     def notice(self, event: str, task: Key | None, text: str) -> None:

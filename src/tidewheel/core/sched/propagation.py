@@ -45,7 +45,7 @@ _WITH_IMPLIED = {output: (*implied, output) for output, implied in IMPLIED.items
 
 
 def complete_output(context: StepContext, task: PooledTask, output: str) -> None:
-    """A pooled task completes an output, after those that it implies."""
+    """Completes an output of a pooled task, after those that it implies."""
     outputs = task.outputs
     node = task.plan
     for one in _WITH_IMPLIED.get(output) or (output,):
@@ -60,7 +60,7 @@ def complete_output(context: StepContext, task: PooledTask, output: str) -> None
 def publish(
     context: StepContext, node: IndexedNode, point: Point, output: str, flows: Flows
 ) -> None:
-    """An output was made in these flows: record it and tell everyone who waits for it."""
+    """Records an output that was made in these flows and tells every task that waits for it."""
     if not flows:
         _tell_pooled(context, node, point, output)
         return
@@ -147,7 +147,7 @@ def satisfy_child(
     point: Point,
     flows: Flows,
 ) -> None:
-    """An atom of this child is true now."""
+    """Makes an atom of a child true: spawns the child, satisfies it or merges flows into it."""
     node, base, number = bit
     task = context.pool.tasks.get((point, node.name))
     if task is None:
@@ -166,7 +166,7 @@ def satisfy_child(
 def spawn_on_demand(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows, true: int = 0
 ) -> None:
-    """Spawn a task on demand, in those flows in which it is not known yet."""
+    """Spawns a task on demand, in those flows in which it is not known yet."""
     pool = context.pool
     memory = pool.recall(point, node.name)
     fresh = flows
@@ -188,20 +188,20 @@ def spawn_on_demand(
 
 
 def consider_level(context: StepContext, node: IndexedNode, point: Point, flows: Flows) -> None:
-    """A task came, or came into these flows: its suicide condition may hold already."""
+    """Queues a task that came into these flows: its suicide condition may hold already."""
     if node.suicides and context.plan.policy.suicide_is_a_level:
         context.suicides.append((node, point, flows))
 
 
 def _evaluate_pruned(context: StepContext, key: Key, memory: TaskHistory, flows: Flows) -> None:
-    """An atom is true now: a verdict may have followed from what was thought of it."""
+    """Has pruned tasks evaluated again: an atom is true now that may have been thought dead."""
     for flow in flows & memory.verdicts.keys():
         if memory.verdicts[flow].kind is VerdictKind.PRUNED:
             context.to_evaluate.append((key, flow))
 
 
 def _unknown_flows(context: StepContext, task: PooledTask, flows: Flows) -> Flows:
-    """Returns those in which a task was neither spawned nor evaluated."""
+    """Returns the flows in which a task was neither spawned nor evaluated."""
     memory = task.memory
     return frozenset(
         flow
@@ -218,7 +218,7 @@ def count_member(
     *,
     spawns: bool = True,
 ) -> None:
-    """A member's worth changed: tell the family's children if that decides something."""
+    """Counts a member whose worth changed, and tells the family's children if that decides."""
     point, name = member
     pool = context.pool
     memory = pool.recall(point, name)
@@ -249,7 +249,7 @@ def count_member(
 def _wake_children(
     context: StepContext, group: IndexedFamily, point: Point, flows: Flows
 ) -> None:
-    """A member has made its output: where that is enough, the children come."""
+    """Spawns a family's children when one member made its output, where the policy says so."""
     if not context.plan.policy.any_member_spawns_children:
         return
     for link in group.links:
@@ -272,7 +272,7 @@ def _children_to_wake(
 
 
 def _tell_merged(context: StepContext, group: IndexedFamily, point: Point, flow: int) -> None:
-    """A child in several flows may have its members from different ones.
+    """Tells children in several flows, which may have their members from different flows.
 
     One that ended incomplete and waits again does so for what the new flow makes, by itself.
     """
@@ -294,7 +294,7 @@ def _tell_merged(context: StepContext, group: IndexedFamily, point: Point, flow:
 def evaluate_children(
     context: StepContext, link: IndexedLink, point: Point, flows: Flows
 ) -> None:
-    """An atom of these children died or is open again: the closing evaluates them."""
+    """Queues the children of an atom that died or is open again; the closing evaluates them."""
     if link.arrow.suicide:
         return
     for child in context.plan.child_points(link, point):
@@ -308,7 +308,7 @@ def _make_absolute(context: StepContext, link: IndexedLink, flows: Flows) -> Non
 
 
 def merge(context: StepContext, task: PooledTask, new: Flows) -> None:
-    """A flow arrives at a pooled task: the task now belongs to both."""
+    """Merges flows that arrive at a pooled task: it then belongs to old and new ones."""
     pool = context.pool
     key = task.key
     memory = pool.remember(*key)
@@ -362,7 +362,7 @@ def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:
 
 
 def wait_again(context: StepContext, task: PooledTask, flows: Flows) -> None:
-    """An incomplete task met by a new flow waits for that flow's prerequisites."""
+    """Lets an incomplete task that a new flow met wait for that flow's prerequisites."""
     task.stage = JobPhase.WAITING
     task.ended = ""
     if context.plan.policy.met_incomplete_runs_at_once:

@@ -167,7 +167,7 @@ def _evaluate_absent(context: StepContext, node: IndexedNode, point: Point, flow
 
 
 def _bring_back(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
-    """A task that was pruned may run after all; where another flow is, it joins that."""
+    """Brings a pruned task back that may run after all; in another flow, it joins that one."""
     key, flows = (point, node.name), frozenset({flow})
     pooled = context.pool.tasks.get(key)
     if pooled is not None:
@@ -235,7 +235,7 @@ def _has_true_atom(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows
 def _renew_cause(
     context: StepContext, node: IndexedNode, point: Point, flow: int, old: Verdict
 ) -> None:
-    """A task that is dead still may be so for another reason than at first."""
+    """Renews the cause of a task that is still dead, perhaps for another reason than before."""
     causes = list(_causes(context.pool, node, point, frozenset({flow}), old.death))
     if old.cause not in causes:
         memory = context.pool.remember(point, node.name)
@@ -246,7 +246,7 @@ def _renew_cause(
 def _cause(
     pool: TaskPool, node: IndexedNode, point: Point, flows: Flows, death: AtomValue
 ) -> Cause:
-    """The first dead atom that explains a verdict."""
+    """Returns the first dead atom that explains a verdict."""
     return next(_causes(pool, node, point, flows, death))
 
 
@@ -295,7 +295,7 @@ def chain_text(pool: TaskPool, key: Key, flow: int) -> str:
 
 
 def failed_cause(pool: TaskPool, key: Key, flow: int) -> Key | None:
-    """The task whose failure is why another will not run; None: it is something else."""
+    """Returns the task whose failure is why another will not run; None for other reasons."""
     *_, (cause, verdict) = _chain(pool, key, flow)
     if verdict is None or verdict.kind is not VerdictKind.FINISHED:
         return None
@@ -303,7 +303,7 @@ def failed_cause(pool: TaskPool, key: Key, flow: int) -> Key | None:
 
 
 def _chain(pool: TaskPool, key: Key, flow: int) -> Iterator[tuple[Key, Verdict | None]]:
-    """A task and what it was condemned by, up to one that was condemned by no other."""
+    """Yields a task and what it was condemned by, up to one that was condemned by no other."""
     here: Key | None = key
     for _ in range(CHAIN_MAX):
         if here is None:
@@ -342,14 +342,14 @@ FINISHED = Verdict(VerdictKind.FINISHED, AtomValue.NOT_TAKEN, ended=SUCCEEDED)
 
 
 def finished_as(ended: str) -> Verdict:
-    """The verdict on a task that ended completely, but did not succeed."""
+    """Returns the verdict on a task that ended completely, but did not succeed."""
     return Verdict(VerdictKind.FINISHED, AtomValue.LOST, ended=ended)
 
 
 def mark_unreachable(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows, verdict: Verdict
 ) -> None:
-    """Nothing more will come of a task in these flows: its unmade outputs die there."""
+    """Marks that nothing more comes of a task in these flows: its unmade outputs die there."""
     memory = context.pool.remember(point, node.name)
     verdicts = memory.verdicts
     for flow in flows:
@@ -364,7 +364,7 @@ def mark_unreachable(
 
 
 def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) -> None:
-    """Take a verdict back: what died by it is open again."""
+    """Takes a verdict back: what died by it is open again."""
     del context.pool.remember(point, node.name).verdicts[flow]
     context.touched.memory[(point, node.name)] = None
     if context.plan.policy.prunes_unreachable:
@@ -374,7 +374,7 @@ def restore(context: StepContext, node: IndexedNode, point: Point, flow: int) ->
 def reevaluate_dependents(
     context: StepContext, node: IndexedNode, point: Point, flows: Flows
 ) -> None:
-    """Have the children evaluated whose atoms of this task are not true."""
+    """Has the children evaluated whose atoms of this task are not true."""
     key = (point, node.name)
     memory = context.pool.remember(point, node.name)
     for output in node.heard:

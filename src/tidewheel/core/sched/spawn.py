@@ -53,7 +53,7 @@ def standing_of(task: PooledTask | PooledTaskRow) -> PoolState:
 
 
 def settle(context: StepContext, task: PooledTask) -> None:
-    """Count a task anew after a change; one that became ready joins its limit group."""
+    """Counts a task anew after a change; one that became ready joins its limit group."""
     standing = standing_of(task)
     if standing is not task.standing:
         context.pool.stand(task, standing)
@@ -71,7 +71,7 @@ def spawn(
     *,
     head: bool = False,
 ) -> PooledTask:
-    """Put a task into the pool, in these flows; `true` are atoms known to be true.
+    """Puts a task into the pool, in these flows; `true` are atoms known to be true.
 
     The head of a chain is admitted when it is its turn; others that lie between the base and
     the limit need not wait for the closing of the step, unless the base may step back in it.
@@ -121,7 +121,7 @@ def _is_within_limit(pool: TaskPool, point: Point) -> bool:
 
 
 def look_up(pool: TaskPool, task: PooledTask) -> None:
-    """Make every atom true that is recorded, and count the arrows that are not true."""
+    """Makes every atom true that is recorded, and counts the arrows that are not true."""
     missing = 0
     true = task.true
     for arrow, base in task.plan.arrows_at(task.point):
@@ -140,7 +140,7 @@ def look_up(pool: TaskPool, task: PooledTask) -> None:
 
 
 def look_up_in(pool: TaskPool, task: PooledTask, flows: Flows) -> None:
-    """Does the same, but what was made in the other flows of the task does not count."""
+    """Looks atoms up as `look_up` does, but counts only what was made in these flows."""
     together = task.flows
     task.flows = flows
     look_up(pool, task)
@@ -150,7 +150,7 @@ def look_up_in(pool: TaskPool, task: PooledTask, flows: Flows) -> None:
 def satisfy(
     context: StepContext, task: PooledTask, arrow: IndexedArrow, base: int, number: int
 ) -> None:
-    """An atom of a pooled task became true."""
+    """Makes an atom of a pooled task true."""
     bit = 1 << (base + number)
     if task.true & bit:
         return
@@ -168,7 +168,7 @@ def satisfy(
 
 
 def leave(context: StepContext, task: PooledTask) -> None:
-    """Take a task out of the pool; its timers and checks go with it."""
+    """Takes a task out of the pool; its timers and checks go with it."""
     context.pool.dismiss(task)
     key = task.key
     context.touched.tasks[key] = None
@@ -200,7 +200,7 @@ def leave(context: StepContext, task: PooledTask) -> None:
 
 
 def no_longer_waits(context: StepContext, task: PooledTask, name: str) -> None:
-    """An xtrigger or a timer is over; what its chain waited for may be, too."""
+    """Ends the wait for an xtrigger or a timer; what its chain waited for may be over, too."""
     del task.waits[name]
     if task.admitted and name in task.plan.in_sequence and not keeps_its_place(task):
         context.chains_to_advance.append(task)
@@ -212,7 +212,7 @@ def keeps_its_place(task: PooledTask) -> bool:
 
 
 def begin_checks(context: StepContext, task: PooledTask) -> None:
-    """Ask for what a admitted task waits for besides its parents."""
+    """Asks for what an admitted task waits for besides its parents."""
     key = task.key
     for name in task.waits:
         if name == CLOCK:
@@ -234,7 +234,7 @@ def _begin_waits(task: PooledTask) -> None:
 
 
 def set_expiry(context: StepContext, task: PooledTask) -> None:
-    """Ask to be told when its time has passed."""
+    """Sets the timer that tells when a task expires."""
     at = clock_at(context.pool, task.point, task.plan.expiry)
     context.effects.append(SetTimer(task.key, EXPIRY, at))
 

@@ -103,7 +103,7 @@ def new_pool(
     past: Past | None = None,
     prune_across_points: bool = False,
 ) -> TaskPool:
-    """The pool of a run that has not started yet."""
+    """Returns the pool of a run that has not started yet."""
     cycling = graph.cycling
     first = start if start is not None else cycling.start
     run = RunState(
@@ -116,7 +116,7 @@ def new_pool(
 
 
 def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
-    """Apply an event to a pool of this graph."""
+    """Applies an event to a pool of this graph."""
     assert pool.plan.graph is graph, "the pool was made from another graph"
     context = pool.scratch
     if isinstance(context, StepContext) and context.pool is pool:
@@ -131,7 +131,7 @@ def step(graph: Graph, pool: TaskPool, event: Event) -> Outcome:
 
 
 def close(context: StepContext) -> None:
-    """Do what the event made necessary."""
+    """Does what the event made necessary."""
     _follow_up(context)
     pool = context.pool
     if context.ready or context.freed:
@@ -144,7 +144,7 @@ def close(context: StepContext) -> None:
 
 
 def _follow_up(context: StepContext) -> None:
-    """Look at what follows from what has happened so far, until nothing does."""
+    """Looks at what follows from what has happened so far, until nothing does."""
     pool = context.pool
     for _ in range(ROUNDS_MAX):
         if context.suicides:
@@ -200,7 +200,7 @@ def _move_chains(context: StepContext) -> None:
 
 
 def evict(context: StepContext) -> None:
-    """Drop the memory of points before the horizon, if it has moved."""
+    """Drops the memory of points before the horizon, if it has moved."""
     pool = context.pool
     pool.population.emptied = False
     earliest = pool.population.earliest()
@@ -219,7 +219,7 @@ def evict(context: StepContext) -> None:
     needed = plan.concerned if _may_be_settled(pool, horizon) else frozenset[str]()
     for point in gone:
         _evict_point(context, point, needed)
-    # Whoever asks for a family there has it counted again from all that is known.
+    # When a family there is asked for, it is counted again from all that is known.
     for counted in [one for one in pool.groups if one[1] < horizon]:
         del pool.groups[counted]
 

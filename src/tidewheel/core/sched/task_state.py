@@ -1,4 +1,4 @@
-"""The state of a task: what is known of it, in the pool and out of it.
+"""Defines the state of a task: what is known of it, in the pool and out of it.
 
 Two things are kept apart. A `PooledTask` is an entry of the pool: something that still can or
 must happen. A `TaskHistory` is what a run knows of a (point, name) whether it is pooled or not:

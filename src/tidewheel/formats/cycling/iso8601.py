@@ -65,7 +65,7 @@ _LEFT_OUT = (
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A whole date-time, with the time zone and the kind of date that it was written with."""
+    """Holds a whole date-time, with the time zone and kind of date it was written with."""
 
     point: Point
     utc_offset_minutes: int
@@ -73,7 +73,7 @@ class Written:
 
 
 class DateTimeText:
-    """The notation of one workflow: its calendar, time zone and number of year digits."""
+    """Reads the notation of one workflow: its calendar, time zone and number of year digits."""
 
     def __init__(
         self, calendar: Calendar, utc_offset_minutes: int, expanded_year_digits: int
@@ -209,7 +209,7 @@ _DATE_MAX = {
 
 @lru_cache(maxsize=8)
 def _parser(expanded_year_digits: int) -> TimePointParser:
-    """Making one compiles a hundred expressions; it keeps no state."""
+    """Returns a parser without state, kept since making it compiles a hundred expressions."""
     # metomi declares itself typed and has untyped functions; here and above.
     return TimePointParser(  # type: ignore[no-untyped-call]
         num_expanded_year_digits=expanded_year_digits,
@@ -345,7 +345,7 @@ _REPETITIONS = re.compile(r"R(\d{0,15})", re.ASCII)
 
 
 class RecurrenceKind(Enum):
-    """The forms of a recurrence: each says from where its points are counted."""
+    """Names the forms of a recurrence: each says from where its points are counted."""
 
     FROM_START = "start and steps"
     TO_END = "steps back from the end"
@@ -372,7 +372,7 @@ _FORMS: dict[str, tuple[RecurrenceKind, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """A recurrence in parts; an empty start or end stands for the context's."""
+    """Holds a recurrence in parts; an empty start or end stands for the context's."""
 
     text: str
     kind: RecurrenceKind

@@ -53,7 +53,7 @@ NO_FINAL_POINT = "set a final cycle point, or write the end of the recurrence"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A point, how its date was written and, if truncated, how often such a time comes."""
+    """Holds a point, how its date was written and, if truncated, how often it comes."""
 
     point: Point
     utc_offset_minutes: int = 0
@@ -196,7 +196,7 @@ _POINTS_CHECKED = 3
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A recurrence worked out: its first point, its step (None: one point), its last bound."""
+    """Holds a recurrence worked out: its first point, step (None: one point) and last bound."""
 
     start: Found
     step: Interval | None
@@ -226,7 +226,7 @@ def read_recurrence(text: str, expressions: Expressions) -> Sequence:
 def _excluding(
     sequence: Sequence, excluded: Iterable[str], expressions: Expressions, span: _Span
 ) -> Sequence:
-    """Exclusions are read in the context of their recurrence: its start and its end."""
+    """Excludes points; what to exclude is read between the start and end of the recurrence."""
     expressions = replace(expressions, days_at_time_of_context=True)
     start = span.start.point
     end = expressions.final if span.end is None else span.end
@@ -370,7 +370,7 @@ def _earliest(*points: Point | None) -> Point:
 
 
 def _check_written(sequence: Sequence, expressions: Expressions) -> None:
-    """Two points that are written the same could not be told apart."""
+    """Refuses points that are written the same, because they could not be told apart."""
     style = expressions.style
     for point in islice(sequence.points(), _POINTS_CHECKED):
         if style.rounded(point) != point:
@@ -401,7 +401,10 @@ _NOT_IN_FORMATS = re.compile(r"[/:\s]")
 
 
 class CyclingReader:
-    """One workflow's notation. Readers of different calendars do not disturb each other."""
+    """Reads one workflow's notation.
+
+    Readers of different calendars do not disturb each other.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Sections against the table of items: values get their types, mistakes get findings."""
+"""Checks sections against the table of items: values get types, mistakes get findings."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Checker:
 
 
 def where(path: tuple[str, ...], entry: Item | Section) -> str:
-    """`[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
+    """Returns `[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
     sections = "".join(f"[{name}]" for name in path)
     return f"{sections}[{entry.name}]" if isinstance(entry, Section) else sections + entry.name
 
@@ -185,7 +185,7 @@ def advice_for(entry: Item | Section, spec: SectionSpec, path: tuple[str, ...]) 
 
 
 def _places(name: str, is_section: bool) -> list[str]:
-    """Sections that know this name."""
+    """Returns the sections that know this name."""
     found: list[str] = []
 
     def look(spec: SectionSpec, shown: str) -> None:

@@ -1,4 +1,4 @@
-"""Families: who inherits from whom, in which order, and who the members are.
+"""Works out who inherits from whom, in which order, and who the members of a family are.
 
 The order of several parents is C3's, as in Python: a child comes before its parents, parents
 keep the order in which they are named, and both hold for every ancestor.
@@ -15,7 +15,7 @@ ROOT = "root"
 
 @dataclass(frozen=True, slots=True)
 class Families:
-    """The hierarchy of all namespaces."""
+    """Holds the hierarchy of all namespaces."""
 
     parents: Mapping[str, tuple[str, ...]]
     # Nearest first, itself included, root last.
@@ -114,7 +114,7 @@ class _Linearizer:
 
 
 def _merge(sequences: list[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """C3: again and again the first head that is in no tail; none if every head is."""
+    """Merges by C3: takes the first head that is in no tail until all is merged, or None."""
     if len(sequences) == 2:  # noqa: PLR2004 - one parent and the list that names it
         return sequences[0]
     rests = [list(reversed(sequence)) for sequence in sequences if sequence]

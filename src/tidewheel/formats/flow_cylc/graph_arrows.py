@@ -232,7 +232,7 @@ class Lowering:
         return FAMILY_QUALIFIERS[qualifier]
 
     def _custom_of_family(self, token: Token, output: str) -> _Wrong:
-        """A family can be asked for the outputs that every task has, and for no others."""
+        """Says what is wrong: a family has the outputs that every task has, and no others."""
         joint = " | " if str(token.qualifier).endswith("-any") else " & "
         members = self._members(token)
         named = joint.join(f"{one}:{output}" for one in members[:_NAMED_MAX])

@@ -1,4 +1,4 @@
-"""Graph text, parsed: lines with their places, tokens, and chains of expressions and arrows.
+"""Parses graph text into lines with places, tokens, and chains of expressions and arrows.
 
 A node is written `!NAME<PARAMETERS>[OFFSET]:QUALIFIER?`, and `@NAME` is an xtrigger. Spaces are
 free between all of these parts, but not within a name.
@@ -26,7 +26,7 @@ from tidewheel.formats.flow_cylc.values import BadValue, unquoted
 
 @dataclass(frozen=True, slots=True)
 class GraphLine:
-    """One line as written; its column is that of the first character, 0 if it is not known."""
+    """Holds one line as written; its column is the first character's, 0 if it is not known."""
 
     text: str
     position: Position
@@ -34,7 +34,7 @@ class GraphLine:
 
 @dataclass(frozen=True, slots=True)
 class GraphString:
-    """Everything under one recurrence, in order; several texts under it add up."""
+    """Holds everything under one recurrence, in order; several texts under it add up."""
 
     recurrence: str
     lines: tuple[GraphLine, ...]
@@ -131,7 +131,7 @@ _MISTAKEN = (
 
 
 class GraphTokenKind(StrEnum):
-    """The kinds of tokens; signs are their own text."""
+    """Names the kinds of tokens; signs are their own text."""
 
     SIGN = "sign"
     NODE = "node"
@@ -139,7 +139,7 @@ class GraphTokenKind(StrEnum):
 
 
 class Token(NamedTuple):
-    """One sign, node or xtrigger, and where it stands."""
+    """Holds one sign, node or xtrigger, and where it stands."""
 
     kind: GraphTokenKind
     text: str  # the sign, or the name with its parameters
@@ -224,14 +224,14 @@ DEPTH_MAX = 50  # of parentheses: beyond it nobody can read the line
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """Terms joined by `&`."""
+    """Joins terms by `&`."""
 
     terms: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """Terms joined by `|`."""
+    """Joins terms by `|`."""
 
     terms: tuple[Expression, ...]
 
@@ -241,7 +241,7 @@ Expression = Token | Both | Either
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """`side => side => side`; one side alone places its nodes."""
+    """Holds `side => side => side`; one side alone places its nodes."""
 
     sides: tuple[Expression, ...]
     position: Position
@@ -304,7 +304,7 @@ def _is_operator(token: Token) -> bool:
 
 
 class _Reader:
-    """Recursive descent over the tokens of one logical line."""
+    """Reads the tokens of one logical line by recursive descent."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens

@@ -1,4 +1,4 @@
-"""Fields in the command of an event handler, as references to variables that a shell expands.
+"""Turns fields in an event handler's command into references that a shell expands.
 
 Theory of operation. What a field stands for may be anything: a message is written by a job. Put
 into the command as text it would be read by the shell, and no quoting of ours helps, since the
@@ -118,7 +118,7 @@ def with_references(command: str, variable: Reference) -> str:
 
 @dataclass(slots=True)
 class _Frame:
-    """A command, or one within another: `$(…)`, `(…)` and backticks."""
+    """Holds the state of a command, or of one within another: `$(…)`, `(…)` and backticks."""
 
     end: str = ""  # what closes it
     quote: str = _BARE
@@ -166,7 +166,7 @@ class _Shell:
         return _literal(text, frame.quote)
 
     def finish(self) -> None:
-        """There is no more text."""
+        """Ends the text: refuses what is not closed, and ends every command."""
         if self._escaped or self._frames[-1].quote or len(self._frames) > 1:
             self._refuse("a quote or a bracket is not closed")
         for frame in self._frames:
@@ -397,7 +397,7 @@ def _called(words: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _takes_script(called: Sequence[str]) -> bool:
-    """The next word is the text of a shell."""
+    """Says whether the next word is the text that a shell runs."""
     return (
         len(called) > 1
         and _name(called[0]) in _SHELLS
@@ -427,7 +427,7 @@ def _name(word: str) -> str:
 
 
 def _reference(name: str, quote: str) -> str:
-    """Expanded wherever it stands, and read as one word."""
+    """Returns a reference to a variable: expanded wherever it stands, and read as one word."""
     if quote == _DOUBLE:
         return f"${{{name}}}"
     if quote == _BARE:
@@ -436,7 +436,7 @@ def _reference(name: str, quote: str) -> str:
 
 
 def _literal(letters: str, quote: str) -> str:
-    """Letters that a second shell shall see, within the quotes of the first one."""
+    """Returns letters that a second shell shall see, within the quotes of the first one."""
     if quote == _SINGLE:
         return letters.replace("'", "'\\''")
     special = {_BARE: "'\"${}", _DOUBLE: '"$', _ANSI: "'"}[quote]

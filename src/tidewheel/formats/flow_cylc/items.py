@@ -1,4 +1,4 @@
-"""Every item of a flow.cylc that a current Cylc accepts, and which field it fills.
+"""Lists every item of a flow.cylc that a current Cylc accepts, and which field it fills.
 
 An item is used, or it is accepted with a note why it has no effect here; what is not in this
 table is refused with the nearest name that is, or with what to write now (`upgrade`).
@@ -23,7 +23,7 @@ _READERS = {**READERS, ValueKind.XTRIGGER: lambda raw: read_xtrigger(plain_text(
 
 @dataclass(frozen=True, slots=True)
 class ItemSpec:
-    """One item that is accepted."""
+    """Describes one item that is accepted."""
 
     kind: ValueKind
     default: object = None
@@ -41,7 +41,7 @@ class ItemSpec:
 
 @dataclass(frozen=True, slots=True)
 class SectionSpec:
-    """One section that is accepted; ``other`` is for names that the person chooses."""
+    """Describes one section that is accepted; ``other`` is for names that a person chooses."""
 
     entries: Mapping[str, ItemSpec | SectionSpec] = field(default_factory=dict)
     other: ItemSpec | SectionSpec | None = None

@@ -1,4 +1,4 @@
-"""Names: which ones are accepted, and those with parameters, which stand for several.
+"""Says which names are accepted, and expands those with parameters, which stand for several.
 
 `[[run<m>]]` is one section for each value of m. A name's parameters are replaced by their
 templates (`_m%(m)02d` and so on), in order, the first one turning slowest.
@@ -56,7 +56,7 @@ def output_name_problem(name: str) -> str:
 
 
 def message_problem(message: str) -> str:
-    """A colon is for a severity in front: `WARNING: text`."""
+    """Returns why a message is refused; a colon is for a severity in front: `WARNING: text`."""
     if not message:
         return "write the text that the job sends when it has made the output"
     first, colon, _ = message.partition(":")
@@ -108,7 +108,7 @@ class BadParameter(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One parameter between `<` and `>`: plain, with an offset, or with its value."""
+    """Holds one parameter between `<` and `>`: plain, with an offset, or with its value."""
 
     name: str
     offset: int = 0
@@ -120,7 +120,7 @@ Pieces = list[str | list[Reference]]  # of a name: plain text and groups of para
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Values and templates by name."""
+    """Holds values and templates by name."""
 
     values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class Parameters:
         return count
 
     def expand_name(self, name: str) -> list[tuple[str, Chosen]]:
-        """`foo<m,n>` with the values that made it each time."""
+        """Returns the names that `foo<m,n>` stands for, each with the values that made it."""
         if "<" not in name and ">" not in name:
             return [(name, {})]
         pieces = self.pieces(name)
@@ -159,7 +159,7 @@ class Parameters:
         ]
 
     def expand_parent(self, parent: str, chosen: Chosen) -> tuple[str, Chosen]:
-        """`inherit = FAM<m>` under `[[foo<m>]]`: the parent of this very foo."""
+        """Returns the parent that `inherit = FAM<m>` under `[[foo<m>]]` means for this foo."""
         if "<" not in parent:
             return parent, {}
         pieces = self.pieces(parent)
@@ -273,7 +273,7 @@ class Parameters:
 
 
 def fill_template(template: str, values: Mapping[str, Value]) -> str:
-    """`_m%(m)02d` with a value for m; nothing but such fields is understood."""
+    """Fills `_m%(m)02d` with a value for m; nothing but such fields is understood."""
     for name in _TEMPLATE_FIELD.findall(template):
         if name not in values:
             raise BadParameter(f"template {template!r} shows {name!r}, which has no value here")
@@ -292,7 +292,7 @@ def fill_template(template: str, values: Mapping[str, Value]) -> str:
 
 
 def default_template(name: str, values: tuple[Value, ...]) -> str:
-    """`_text`, `_m07`, or `_m+07` where a number is negative."""
+    """Returns a template that makes `_text`, `_m07`, or `_m+07` where a number is negative."""
     numbers = [value for value in values if isinstance(value, int)]
     if not numbers or len(numbers) < len(values):
         return f"_%({name})s"

@@ -1,4 +1,4 @@
-"""Mistakes in the runtime of tasks that one value alone does not show."""
+"""Reports mistakes in the runtime of tasks that one value alone does not show."""
 
 from __future__ import annotations
 

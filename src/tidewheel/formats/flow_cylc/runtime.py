@@ -1,4 +1,4 @@
-"""`[runtime]`: its headings become namespaces, and these inherit and become node values.
+"""Reads `[runtime]`: its headings become namespaces, which inherit and become node values.
 
 What is the same for many is made once: the settings that a task inherits are merged once for
 all tasks with the same ancestors, and a group of settings (scripts, events, …) that a task does
@@ -121,7 +121,7 @@ NOBODY = "None"
 
 @dataclass(slots=True)
 class Namespace:
-    """A task or family: the values of each section that names it, in order."""
+    """Holds a task or family: the values of each section that names it, in order."""
 
     name: str
     section: Section
@@ -132,7 +132,7 @@ class Namespace:
 
 @dataclass(slots=True)
 class Namespaces:
-    """All namespaces and their hierarchy."""
+    """Holds all namespaces and their hierarchy."""
 
     source: SourceText
     findings: Findings
@@ -334,7 +334,7 @@ class _Resolver:
         return known
 
     def _filled(self, environment: Pairs, namespace: Namespace) -> Pairs:
-        """`%(m)s` in a value is the task's value of the parameter m."""
+        """Fills in `%(m)s` in values: it is the task's value of the parameter m."""
         if not any("%(" in value for _, value in environment):
             return environment
         filled = []

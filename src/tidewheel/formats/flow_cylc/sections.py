@@ -1,4 +1,4 @@
-"""The sections and items of a definition, before anything is known about their meaning.
+"""Reads the sections and items of a definition, before anything is known of their meaning.
 
 A heading's depth is its number of brackets. Sections of one name are one section; a later item
 replaces an earlier one of its name, except in the graph, where texts under one recurrence add
@@ -29,7 +29,7 @@ _GRAPHS = (("scheduling", "graph"), ("scheduling", "dependencies"))
 
 @dataclass(slots=True)
 class Item:
-    """`name = value`: the value with its quotes and comments, as written."""
+    """Holds `name = value`: the value with its quotes and comments, as written."""
 
     name: str
     text: str
@@ -39,7 +39,7 @@ class Item:
 
 @dataclass(slots=True)
 class Section:
-    """A heading and what stands under it, in order."""
+    """Holds a heading and what stands under it, in order."""
 
     name: str
     line: int
@@ -168,7 +168,7 @@ class _Parser:
         return following
 
     def _odd_item(self, index: int, line: str) -> int:
-        """No name that an item could have; a long text behind it is passed over as a whole."""
+        """Reports a name that no item can have; a long text behind it is passed over whole."""
         found = _ODD_ITEM.match(line)
         if found is None:
             self._bad_line(index, line)
@@ -177,7 +177,7 @@ class _Parser:
         if self._in_graph():
             self._set(
                 Item(found[1], text, index)
-            )  # whoever reads recurrences says what is wrong
+            )  # the reader of recurrences says what is wrong
         else:
             self._error(
                 "bad-name",
@@ -261,7 +261,7 @@ class _Parser:
         return "\n".join([text, *lines[index + 1 : stop], quotes]), stop
 
     def _unopened_text(self, index: int, name: str) -> tuple[str, int]:
-        """Nothing follows the equals sign: that is meant, unless closing quotes come next."""
+        """Reads an item with nothing after `=`; closing quotes that come next are a mistake."""
         last = self._next_stop(index)
         line = self._lines[last] if last < len(self._lines) else ""
         quotes = next((one for one in _TRIPLE_QUOTES if one in line), "")

@@ -1,4 +1,4 @@
-"""Everything that a flow.cylc says outside of its graph texts, typed, in one value."""
+"""Reads everything that a flow.cylc says outside of its graph texts, typed, into one value."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ QUEUE_LIMIT_DEFAULT = 100
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A text and where it was written; an empty text was not given."""
+    """Holds a text and where it was written; an empty text was not given."""
 
     text: str = ""
     position: Position = NOWHERE
@@ -91,7 +91,7 @@ class WorkflowMail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerSection:
-    """`[scheduler]`."""
+    """Holds what `[scheduler]` says."""
 
     utc_mode: bool | None = None
     implicit_tasks_allowed: bool | None = None
@@ -106,7 +106,7 @@ class SchedulerSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulingSettings:
-    """`[scheduling]` without its sections; points stay text until the cycling mode is known."""
+    """Holds `[scheduling]` without its sections; points stay text until the mode is known."""
 
     initial_point: Placed = NOT_GIVEN
     final_point: Placed = NOT_GIVEN
@@ -120,7 +120,7 @@ class SchedulingSettings:
 
 @dataclass(frozen=True, slots=True)
 class QueueSetting:
-    """`[[queues]] [[[name]]]`: members may be families; 0 is no limit."""
+    """Holds `[[queues]] [[[name]]]`: members may be families; 0 is no limit."""
 
     name: str
     limit: int
@@ -130,7 +130,7 @@ class QueueSetting:
 
 @dataclass(frozen=True, slots=True)
 class XtriggerSetting:
-    """A label under `[[xtriggers]]` and the call that it stands for."""
+    """Holds a label under `[[xtriggers]]` and the call that it stands for."""
 
     label: str
     call: XtriggerCall
@@ -140,7 +140,7 @@ class XtriggerSetting:
 
 @dataclass(frozen=True, slots=True)
 class SpecialTask:
-    """A task or family in a list of `[[special tasks]]`, with what its parentheses say."""
+    """Names a task or family in a list of `[[special tasks]]`, with what is in parentheses."""
 
     name: str
     argument: str = ""  # an offset such as PT1H, or the message of an external trigger
@@ -149,7 +149,7 @@ class SpecialTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecialTasks:
-    """`[[special tasks]]`."""
+    """Holds the lists of `[[special tasks]]`."""
 
     clock_trigger: tuple[SpecialTask, ...] = ()
     clock_expire: tuple[SpecialTask, ...] = ()
@@ -159,7 +159,7 @@ class SpecialTasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSettings:
-    """A whole definition except for the meaning of its graph."""
+    """Holds a whole definition except for the meaning of its graph."""
 
     meta: Pairs = ()
     scheduler: SchedulerSection = field(default_factory=SchedulerSection)
@@ -189,7 +189,7 @@ class FlowSettings:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Namespaces that are no families, in the order of the definition."""
+        """Returns the namespaces that are no families, in the order of the definition."""
         return tuple(name for name in self.nodes if not self.families.is_family(name))
 
 
@@ -378,7 +378,7 @@ class SchedulingReader:
         return tuple(tasks)
 
     def _has_clock(self, kind: str, place: Position) -> bool:
-        """Points of other calendars and plain numbers are no moments that a clock shows."""
+        """Says whether points are moments of a clock: only Gregorian dates are."""
         mode = self._values.get("cycling mode") or "gregorian"
         if mode != "gregorian":
             self._findings.error(
@@ -470,7 +470,7 @@ class _Reader:
         )
 
     def _check_top(self) -> None:
-        """Sections that do not exist; those that do are checked one by one."""
+        """Reports sections that do not exist; those that do are checked one by one."""
         known = SectionSpec({name: SectionSpec(other=None) for name in FLOW.entries})
         top = Section("", -1)
         top.entries = {

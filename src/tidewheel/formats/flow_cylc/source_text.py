@@ -1,4 +1,4 @@
-"""The text of a definition, line by line with its origin: files, included files, joined lines.
+"""Reads a definition line by line, with the origin of each: files, includes, joined lines.
 
 Only regular files inside of the definition's own folder are read, and only text. Every other
 way to a file (a parent folder, an absolute path, a symbolic link that leads out, a device, a
@@ -43,7 +43,7 @@ class BadSource(Refused):
 
 @dataclass(slots=True)
 class SourceFolder:
-    """The folder of one definition, and how much of it has been read."""
+    """Holds the folder of one definition, and how much of it has been read."""
 
     path: Path  # resolved
     bytes_left: int = SOURCE_BYTES_MAX
@@ -155,7 +155,7 @@ def origin(file_number: int, line: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Lines without trailing white space, and where each of them was written."""
+    """Holds lines without trailing white space, and where each of them was written."""
 
     folder: Path
     files: tuple[str, ...]  # from the folder, the main one first
@@ -165,7 +165,7 @@ class SourceText:
 
     @classmethod
     def as_written(cls, folder: Path, files: tuple[str, ...], lines: list[str]) -> SourceText:
-        """Lines that stand in the first file as they are here."""
+        """Returns the text of lines that stand in the first file as they are here."""
         return cls(folder, files, lines, [origin(0, one) for one in range(1, len(lines) + 1)])
 
     @property
@@ -220,7 +220,7 @@ def join_continued(source: SourceText, findings: Findings) -> SourceText:
 
 
 def _check_comment(source: SourceText, index: int, continued: bool, findings: Findings) -> None:
-    """A comment may end in a backslash too, and then it swallows the next line."""
+    """Warns of a comment that ends in a backslash, because it swallows the next line."""
     if continued or not source.lines[index].lstrip().startswith("#"):
         return
     if index + 1 < len(source.lines) and source.lines[index + 1].lstrip()[:1] not in ("", "#"):
@@ -244,7 +244,7 @@ _QUOTES = ("'", '"')
 
 @dataclass(slots=True)
 class Inlined:
-    """Lines and origins while files are put together."""
+    """Collects lines and origins while files are put together."""
 
     folder: SourceFolder
     findings: Findings

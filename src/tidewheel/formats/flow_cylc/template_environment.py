@@ -1,4 +1,4 @@
-"""Jinja2 as a flow.cylc knows it: its filters, its files and its own Python code.
+"""Provides Jinja2 as a flow.cylc knows it: its filters, its files and its own Python code.
 
 The sandbox is not the immutable one: `{% do list.append(x) %}` is everyday Cylc, and what a
 template changes dies with the process that renders it.
@@ -55,7 +55,7 @@ def pad(value: object, length: int | str, fillchar: str = " ") -> str:
 
 
 def duration_as(duration: str, units: str) -> float:
-    """`'PT1H' | duration_as('m')` is 60.0."""
+    """Converts a duration: `'PT1H' | duration_as('m')` is 60.0."""
     from metomi.isodatetime.parsers import DurationParser  # noqa: PLC0415 - slow, seldom used
 
     seconds = _UNIT_SECONDS.get(units.lower())
@@ -66,7 +66,10 @@ def duration_as(duration: str, units: str) -> float:
 
 
 def strftime(date: str, form: str, written: str | None = None) -> str:
-    """`'20300101T00Z' | strftime('%Y')`; ``written`` is how an unusual date is to be read."""
+    """Formats a date: `'20300101T00Z' | strftime('%Y')` is `2030`.
+
+    ``written`` is how an unusual date is to be read.
+    """
     from metomi.isodatetime.parsers import TimePointParser  # noqa: PLC0415 - slow, seldom used
 
     parser: Any = cast("Any", TimePointParser)()
@@ -93,7 +96,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {"raise": raise_, "assert": assert
 
 
 def environment_names() -> dict[str, str]:
-    """`CYLC_…` variables are known by name, except for what describes a Cylc installation."""
+    """Returns `CYLC_…` variables by name, except for what describes a Cylc installation."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -108,7 +111,7 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 class FolderLoader(BaseLoader):
-    """`{% include %}`, `{% import %}`: files of the folder and, if trusted, Python modules."""
+    """Loads for `{% include %}` and `{% import %}`: files and, if trusted, Python modules."""
 
     def __init__(self, folder: str, code_trusted: bool) -> None:
         self._folder = SourceFolder(Path(folder))
@@ -149,7 +152,7 @@ class FolderLoader(BaseLoader):
         return empty
 
     def check_inside(self, name: str) -> None:
-        """Code is read from the folder only, like any other file."""
+        """Refuses code outside the folder: it is read from there only, like other files."""
         self._folder.resolve(name, NOWHERE)
 
     def _module(self, name: str) -> dict[str, object] | None:
@@ -162,7 +165,7 @@ class FolderLoader(BaseLoader):
 
 
 class FlowEnvironment(TracedEnvironment):
-    """Strict about unknown names, as Cylc is."""
+    """Renders flow.cylc templates; it is strict about unknown names, as Cylc is."""
 
     def __init__(self, folder: str, code_trusted: bool) -> None:
         self._folder = Path(folder)

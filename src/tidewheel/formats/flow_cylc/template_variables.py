@@ -1,4 +1,4 @@
-"""Template variables as people give them: `-s NAME=VALUE`, `-z NAME=a,b`, a file of such lines.
+"""Reads template variables: `-s NAME=VALUE`, `-z NAME=a,b`, and files of such lines.
 
 Values are Python literals, so a text needs quotes; the most common slip is to leave them out.
 """
@@ -30,7 +30,7 @@ class VariableTexts:
 
 
 def read_variables(texts: VariableTexts, findings: Findings) -> dict[str, object]:
-    """Values by name; the command line wins over the file."""
+    """Returns values by name; the command line wins over the file."""
     variables = _from_file(texts.file, findings) if texts.file is not None else {}
     variables |= _from_pairs(texts.settings, findings)
     for name, text in _pairs(texts.lists, findings):
@@ -46,7 +46,7 @@ def read_variables(texts: VariableTexts, findings: Findings) -> dict[str, object
 
 
 def warn_of_unused(given: Iterable[str], used: Collection[str], findings: Findings) -> None:
-    """Variables that no template looks up are probably misspelt."""
+    """Warns of variables that no template looks up: they are probably misspelt."""
     if ALL_VARIABLES in used:
         return  # it may look at any of them
     free = sorted({*used} - {*given})
@@ -129,7 +129,7 @@ def _literal(name: str, text: str, findings: Findings, position: Position) -> li
 
 
 def _split(text: str) -> list[str]:
-    """Commas separate, except between quotes, which are dropped."""
+    """Splits a text at commas, except between quotes, which are dropped."""
     parts, part, quoted = [], "", False
     for character in text:
         if character in "\"'":

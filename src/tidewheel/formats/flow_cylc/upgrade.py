@@ -23,7 +23,7 @@ from tidewheel.formats.flow_cylc.source_text import SourceText
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """An item that has another name or place now; `to` is the whole new path."""
+    """Marks an item that has another name or place now; `to` is the whole new path."""
 
     to: tuple[str, ...]
     convert: Callable[[str], str] | None = None
@@ -31,14 +31,14 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """An item that has no meaning any more and is ignored."""
+    """Marks an item that has no meaning any more and is ignored."""
 
     advice: str = "remove it"
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """No Cylc of today accepts it."""
+    """Marks an item that no Cylc of today accepts."""
 
     advice: str
 
@@ -51,7 +51,7 @@ _MAILS_ARE_GLOBAL = "remove it: how mail is sent is a setting of the machine, no
 
 
 def _runahead(text: str) -> str:
-    """Cylc 7 counted all active points, Cylc 8 those beyond the first."""
+    """Converts a limit: Cylc 7 counted all active points, Cylc 8 those beyond the first."""
     return f"P{int(text) - 1}" if re.fullmatch(r"\s*0*[1-9]\d{0,8}\s*", text) else text
 
 
@@ -187,7 +187,7 @@ def upgrade(root: Section, source: SourceText, findings: Findings) -> None:
 
 
 def _shown(path: Path, entry: Item | Section) -> str:
-    """`[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
+    """Returns `[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
     *sections, last = path
     named = "".join(f"[{name}]" for name in sections)
     return f"{named}[{last}]" if isinstance(entry, Section) else f"{named}{last}"
@@ -284,7 +284,7 @@ class _Upgrader:
             )
 
     def _upgrade_dependencies(self) -> None:
-        """`[[dependencies]] [[[R]]] graph = …` is `[[graph]] R = …` now."""
+        """Turns `[[dependencies]] [[[R]]] graph = …` into `[[graph]] R = …`."""
         scheduling = self._root.section("scheduling")
         old = scheduling.section("dependencies") if scheduling is not None else None
         if scheduling is None or old is None:

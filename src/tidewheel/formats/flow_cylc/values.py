@@ -1,4 +1,4 @@
-"""The values of items: quotes, comments, lists and durations, and how each kind is read."""
+"""Reads the values of items: quotes, comments, lists and durations, each kind in its way."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _duration_advice(text: str) -> str:
 
 
 def multiplied(items: list[str]) -> list[str]:
-    """`3*PT1M` stands for three items."""
+    """Expands `3*PT1M`, which stands for three items."""
     result: list[str] = []
     for item in items:
         count, star, value = item.partition("*")
@@ -191,7 +191,7 @@ _PARAMETER_VALUE = re.compile(r"[\w\-+%@]+")
 
 
 class ValueKind(Enum):
-    """The kinds of values that an item accepts; each value is how a person would call it."""
+    """Names the kinds of values that an item accepts; each value is how people call it."""
 
     TEXT = "a text"
     TEXTS = "a list"

@@ -51,7 +51,7 @@ COMMAND_LINE = Position("command line")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointTexts:
-    """Points given beside the definition; each replaces what is written there."""
+    """Holds points given beside the definition; each replaces what is written there."""
 
     initial: str = ""
     final: str = ""
@@ -198,7 +198,7 @@ class _Points:
     def _check_constraints(
         self, point: Point, constraints: tuple[str, ...], text: Placed, which: str
     ) -> None:
-        """`initial cycle point constraints = T00, T12`: one of them must hold."""
+        """Checks `initial cycle point constraints = T00, T12`: one of them must hold."""
         try:
             held = not constraints or any(
                 self._reader.relative_point(one, Point(point)) == point for one in constraints
@@ -256,7 +256,7 @@ def load_workflow(path: Path, options: LoadOptions, findings: Findings) -> Loade
 
 
 def load_source(source: SourceText, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
-    """Returns the same for a text that was read already."""
+    """Compiles and checks a workflow whose text was read already."""
     settings = read_settings(source, findings)
     read = read_cycling(settings, options.points, options.now, findings)
     if read is None:
@@ -295,7 +295,7 @@ def as_loaded(
     reader: CyclingReader,
     events: WorkflowEvents | None = None,
 ) -> LoadedWorkflow:
-    """Returns a workflow of another front end as one of a flow.cylc, for whoever shows it."""
+    """Returns a workflow of another front end as one of a flow.cylc, to be shown alike."""
     lineages = {name: node.lineage for name, node in workflow.nodes.items()}
     first = {name: lineage[1] for name, lineage in lineages.items() if len(lineage) > 1}
     first |= {name: family.parent or ROOT for name, family in workflow.families.items()}

@@ -1,4 +1,4 @@
-"""Xtriggers: the call that a flow.cylc writes, and the functions that can be called."""
+"""Reads the call of an xtrigger in a flow.cylc, and knows the functions that can be called."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Argument = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class XtriggerCall:
-    """A function, what it is called with, and how often."""
+    """Holds a function, what it is called with, and how often."""
 
     function: str
     arguments: tuple[Argument, ...] = ()
@@ -76,7 +76,7 @@ def _what_is_wrong(text: str) -> str:
 
 
 def _split(inside: str) -> list[tuple[str | None, str]]:
-    """(name or none, value) of each argument; quotes protect commas and equals signs."""
+    """Returns (name or None, value) of each argument; quotes protect commas and equal signs."""
     parts: list[tuple[str | None, str]] = []
     name: str | None = None
     piece = ""
@@ -112,7 +112,7 @@ def _check_templates(value: str) -> None:
 
 
 def _typed(value: str) -> Argument:
-    """Numbers, True, False and None are what they look like; the rest is text."""
+    """Returns numbers, True, False and None as what they look like; the rest is text."""
     if value in _WORDS:
         return _WORDS[value]
     for kind in (int, float):
@@ -222,7 +222,7 @@ def signature_problem(call: XtriggerCall, signature: Signature) -> str:
 
 
 def is_sequential(call: XtriggerCall, by_default: bool) -> bool:
-    """Says whether it is checked for one point after the other; a clock always is."""
+    """Says whether a call is checked point after point; a clock is unless it says otherwise."""
     given = call.keyword(SEQUENTIAL)
     if isinstance(given, bool):
         return given

@@ -1,4 +1,4 @@
-"""Workflows defined in Python by decorators and operators (docs/python_api.md)."""
+"""Defines workflows in Python by decorators and operators (docs/python_api.md)."""
 
 from tidewheel.core.graph.findings import InvalidDefinition
 from tidewheel.formats.python_api.assembly import ReadOptions

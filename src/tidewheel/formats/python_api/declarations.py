@@ -1,4 +1,4 @@
-"""Tasks, families and xtriggers: as they are declared, and as a person names them."""
+"""Declares tasks, families and xtriggers, and lets a person name them in statements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tidewheel.formats.python_api.terms import (
 
 
 class Output(TermLeaf):
-    """One output of a task, or of the members of a family."""
+    """Names one output of a task, or of the members of a family."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Output(TermLeaf):
 
 
 class Outputs(Output):
-    """A task at some point, or members of a family: as it is, its success."""
+    """Names a task at some point, or members of a family; by itself it means success."""
 
     __slots__ = ()
 
@@ -66,7 +66,7 @@ class Outputs(Output):
 
     @property
     def finished(self) -> Output:
-        """Succeeded or failed."""
+        """Returns the output that means succeeded or failed."""
         return self._with(FINISHED)
 
     @property
@@ -100,7 +100,7 @@ class Outputs(Output):
 
 
 class Task(Outputs):
-    """A node of the workflow; in a statement, its success at the statement's own point."""
+    """Names a node of the workflow; in a statement, its success at the statement's point."""
 
     __slots__ = ()
 
@@ -108,7 +108,7 @@ class Task(Outputs):
         super().__init__(ledger, Mention(name))
 
     def __call__(self, function: TaskFunction) -> Task:
-        """Above a function: what the task does. `function` gives it back."""
+        """Decorates the function that the task calls; `function` gives it back."""
         check_function(function)
         self.ledger.functions[self.name] = function
         return self
@@ -126,12 +126,12 @@ class Task(Outputs):
         return Outputs(self.ledger, _at(self, offset))
 
     def __invert__(self) -> TermLeaf:
-        """On the right of an arrow: remove the task instead of running it."""
+        """Returns what removes the task instead of running it, on the right of an arrow."""
         return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
 class Members(TermLeaf):
-    """A family at some point; on the right of an arrow, each of its members."""
+    """Names a family at some point; on the right of an arrow, each of its members."""
 
     __slots__ = ()
 
@@ -147,7 +147,7 @@ class Members(TermLeaf):
 
 
 class Family(Members):
-    """Nodes with the same settings, which can be named together."""
+    """Names nodes with the same settings together."""
 
     __slots__ = ()
 
@@ -166,7 +166,7 @@ class Family(Members):
 
 
 class Xtrigger(TermLeaf):
-    """Something outside of the workflow that is waited for."""
+    """Names something outside of the workflow that is waited for."""
 
     __slots__ = ()
 
@@ -175,7 +175,7 @@ class Xtrigger(TermLeaf):
 
 
 def _at(node: Task | Family, offset: object) -> Mention:
-    """The text of the offset is read when all of the workflow is known."""
+    """Returns a node at an offset, whose text is read when all of the workflow is known."""
     if isinstance(offset, str):
         return replace(node.mention, offset="".join(offset.split()))
     if not isinstance(offset, int) or isinstance(offset, bool):
@@ -203,7 +203,7 @@ def _at(node: Task | Family, offset: object) -> Mention:
 
 @dataclass(slots=True)
 class Declared:
-    """A task or family: its own settings and whom it inherits from."""
+    """Holds a task or family: its own settings and the families it inherits from."""
 
     name: str
     is_family: bool
@@ -222,7 +222,7 @@ class LimitDeclared:
 
 @dataclass(slots=True)
 class Declarations:
-    """Everything that has a name."""
+    """Holds everything of a workflow that has a name."""
 
     findings: Findings
     by_name: dict[str, Declared] = field(default_factory=dict)

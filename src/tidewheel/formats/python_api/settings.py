@@ -106,7 +106,7 @@ def read_settings(
 
 
 def merged(given: Values, own: Values) -> Values:
-    """Own settings over given ones; a section is merged item by item."""
+    """Merges own settings over given ones; a section is merged item by item."""
     values = dict(given)
     for name, value in own.items():
         before = values.get(name)

@@ -1,4 +1,4 @@
-"""The terms of a statement, the operators that join them, and the record of statements.
+"""Defines the terms of a statement, the operators that join them, and the log of statements.
 
 Theory of operation. A term is a value: every operator makes a new one. `>>` also records, as a
 Python statement leaves nothing else behind. `a >> b >> c` is `(a >> b) >> c` to Python, so a
@@ -69,7 +69,7 @@ TaskFunction = Callable[[], object]
 
 
 def check_function(function: TaskFunction) -> None:
-    """A job must be able to find it and to call it."""
+    """Raises BadStatement unless a job can find the function and call it."""
     where = getattr(function, "__qualname__", repr(function))
     if not (hasattr(function, "__code__") and where.isidentifier()):
         raise BadStatement(
@@ -125,7 +125,7 @@ def script_of(function: TaskFunction, task: str) -> str:
 
 @dataclass(slots=True)
 class StatementSection:
-    """Everything that was said under one recurrence; saying it in two places adds up."""
+    """Holds everything that was said under one recurrence; saying it in two places adds up."""
 
     recurrence: str
     position: Position
@@ -165,7 +165,7 @@ class StatementLog:
             )
 
     def record(self, chain: Chain, instead_of: Chain | None = None) -> None:
-        """A chain that grew replaces what it was; if that grew in two ways, both stay."""
+        """Records a chain in place of the one it grew from; if that grew twice, both stay."""
         assert self.current is not None
         if instead_of is not None:
             self.current.chains.pop(instead_of, None)
@@ -173,7 +173,7 @@ class StatementLog:
 
 
 class Cycle:
-    """`with flow.cycle("P1"):` puts the statements below it on that recurrence."""
+    """Puts the statements below `with flow.cycle("P1"):` on that recurrence."""
 
     def __init__(self, ledger: StatementLog, recurrence: str) -> None:
         self._ledger, self._recurrence = ledger, recurrence
@@ -200,7 +200,7 @@ _STANDARD = frozenset(SHORT_FORMS.values())
 
 
 class Term:
-    """Anything that `&`, `|` and `>>` join."""
+    """Is anything that `&`, `|` and `>>` join."""
 
     __slots__ = ("ledger",)
     ledger: StatementLog
@@ -269,7 +269,7 @@ class Mention:
 
 
 class TermLeaf(Term):
-    """A term that names one thing."""
+    """Is a term that names one thing."""
 
     __slots__ = ("mention",)
 
@@ -296,7 +296,7 @@ class TermLeaf(Term):
 
 
 class Joined(Term):
-    """Terms joined by one sign; `a & b & c` are three terms, not two in two."""
+    """Joins terms by one sign; `a & b & c` are three terms, not two in two."""
 
     __slots__ = ("sign", "terms")
 
@@ -316,7 +316,7 @@ class Joined(Term):
 
 
 class Statement:
-    """`a >> b >> c`: recorded as it is evaluated."""
+    """Records `a >> b >> c` as it is evaluated."""
 
     __slots__ = ("_chain", "_ledger", "_sides")
     __iter__ = None
@@ -331,7 +331,7 @@ class Statement:
         return cls(first.ledger, (first,), Chain((first.expression(position),), position))
 
     def place(self) -> None:
-        """Records it as it is: its tasks take their places in the cycle."""
+        """Records the statement as it is: its tasks take their places in the cycle."""
         self._ledger.expect_cycle(self)
         _check_left(self._sides[0], leads_on=False)
         self._ledger.record(self._chain)
@@ -360,12 +360,12 @@ class Statement:
 
 
 def all_of(*terms: Term) -> Term:
-    """`a & b & c` for as many as a loop makes."""
+    """Joins as many terms as a loop makes by `&`, as in `a & b & c`."""
     return _join(AND, *terms)
 
 
 def any_of(*terms: Term) -> Term:
-    """`a | b | c` for as many as a loop makes."""
+    """Joins as many terms as a loop makes by `|`, as in `a | b | c`."""
     return _join(OR, *terms)
 
 

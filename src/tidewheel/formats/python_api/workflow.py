@@ -1,4 +1,4 @@
-"""A workflow defined in Python, and how it is found in a file: the way into this package.
+"""Defines a workflow in Python and finds it in a file: the way into this package.
 
 To find it is to execute the file, which is as safe as the file is: only for definitions that
 their user trusts like any script.
@@ -51,7 +51,7 @@ Families = Family | Iterable[Family]
 
 
 class Compiled(NamedTuple):
-    """A graph without errors, and what else there is to say about it."""
+    """Holds a graph without errors, and what else there is to say about it."""
 
     graph: Graph
     findings: list[Finding]
@@ -135,13 +135,13 @@ class Workflow:
     def family(
         self, name: str, *, family: Families = (), **settings: Unpack[Settings]
     ) -> Family:
-        """Settings for several tasks, which can then be named together."""
+        """Declares settings for several tasks, which can then be named together."""
         made = Family(self._ledger, name)
         self._declared.add(made, _listed(family), settings)
         return made
 
     def defaults(self, **settings: Unpack[Settings]) -> None:
-        """Settings of every task that does not say otherwise."""
+        """Sets what holds for every task that does not say otherwise."""
         self._declared.add_defaults(settings)
 
     def xtrigger(
@@ -168,11 +168,11 @@ class Workflow:
         self._declared.add_limit(name, limit, members)
 
     def cycle(self, recurrence: str) -> Cycle:
-        """`with flow.cycle("P1"):`, or any other recurrence that flow.cylc accepts."""
+        """Opens a cycle: `with flow.cycle("P1"):`, or another recurrence of flow.cylc."""
         return Cycle(self._ledger, recurrence)
 
     def place(self, *terms: Term) -> None:
-        """Tasks that run in this cycle, whatever else is said of them."""
+        """Places tasks that run in this cycle, whatever else is said of them."""
         Statement.beginning(all_of(*terms)).place()
 
     def function(self, task: str) -> TaskFunction | None:
@@ -222,7 +222,7 @@ class Workflow:
 
     def _read(self, options: ReadOptions | None, findings: Findings) -> WorkflowDef | None:
         if options is None:
-            # Whoever defines a workflow in a script has no other clock at hand.
+            # The author of a workflow in a script has no other clock at hand.
             options = ReadOptions(now=time.time())  # noqa: TID251
         return assemble(self._ledger, self._declared, self._settings, options, findings)
 

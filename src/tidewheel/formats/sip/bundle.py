@@ -202,7 +202,7 @@ class _Reading:
     _bytes: int = 0
 
     def read_all(self, folder: str, depth: int = 0) -> None:
-        """Everything in a folder; nothing, if there is no such folder."""
+        """Reads everything in a folder; nothing, if there is no such folder."""
         if depth > FOLDER_DEPTH_MAX:
             self._refuse(folder, "folder-too-deep", f"{folder} lies too deep", "")
         self._check_way(folder)
@@ -252,7 +252,7 @@ class _Reading:
             self.executable.append(path)
 
     def _check_way(self, folder: str) -> None:
-        """No part of the way may be a link: it could lead anywhere."""
+        """Refuses a way with a link in any part of it: that could lead anywhere."""
         way = self.root
         for part in folder.split("/"):
             way = way / part
@@ -268,7 +268,7 @@ _COPY = "copy what it leads to into the folder: only that is stored with the wor
 
 
 def _stage_folders(root: Path) -> Iterator[str]:
-    """`stages`, its folders and theirs: what a missing one is compared with.
+    """Yields `stages`, its folders and theirs: what a missing one is compared with.
 
     Where there is none, the folders that are there: one of them may be meant.
     """

@@ -1,4 +1,4 @@
-"""Compose files of stages: their types, their mistakes, and the YAML that an engine gets.
+"""Checks compose files of stages: their types and mistakes; writes the YAML for engines.
 
 Engines refuse `version: 3.7`, `command: [run, 4]` and `environment: {DEBUG: true}`, since YAML
 makes numbers and flags of them, and take 1.10 for 1.1; a template prints such values all the
@@ -63,7 +63,7 @@ def _words(node: Node) -> Node:
 
 
 def is_printed_json(node: Node) -> bool:
-    """`command: '{{ args }}'`: a text of JSON and nothing else, which engines would split."""
+    """Says whether a text is JSON and nothing else, which engines would split: '{{ args }}'."""
     if not isinstance(node, Scalar) or not node.printed or node.text[:1] not in ("{", "["):
         return False
     try:
@@ -90,7 +90,7 @@ def _told(node: Node) -> Node:
 
 
 def _text(node: Node) -> Node:
-    """Nothing stays nothing: to an engine an empty text is a value."""
+    """Quotes a text; nothing stays nothing, because to an engine an empty text is a value."""
     return node if not isinstance(node, Scalar) or is_null(node) else replace(node, quoted=True)
 
 
@@ -150,7 +150,7 @@ DEPLOY_MODES = ("replicated", "global", "replicated-job", "global-job")
 def check_compose(
     root: Node, stage: str, errors: Findings, warnings: Findings, *, is_whole: bool
 ) -> bool:
-    """Says whether it has services. It warns of unknown words: engines ignore them, or not.
+    """Says whether there are services; warns of unknown words, which engines ignore, or not.
 
     ``is_whole`` is false where values are still missing: then services may be, too.
     """
@@ -247,7 +247,7 @@ def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
 
 
 def _check_words(node: Node | None, what: str, errors: Findings) -> None:
-    """No engine takes a structure for words."""
+    """Reports a structure among words, which no engine takes."""
     words = node.items if isinstance(node, Items) else () if node is None else (node,)
     wrong = next(
         (one for one in words if not isinstance(one, Scalar) and not one.printed), None
@@ -262,7 +262,7 @@ def _check_words(node: Node | None, what: str, errors: Findings) -> None:
 
 
 def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
-    """Engines split a text as a shell would: JSON in it loses its quotes."""
+    """Warns of JSON in a text that loses its quotes: engines split texts as a shell would."""
     if not isinstance(node, Scalar) or not _JSON.search(node.text) or is_printed_json(node):
         return
     try:
@@ -306,7 +306,7 @@ _INDENT = "  "
 
 
 def emit_yaml(node: Node) -> str:
-    """Block style; scalars that were plain stay plain where that is safe."""
+    """Writes YAML in block style; scalars that were plain stay plain where that is safe."""
     if isinstance(node, Scalar):
         return _scalar(node) + "\n"
     return "\n".join(_lines(node, "")) + "\n"

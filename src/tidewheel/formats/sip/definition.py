@@ -281,7 +281,7 @@ class _Stages:
         return FieldReader(item, RESOURCES[kind], what, self.findings).filled(NEEDS[kind])
 
     def _resource_type(self, item: Fields, what: str) -> str | None:
-        """Its type comes first: which other keys are known depends on it."""
+        """Returns the type of a resource first: which other keys are known depends on it."""
         named = item.get("type")
         if isinstance(named, Scalar) and named.text.lower() in RESOURCE_TYPE_SPELLINGS:
             right = RESOURCE_TYPE_SPELLINGS[named.text.lower()]
@@ -329,7 +329,7 @@ def nearest_stage(name: str, stages: Iterable[Stage]) -> str | None:
 
 
 def _without_decoration(name: str) -> str:
-    """`stage-01` and `stage1` are the same to a person."""
+    """Returns a name without decoration: `stage-01` and `stage1` are the same to a person."""
     letters = re.sub(r"[\W_]+", "", name.lower())
     return re.sub(r"0+(?=\d)", "", letters)
 
@@ -341,7 +341,7 @@ _TEMPLATE_SIGNS = ("{{", "{%", "{#")
 
 @dataclass(frozen=True, slots=True)
 class DefinitionText:
-    """A definition as far as it could be read; `rendered` if it is a template that could be."""
+    """Holds a definition as far as it could be read; `rendered` if it came from a template."""
 
     definition: SipDefinition | None
     text: str = ""
@@ -356,7 +356,7 @@ def is_template(file: str, text: str) -> bool:
 
 
 def first_look(file: str, content: bytes) -> list[tuple[str, str]]:
-    """Id and version of each stage, before anything else is known."""
+    """Returns id and version of each stage, before anything else is known."""
     findings = Findings()
     read = read_text(file, content, {}, findings, RenderMoment.CHECK)
     return [(one.id, one.version) for one in read.definition.stages] if read.definition else []

@@ -1,4 +1,4 @@
-"""A YAML or JSON file as it was written: texts, lists and mappings with their places.
+"""Keeps a YAML or JSON file as it was written: texts, lists and mappings with their places.
 
 Scalars stay texts; what they mean is for the schema to say, so that `1.10` is a version and no
 number. A file that was rendered from a template holds *places* instead of the values that the
@@ -27,7 +27,7 @@ from tidewheel.formats.sip.placeholders import (
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """One value as it was written; ``unknown`` stands for a value that is to come.
+    """Holds one value as it was written; ``unknown`` stands for a value that is to come.
 
     ``printed`` if a template printed it, or a part of it.
     """
@@ -41,7 +41,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list; ``printed`` if a template printed it, and nothing else, in this place."""
+    """Holds a list; ``printed`` if a template printed it, and nothing else, in this place."""
 
     items: tuple[Node, ...]
     position: Position = field(compare=False)
@@ -49,7 +49,7 @@ class Items:
 
 
 class Entry(NamedTuple):
-    """A key and its value."""
+    """Holds a key and its value."""
 
     key: Scalar
     value: Node
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A mapping; keys are texts and occur once. ``printed`` as of a list."""
+    """Holds a mapping; keys are texts and occur once. ``printed`` as of a list."""
 
     entries: tuple[Entry, ...]
     position: Position = field(compare=False)
@@ -170,7 +170,7 @@ class Builder:
         return Scalar(text_of_value(value), isinstance(value, str), position, printed=True)
 
     def _has_places(self, text: str, position: Position) -> bool:
-        """Says whether its signs are those of places; somebody may have written them."""
+        """Says whether a text's signs are those of places; a person may have written them."""
         numbers = [int(place[1]) for place in PLACE.finditer(text)]
         others = RESERVED.search(PLACE.sub("", text))
         if others is None and all(number < len(self._values) for number in numbers):
@@ -216,12 +216,12 @@ def plain_value(node: Node) -> Json:
 
 
 def is_null(node: Node) -> bool:
-    """`key:`, `key: ~` and `key: null`."""
+    """Says whether nothing was written: `key:`, `key: ~` and `key: null`."""
     return isinstance(node, Scalar) and not node.quoted and bool(_NULL.fullmatch(node.text))
 
 
 def boolean(node: Node) -> bool | None:
-    """True or false as YAML writes them; None for everything else."""
+    """Returns true or false as YAML writes them; None for everything else."""
     text = node.text if isinstance(node, Scalar) else ""
     if _TRUE.fullmatch(text):
         return True

@@ -61,7 +61,7 @@ def _is_json(where: Position) -> bool:
 
 
 def _flow(value: Json) -> str:
-    """YAML in one line; texts of ours need no quotes."""
+    """Writes YAML in one line; texts of ours need no quotes."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name}: {_flow(one)}' for name, one in value.items())}}}"
     if isinstance(value, list):
@@ -82,7 +82,7 @@ def refuse_entry(
 
 
 class FieldReader:
-    """The values of one mapping by their names."""
+    """Reads the values of one mapping by their names."""
 
     def __init__(
         self, fields: Fields, keys: Mapping[str, Key], what: str, findings: Findings
@@ -331,7 +331,7 @@ def _shown(text: str) -> str:
 
 
 def _other_unit(text: str, units: Mapping[str, str]) -> str:
-    """`1 day` as it is written here: `1d`; "" if nobody knows."""
+    """Returns `1 day` as it is written here, `1d`; "" if nobody knows."""
     found = _NUMBER_AND_UNIT.fullmatch(text.strip())
     unit = units.get(found[2].lower(), "") if found is not None else ""
     return f"{found[1]}{unit}" if found is not None and unit else ""

@@ -1,4 +1,4 @@
-"""The keys of a definition file: one table for the reader and for the editors' schema.
+"""Lists the keys of a definition file: one table for the reader and the editors' schema.
 
 To an editor templates are texts: in the schema every value may also be one with `{{ }}` in it.
 """
@@ -17,7 +17,7 @@ SCHEMA_VERSION = "2.0"
 
 
 class KeyKind(Enum):
-    """The kinds of values that keys have."""
+    """Names the kinds of values that keys have."""
 
     TEXT = auto()
     VERSION = auto()
@@ -31,7 +31,7 @@ class KeyKind(Enum):
 
 
 class Absent(Enum):
-    """The ways to treat a key that is not there."""
+    """Names the ways to treat a key that is not there."""
 
     FINE = auto()
     WARNED = auto()
@@ -40,7 +40,7 @@ class Absent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of a mapping."""
+    """Describes one key of a mapping."""
 
     kind: KeyKind
     about: str

@@ -1,4 +1,4 @@
-"""The types of a SIP workflow definition (seed 004), its names and its limits.
+"""Defines the types of a SIP workflow definition (seed 004), its names and its limits.
 
 Values only; nothing here knows how it was written. Durations are seconds, sizes are bytes.
 """
@@ -62,7 +62,7 @@ class NameAndVersion:
 
 
 def name_and_version(stem: str) -> NameAndVersion:
-    """`vis-ingest-1.0.0` is vis-ingest, 1.0.0; a version has a dot."""
+    """Splits a name: `vis-ingest-1.0.0` is vis-ingest, 1.0.0; a version has a dot."""
     found = _VERSION_AT_END.fullmatch(stem)
     if found is None:
         return NameAndVersion(stem, stem)
@@ -115,7 +115,7 @@ def _length_problem(name: str) -> str:
 
 
 class StageType(StrEnum):
-    """The purposes of a stage; they change nothing in how it runs."""
+    """Names the purposes of a stage; they change nothing in how it runs."""
 
     SETUP = "setup"
     PROCESSING = "processing"
@@ -125,7 +125,7 @@ class StageType(StrEnum):
 
 
 class StageCondition(StrEnum):
-    """The states of a stage that another one can wait for."""
+    """Names the states of a stage that another one can wait for."""
 
     COMPLETE = "complete"  # it succeeded
     STARTED = "started"
@@ -146,7 +146,7 @@ PRESENT = "present"  # the only condition on a buffer object
 
 @dataclass(frozen=True, slots=True)
 class StageDependency:
-    """The dependency on another stage, and what must have become of it."""
+    """Names another stage, and what must have become of it."""
 
     stage: str
     condition: StageCondition
@@ -155,7 +155,7 @@ class StageDependency:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDependency:
-    """A buffer object that must be present."""
+    """Names a buffer object that must be present."""
 
     name: str
     position: Position = field(default=NOWHERE, compare=False)
@@ -166,7 +166,7 @@ Dependency = StageDependency | ObjectDependency
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesNeeded:
-    """Whole machines of one flavour."""
+    """Asks for whole machines of one flavour."""
 
     number: int = 1
     flavour: str = ""
@@ -176,21 +176,21 @@ class NodesNeeded:
 
 @dataclass(frozen=True, slots=True)
 class CpuNeeded:
-    """Processor cores."""
+    """Asks for processor cores."""
 
     cores: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeeded:
-    """Bytes of memory."""
+    """Asks for bytes of memory."""
 
     size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class BufferNeeded:
-    """Bytes of a buffer."""
+    """Asks for bytes of a buffer."""
 
     size: int = 0
     label: str = ""
@@ -207,7 +207,7 @@ NEEDS: Mapping[str, type[Resource]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One step of the workflow; how it is executed is in its folder."""
+    """Holds one step of the workflow; how it is executed is in its folder."""
 
     id: str
     version: str
@@ -250,7 +250,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SipDefinition:
-    """A whole workflow."""
+    """Holds a whole workflow."""
 
     id: str
     version: str

@@ -1,4 +1,4 @@
-"""The values of parameters: request before output of an earlier stage before default.
+"""Finds values of parameters: request before output of an earlier stage before default.
 
 Each stage sees its own parameters, whatever the request gives, the outputs that stages before
 it have declared, and, last, defaults of other stages. (DESIGN §10)
@@ -62,7 +62,7 @@ class StageValues:
 
 @dataclass(frozen=True, slots=True)
 class ParameterSpec:
-    """A parameter of a workflow, as those who request it see it."""
+    """Describes a parameter of a workflow to those who request it."""
 
     name: str
     stages: tuple[str, ...]  # that declare it
@@ -78,7 +78,7 @@ class ParameterSpec:
 
 @dataclass(frozen=True, slots=True)
 class ParameterSource:
-    """Definition and folders: everything that gives parameters, except for the request."""
+    """Holds definition and folders: all that gives parameters, except for the request."""
 
     definition: SipDefinition
     folders: Mapping[str, StageFolder]
@@ -92,7 +92,7 @@ class ParameterSource:
     def values_for(
         self, stage: Stage, request: Values, outputs: Mapping[str, Values] | None = None
     ) -> StageValues:
-        """``outputs`` by stage once a stage is due; None before, when none is made."""
+        """Returns a stage's values; ``outputs`` are by stage, None before the stage is due."""
         given = self.given_to(stage.id, request)
         folder = self.folders.get(stage.id)
         own = dict(folder.defaults) if folder else {}
@@ -128,7 +128,7 @@ class ParameterSource:
         return _apart(stage, request, self.declared)
 
     def _providers(self, stage: Stage) -> Iterator[str]:
-        """Stages before it that declare outputs, the nearest first."""
+        """Yields the stages before this one that declare outputs, the nearest first."""
         providers = {one.stage for one in self.folders.values() if one.outputs}
         if providers:  # most workflows have none, and a chain of stages is long
             yield from (one for one in self.definition.upstream(stage.id) if one in providers)
@@ -239,7 +239,7 @@ def _depths(value: object, depth: int = 0) -> Iterator[int]:
 def report_missing(
     values: Mapping[str, StageValues], definition: SipDefinition, findings: Findings
 ) -> None:
-    """A run is refused for want of a parameter; both are named."""
+    """Reports each parameter for want of which a run is refused, with its stage."""
     for stage in definition.stages:
         for name in values[stage.id].missing:
             findings.error(
@@ -254,7 +254,7 @@ def report_missing(
 def report_unused(
     request: Mapping[str, object], known: Iterable[str], ids: Iterable[str], findings: Findings
 ) -> None:
-    """A parameter that nothing looks at is probably misspelt; ``ids`` are those of stages."""
+    """Reports parameters that nothing looks at, probably misspelt; ``ids`` are of stages."""
     names = {*known}
     stages = {*ids} - names
     for name, value in request.items():
@@ -334,7 +334,7 @@ PAIR_ACCEPTED = "NAME=VALUE, the value as JSON or a text: -p nodes=4 -p site=nor
 
 
 def read_parameters(texts: Iterable[str], file: Path | None) -> dict[str, object]:
-    """Values by name; single ones count more than the file."""
+    """Returns values by name; single ones count more than the file."""
     found: dict[str, object] = {} if file is None else dict(_from_file(file))
     for text in texts:
         name, equals, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""Places: what a rendered template holds where it printed a value.
+"""Defines places: what a rendered template holds where it printed a value.
 
 Theory of operation. A template prints `{{ number }}` as a place, two signs with a number
 between them, and keeps the value beside. The text is parsed with its places in it; they are
@@ -57,7 +57,7 @@ def _with_plain_dollars(value: Json) -> Json:
 
 
 def text_of_value(value: Json) -> str:
-    """Texts as they are, everything else as compact JSON: `true`, `null`, `{"a":1}`.
+    """Returns texts as they are, all else as compact JSON: `true`, `null`, `{"a":1}`.
 
     While a template is rendered, a name in a structure may have no value: it is what it prints.
     """

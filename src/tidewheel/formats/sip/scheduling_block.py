@@ -1,4 +1,4 @@
-"""A scheduling block instance, from its text to a typed request (seed 004, configure_sbi 2.0).
+"""Reads a scheduling block instance into a typed request (seed 004, configure_sbi 2.0).
 
 Nothing here knows which workflows or blocks there are: that is for the registry and the store
 to say. Whatever can be seen in the text alone is found, all of it.
@@ -124,7 +124,7 @@ class BlockPlaces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockRequest:
-    """One processing block as it was asked for.
+    """Holds one processing block as it was asked for.
 
     ``workflow`` is empty where it cannot be read: then there is nothing to ask the registry.
     """
@@ -142,7 +142,7 @@ class BlockRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SbiRequest:
-    """A whole instance; `body` is all that was written, as JSON has it."""
+    """Holds a whole instance; `body` is all that was written, as JSON has it."""
 
     id: str
     blocks: tuple[BlockRequest, ...]
@@ -411,7 +411,7 @@ def _places(block: Fields) -> BlockPlaces:
 
 
 def _check_circles(blocks: tuple[BlockRequest, ...], findings: Findings) -> None:
-    """Blocks that wait for each other would wait for ever."""
+    """Reports blocks that wait for each other, because they would wait for ever."""
     positions = {one.id: one.places.block for one in blocks}
     waits = {
         one.id: [need.parent for need in one.needs if need.parent in positions]

@@ -51,7 +51,7 @@ _DATA = (*_YAML, ".json")
 
 @dataclass(frozen=True, slots=True)
 class StageText:
-    """One file of a stage, as text."""
+    """Holds one file of a stage, as text."""
 
     path: str
     text: str
@@ -60,7 +60,7 @@ class StageText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageFolder:
-    """The files of one stage. One of compose, command and script says what is executed."""
+    """Holds the files of one stage: one of compose, command and script is what is executed."""
 
     stage: str
     folder: str
@@ -225,7 +225,7 @@ class _Folder:
             )
 
     def _parameters(self) -> tuple[dict[str, Json], tuple[str, ...]]:
-        """Values are defaults; what is empty must come with the request or an earlier stage."""
+        """Reads defaults, and names without one, which a request or earlier stage must give."""
         file = self._text(PARAMETERS, _DATA, "parameters", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if file is not None and any(sign in file.text for sign in _TEMPLATE_SIGNS):
@@ -281,7 +281,7 @@ class _Folder:
 
 
 def _is_blank(text: str) -> bool:
-    """Nothing but remarks."""
+    """Says whether a text has nothing but remarks."""
     lines = (line.strip() for line in text.splitlines())
     return all(not line or line.startswith("#") for line in lines)
 

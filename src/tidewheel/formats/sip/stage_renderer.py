@@ -35,7 +35,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class SharedNames:
-    """The names of every stage, as templates of other stages see them."""
+    """Holds the names of every stage, as templates of other stages see them."""
 
     stages: Mapping[str, dict[str, Json]]
     # Parameters that have no value yet, by stage: what people read in their places.
@@ -112,7 +112,7 @@ def _only(names: set[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
 
 
 def _shortest(seconds: float | None) -> float | None:
-    """60, not 60.0: templates print it."""
+    """Returns 60, not 60.0, because templates print it."""
     return int(seconds) if seconds is not None and seconds.is_integer() else seconds
 
 
@@ -136,7 +136,7 @@ class RenderedStage:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The nodes of a file, and whether every value in it is known."""
+    """Holds the nodes of a file, and whether every value in it is known."""
 
     node: Node
     is_whole: bool
@@ -267,7 +267,7 @@ class StageRenderer:
         return texts
 
     def _may_change(self, template: Template) -> bool:
-        """Says whether it may look at another stage's values: an `if` leaves no trace."""
+        """Says whether a template may look at other stages' values: an `if` leaves no trace."""
         is_early = self._wish.moment is RenderMoment.REQUEST
         return is_early and bool(self._shared.unknown) and "parameters" in template.text
 
@@ -329,7 +329,7 @@ def _check_words(rendered: RenderedStage, errors: Findings) -> None:
 
 
 def _words(node: Node, stage: str, errors: Findings) -> tuple[str, ...] | None:
-    """A command is a list of words; no shell ever reads them."""
+    """Returns a command as a list of words; no shell ever reads them."""
     items = node.items if isinstance(node, Items) else ()
     words = [item.text for item in items if isinstance(item, Scalar)]
     if not words or len(words) != len(items) or not words[0].strip():

@@ -1,4 +1,4 @@
-"""Jinja2 as SIP files know it: an immutable sandbox without files, which prints places.
+"""Provides Jinja2 as SIP files know it: an immutable sandbox without files that prints places.
 
 While a definition is only checked, a parameter that the request will bring is unknown. An
 unknown value prints as a place of its own, counts as nothing in loops and conditions, and stays
@@ -46,21 +46,21 @@ _NAMED_MAX = 10  # keys in one message
 
 
 class Structure(dict[str, Any]):
-    """A mapping that prints as JSON, also where a template joins it to a text."""
+    """Is a mapping that prints as JSON, also where a template joins it to a text."""
 
     def __str__(self) -> str:
         return text_of_value(self)
 
 
 class Listing(list[Any]):
-    """A list that prints as JSON."""
+    """Is a list that prints as JSON."""
 
     def __str__(self) -> str:
         return text_of_value(self)
 
 
 class TemplateParameters(Structure):
-    """The parameters: what it lacks may still come with the request."""
+    """Holds the parameters: what it lacks may still come with the request."""
 
 
 class JsonText(str):
@@ -75,7 +75,7 @@ class JsonText(str):
 
 
 class TemplateText(str):
-    """Text of the template itself (of a macro, of `{% set %}` … `{% endset %}`): no value."""
+    """Is text of the template itself (a macro, `{% set %}` … `{% endset %}`) and no value."""
 
     __slots__ = ()
 
@@ -103,7 +103,7 @@ def _zero(self: Unknown) -> int:
 
 
 class Unknown(Undefined):
-    """A value that is not known yet; its name is what people read in its place."""
+    """Stands for a value that is not known yet; its name is what people read in its place."""
 
     __slots__ = ()
 
@@ -179,13 +179,13 @@ def _kind(value: object) -> str:
 
 
 class AsDue(_Missing):
-    """When a stage is due, every name must have a value."""
+    """Refuses every name without a value, as when a stage is due."""
 
     __slots__ = ()
 
 
 class AsRequested(_Missing):
-    """When a run is requested, only outputs of stages may still be missing."""
+    """Lets only outputs of stages be missing, as when a run is requested."""
 
     __slots__ = ()
 
@@ -208,7 +208,7 @@ class AsRequested(_Missing):
 
 
 class AsChecked(AsRequested):
-    """When a definition is checked, parameters may be missing, too."""
+    """Lets parameters be missing, too, as when a definition is checked."""
 
     __slots__ = ()
 
@@ -222,7 +222,7 @@ class AsChecked(AsRequested):
 
 
 class AsGlanced(AsRequested):
-    """After a mistake the rest is still looked at: anything may be missing."""
+    """Lets anything be missing: after a mistake the rest is still looked at."""
 
     __slots__ = ()
 
@@ -298,7 +298,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         return place(len(self.values) - 1)
 
     def getattr(self, obj: Any, attribute: str) -> Any:  # noqa: ANN401 - whatever there is
-        """A key before a method: `args.items` is what the author has called `items`."""
+        """Prefers a key to a method: `args.items` is what the author has called `items`."""
         if isinstance(obj, Structure) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -381,7 +381,7 @@ _KINDS = {
 
 
 def _no_file(name: str) -> None:
-    """There is no file that a template could include."""
+    """Returns None, because there is no file that a template could include."""
     del name
 
 
@@ -404,7 +404,7 @@ _HYPHENATED = re.compile(r"\{\{-?\s*([A-Za-z_]\w*(?:-\w+)+)\s*(?:\|[^}]*)?-?\}\}
 
 
 def _hyphen_advice(text: str, line: int) -> str:
-    """`{{ stage-01_duration }}` is a subtraction to Jinja2."""
+    """Advises on `{{ stage-01_duration }}`, which is a subtraction to Jinja2."""
     lines = text.split("\n")
     found = _HYPHENATED.search(lines[line - 1]) if 1 <= line <= len(lines) else None
     if found is None:
@@ -448,7 +448,7 @@ def _in_words(message: str, error: Exception) -> str:
 
 
 def _hidden_stage_advice(attribute: str, variables: dict[str, object]) -> str:
-    """`beams.parameters`, where a parameter is called like the stage beams."""
+    """Advises on `beams.parameters`, where a parameter is called like the stage beams."""
     stages = variables.get("stages")
     ids = [str(one) for one in stages] if isinstance(stages, dict) else []
     hidden = [one for one in ids if not isinstance(variables.get(one), dict)]
@@ -522,7 +522,7 @@ def answers(job: dict[str, Any]) -> Iterator[dict[str, object]]:
 
 
 def _put_unknown(variables: dict[str, Any], unknown: list[tuple[list[str | int], str]]) -> None:
-    """Each path leads to a name that has no value yet."""
+    """Puts unknown values where paths lead: each to a name that has no value yet."""
     for path, shown in unknown:
         inner: Any = variables
         for name in path[:-1]:

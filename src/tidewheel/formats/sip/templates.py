@@ -1,4 +1,4 @@
-"""Templates of SIP files, rendered in a limited child process, many in one go."""
+"""Renders the templates of SIP files in a limited child process, many in one go."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Path = tuple[str | int, ...]  # of keys and indices, to a value within the names
 
 
 class RenderMoment(StrEnum):
-    """The moments at which a template is rendered; each says what may still be missing."""
+    """Names the moments at which a template is rendered; each says what may be missing."""
 
     CHECK = "check"  # parameters may come with a request
     REQUEST = "request"  # outputs of stages may come with the run
@@ -48,7 +48,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A text to render; each path of ``unknown`` leads to a name without a value.
+    """Holds a text to render; each path of ``unknown`` leads to a name without a value.
 
     With what people read in its place.
     """
@@ -61,7 +61,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class RenderedText:
-    """Lines with places, the lines of the template that made them, and the values."""
+    """Holds lines with places, the lines of the template that made them, and the values."""
 
     lines: tuple[str, ...]
     origins: tuple[int, ...]
@@ -96,7 +96,7 @@ _Answer = RenderedText | RenderFailure
 
 
 def _ask(templates: Sequence[Template], shared: Names, moment: RenderMoment) -> list[_Answer]:
-    """The answers come one by one, so that the one which takes all the time is known.
+    """Gets the answers one by one, so that the one which takes all the time is known.
 
     It is tried again as the first of the rest: only if it fails alone is it to blame.
     """
@@ -131,7 +131,7 @@ def _request(
 
 
 def _limits(templates: Sequence[Template]) -> RenderLimits:
-    """Many small templates take their time, too."""
+    """Returns the limits for some templates; many small ones take their time, too."""
     limits = limits_for("".join(one.text for one in templates))
     more = _CPU_SECONDS_PER_TEMPLATE * len(templates)
     return replace(

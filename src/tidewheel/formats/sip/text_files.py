@@ -1,4 +1,4 @@
-"""The files of a definition: their names, their texts, and how each text becomes nodes.
+"""Reads the files of a definition: their names and texts, and the nodes of each text.
 
 This is what is registered, and all that is read afterwards: a run needs no folder.
 
@@ -139,7 +139,7 @@ def _report(
     error: yaml.MarkedYAMLError, text: str, position_of: PositionOf, findings: Findings
 ) -> None:
     if error.context_mark is not None and "quoted scalar" in (error.context or ""):
-        # The parser stops where the text ends; whoever mends it looks for where the quote is.
+        # The parser stops where the text ends; the author looks for where the quote is.
         opened = error.context_mark
         findings.error(
             "yaml-syntax",
@@ -232,7 +232,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _KEY_OF_YAML = re.compile(r"\s*(?:#.*\n\s*|---\s*)*([A-Za-z_][\w-]*) *:(?:\s|$)")
 _ENDS = {"{": "}", "[": "]"}
 _WORDS = frozenset({"true", "false", "null"})
-_COMMAS_MISSING_MAX = 20  # that are reported; whoever leaves out more does not write JSON
+_COMMAS_MISSING_MAX = 20  # that are reported; an author who leaves out more does not write JSON
 _NUMBERS_ONLY_PYTHON_WRITES = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
@@ -434,7 +434,7 @@ STAGES_FOLDER = "stages"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SipSource:
-    """Contents by path from the folder of the definition; `file` is the definition itself."""
+    """Holds contents by path from the definition's folder; `file` is the definition itself."""
 
     file: str
     files: Mapping[str, bytes]
@@ -479,7 +479,7 @@ BYTES_MAX = max(YAML_BYTES_MAX, JSON_BYTES_MAX)
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """`args.json.j2`: stem, suffix, and whether it is a template."""
+    """Splits `args.json.j2` into stem, suffix, and whether it is a template."""
 
     path: str
     stem: str

@@ -1,4 +1,4 @@
-"""A SIP definition as the one model that is compiled and run: a `WorkflowDef`.
+"""Translates a SIP definition into the one model that is compiled and run: a `WorkflowDef`.
 
 A stage is a node at the only point, 1. All dependencies of a stage are one arrow with a
 conjunction. A buffer object is a node of its own, which does nothing and waits for a message
@@ -97,7 +97,7 @@ def workflow_of(
 
 
 def _required(definition: SipDefinition) -> set[str]:
-    """Stages that must succeed although others wait for their end, whichever it is.
+    """Returns stages that must succeed although others wait for their end, whichever it is.
 
     Who waits for a failure deals with it; who cleans up after a stage does not.
     """

@@ -47,7 +47,7 @@ _NAMED_MAX = 10
 
 
 def check_order(definition: SipDefinition, findings: Findings, obstacles: Findings) -> None:
-    """Circles are refused; a name of nothing only keeps the workflow from running."""
+    """Refuses circles; a name of nothing only keeps the workflow from running."""
     known = {stage.id for stage in definition.stages}
     for stage in definition.stages:
         for one in stage.dependencies:
@@ -130,7 +130,7 @@ _IS_SUCCESS = {
 
 
 class _Needs(NamedTuple):
-    """Stages that must have succeeded, and stages that must have failed: a bit for each."""
+    """Holds stages that must have succeeded, and that must have failed: a bit for each."""
 
     succeeded: int = 0
     failed: int = 0
@@ -144,7 +144,7 @@ class _Needs(NamedTuple):
 
 
 def check_contradictions(definition: SipDefinition, findings: Findings) -> None:
-    """A warning for each; the definition has no circles."""
+    """Warns of each contradiction; the definition has no circles."""
     bits = _disputable(definition)
     if not bits:  # nearly always: then nothing is gathered
         return
@@ -160,7 +160,7 @@ def check_contradictions(definition: SipDefinition, findings: Findings) -> None:
 
 
 def _disputable(definition: SipDefinition) -> dict[str, int]:
-    """Stages whose success somebody waits for, and whose failure somebody does: their bits."""
+    """Returns bits for stages whose success some wait for, and whose failure others do."""
     waited: dict[bool, set[str]] = {True: set(), False: set()}
     for stage in definition.stages:
         for one in _on_stages(stage):
@@ -298,7 +298,7 @@ def validate(source: SipSource, request: Values | None = None) -> Validation:
 
 
 class _Validator:
-    """One pass over a definition."""
+    """Makes one pass over a definition."""
 
     def __init__(self, source: SipSource, request: Values | None) -> None:
         self._source = source
@@ -346,7 +346,7 @@ class _Validator:
         return text
 
     def _check_stages(self, definition: SipDefinition, stages: tuple[Stage, ...]) -> None:
-        """A parameter can change a stage, but never which stages there are."""
+        """Refuses parameters that change which stages there are; they may change a stage."""
         found = [(one.id, one.version) for one in definition.stages]
         expected = [(one.id, one.version) for one in stages]
         if found != expected and not self._findings.has_errors:
@@ -457,7 +457,7 @@ def render_stages(
     outputs: Mapping[str, Values],
     findings: Findings,
 ) -> Mapping[str, RenderedStage] | None:
-    """Stages that are due at once and know the same outputs; None after an error in any."""
+    """Renders stages that are due at once with the same outputs; None after any error."""
     found = tuple(parameters.definition.stage(one) for one in stage_ids)
     stages = tuple(one for one in found if one is not None)
     assert len(stages) == len(found), stage_ids

@@ -15,7 +15,7 @@ LINKS_MAX = 1_000_000
 
 
 def check_workflow(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    """Every check; each reports all that it finds.
+    """Runs every check; each reports all that it finds.
 
     Where parts of the graph were not understood, nothing is called missing from it.
     """

@@ -1,4 +1,4 @@
-"""Tasks that wait for each other in a circle, at one point or through later ones.
+"""Finds tasks that wait for each other in a circle, at one point or through later ones.
 
 Theory of operation. A circle needs a way back whose offsets add up to zero or more. Nearly
 all workflows have none: within a point their arrows form no circle, and no offset leads into
@@ -75,7 +75,7 @@ def _only_names(component: frozenset[Hashable]) -> frozenset[str]:
 
 
 class _NameGraph:
-    """Arrows between names; a family is a vertex of its own, to keep their number small."""
+    """Holds arrows between names; a family is a vertex of its own, to keep them few."""
 
     def __init__(self) -> None:
         self.children: dict[Hashable, list[Hashable]] = defaultdict(list)
@@ -114,7 +114,7 @@ def _name_graphs(graph: Graph) -> tuple[Mapping[Hashable, list[Hashable]], _Name
 
 
 def _direction(graph: Graph, offset: Offset) -> int:
-    """-1 for a parent in the past; an absolute one may be anywhere."""
+    """Returns -1 for a parent in the past, 1 for a future one, else 0; absolute ones are 0."""
     if offset.is_absolute:
         return 0
     here = graph.cycling.initial
@@ -123,7 +123,7 @@ def _direction(graph: Graph, offset: Offset) -> int:
 
 
 def _circle_among(graph: Graph, names: frozenset[str]) -> list[TaskAt] | None:
-    """A path from a task back to itself, or on to its own later self."""
+    """Returns a path from a task back to itself, or on to its own later self."""
     arrows = [
         arrow for arrow in graph.arrows if not arrow.suicide and names & set(arrow.targets)
     ]
@@ -205,7 +205,7 @@ Children = Mapping[Hashable, Sequence[Hashable]]
 
 
 def strong_components(children: Children) -> Iterator[frozenset[Hashable]]:
-    """Each set of vertices on a common circle; a vertex alone only if it leads to itself."""
+    """Yields each set of vertices on a common circle; one alone only if it leads to itself."""
     search = _Search(children)
     for root in children:
         if root not in search.index:
@@ -213,7 +213,7 @@ def strong_components(children: Children) -> Iterator[frozenset[Hashable]]:
 
 
 class _Search:
-    """A depth-first walk that remembers how far back each vertex reaches."""
+    """Walks depth-first and remembers how far back each vertex reaches."""
 
     def __init__(self, children: Children) -> None:
         self.index: dict[Hashable, int] = {}

@@ -1,4 +1,4 @@
-"""Names in the graph that stand for nothing."""
+"""Reports names in the graph that stand for nothing."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ WALL_CLOCK = "wall_clock"  # known without a definition, as in Cylc: no offset
 
 
 def check_references(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    """Outputs and xtriggers that the graph uses."""
+    """Reports outputs and xtriggers that the graph uses and that nobody defines."""
     _check_outputs(workflow, graph, findings)
     _check_xtriggers(workflow, graph, findings)
 
 
 def some(names: Iterable[str]) -> str:
-    """The first few names, and how many more there are."""
+    """Returns the first few names, and how many more there are."""
     listed = list(names)
     text = ", ".join(listed[:NAMED_MAX])
     more = len(listed) - NAMED_MAX
@@ -106,7 +106,7 @@ def _is_clock(workflow: WorkflowDef, label: str) -> bool:
 
 
 def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    """Tasks that are in the graph and not defined.
+    """Reports tasks that are in the graph and not defined.
 
     Root may give them something to do; without that they would succeed without doing anything,
     and one that is a letter off a defined name is probably misspelt.
@@ -132,7 +132,7 @@ def check_implicit(workflow: WorkflowDef, graph: Graph, findings: Findings) -> N
 
 
 def gives_something_to_do(node: NodeDef) -> bool:
-    """Says whether it has a script, or says on purpose that nothing is to be executed."""
+    """Says whether a node has a script, or says on purpose that nothing is to be executed."""
     scripts = node.scripts
     return bool(scripts.pre or scripts.main or scripts.post) or node.run_mode != RunMode.LIVE
 
@@ -158,7 +158,7 @@ def _report_implicit(
 
 
 def check_unused(workflow: WorkflowDef, graph: Graph, findings: Findings) -> None:
-    """Tasks that are defined and not in the graph."""
+    """Reports tasks that are defined and not in the graph."""
     unused = [name for name in workflow.nodes if name not in graph.nodes]
     if unused:
         them = "it" if len(unused) == 1 else "them"

@@ -1,4 +1,4 @@
-"""Parents that are not there when they are asked for.
+"""Reports parents that are not there when they are asked for.
 
 A task without an offset is placed by being named, so only parents with an offset can be
 missing: named nowhere without one, or off their sequences where children look for them.
@@ -29,7 +29,7 @@ POINTS_MAX = 2_000  # looked at before a parent is called missing at every point
 
 @dataclass(slots=True)
 class _Look:
-    """The number of points at which a parent was asked for, and where it was missing."""
+    """Counts the points at which a parent was asked for, and says where it was missing."""
 
     present: int = 0
     missing: int = 0
@@ -182,7 +182,7 @@ def _example(graph: Graph, node: Node) -> str:
 
 
 def _check_surprises(workflow: WorkflowDef, findings: Findings) -> None:
-    """`R1 = a` and `P1 = a:fail => m`: naming a task places it, so `a` runs at every point."""
+    """Warns of `R1 = a` with `P1 = a:fail => m`, where naming `a` places it at every point."""
     for once in workflow.sections:
         if once.sequence.first is None or once.sequence.first != once.sequence.last:
             continue
@@ -205,13 +205,13 @@ def _check_surprises(workflow: WorkflowDef, findings: Findings) -> None:
 
 
 def _heads(section: GraphSection) -> set[str]:
-    """Tasks that the section places but leads no arrow to."""
+    """Returns the tasks that a section places but leads no arrow to."""
     targets = {name for arrow in section.arrows for name in arrow.targets}
     return {placement.node for placement in section.placements} - targets
 
 
 def check_failures(graph: Graph, findings: Findings) -> None:
-    """One finding for each arrow that handles failures, whatever the number of its parents."""
+    """Reports one finding for each arrow that handles failures, however many parents it has."""
     traps: dict[int, tuple[list[str], dict[str, None]]] = {}
     for node in graph.nodes.values():
         if node.completion.marked or not node.completion.is_complete({FAILED}):
@@ -234,7 +234,7 @@ def check_failures(graph: Graph, findings: Findings) -> None:
 
 
 def _waiting_elsewhere(graph: Graph, node: Node) -> list[str]:
-    """Returns those that need its success at another point, and would not take its failure."""
+    """Returns tasks that need a node's success at another point and don't take its failure."""
     accepting = {(link.arrow, link.offset) for link in _links(graph, node, FAILED)}
     found: dict[str, None] = {}
     for link in _links(graph, node, SUCCEEDED):
