@@ -39,8 +39,8 @@ def test_a_job_that_runs_too_long_is_ended_by_slurm_and_says_so(slurm, tmp_path)
     async def scenario(stage):
         job = await stage.start(f"#SBATCH --time=1\n{LASTS}")
         await until_begun(job, has_begun(tmp_path), slurm)
-        # Slurm counts in minutes: an administrator shortens what is left. It refuses a time that
-        # has passed when it hears of it.
+        # Slurm counts in minutes: an administrator shortens what is left. It refuses a time
+        # that has passed when it hears of it.
         slurm.ask("scontrol", "update", f"JobId={slurm.only('task-1')}", "EndTime=now+3")
         end = await end_of(job)
         assert end.ending is Ending.ABORTED
