@@ -5,18 +5,18 @@ from tests.planted.bug import Bug, Edit
 CLAIMER = "worker/claimer.py"
 HEARTBEATS = "worker/heartbeats.py"
 MONITOR = "services/monitor.py"
-ATTEMPTS = "worker/attempt_table.py"
+ATTEMPTS = "worker/attempts.py"
 
-DUE_AT = "return attempt.confirmed_at + attempt.task.lease_seconds / BEATS_PER_LEASE"
+DUE_AT = "return attempt.confirmed_at + beats * attempt.task.lease_seconds / BEATS_PER_LEASE"
 
 SERVICE_BUGS = (
     Bug(
         "workers judge leases by their own clocks",
         (
             Edit(
-                HEARTBEATS,
+                ATTEMPTS,
                 DUE_AT,
-                "return attempt.task.deadline_at - attempt.task.lease_seconds / 2",
+                "return attempt.task.deadline_at - attempt.task.lease_seconds / 2 + 0 * beats",
             ),
         ),
     ),
@@ -24,10 +24,10 @@ SERVICE_BUGS = (
         "the lease of a silent job is not renewed (kombu #337)",
         (
             Edit(
-                HEARTBEATS,
+                ATTEMPTS,
                 DUE_AT,
-                "beats = 0.3 if attempt.latest_progress is None else BEATS_PER_LEASE\n"
-                "    return attempt.confirmed_at + attempt.task.lease_seconds / beats",
+                "rate = 0.3 if attempt.latest_progress is None else BEATS_PER_LEASE\n"
+                "    return attempt.confirmed_at + beats * attempt.task.lease_seconds / rate",
             ),
         ),
     ),
@@ -58,7 +58,7 @@ SERVICE_BUGS = (
     ),
     Bug(
         "a fenced job outlives its lease",
-        (Edit(HEARTBEATS, "FENCE_MARGIN = 0.25", "FENCE_MARGIN = -2.0"),),
+        (Edit(ATTEMPTS, "FENCE_MARGIN = 0.25", "FENCE_MARGIN = -2.0"),),
         seed=685,
     ),
     Bug(
@@ -89,8 +89,8 @@ SERVICE_BUGS = (
         (
             Edit(
                 CLAIMER,
-                "if (view.id, view.attempt) not in self._attempts]",
-                "if view.attempt]",
+                "if (task.id, task.attempt) not in self._attempts\n",
+                "if task.attempt\n",
             ),
         ),
     ),
@@ -99,21 +99,21 @@ SERVICE_BUGS = (
         (
             Edit(
                 ATTEMPTS,
-                "            self.capacity.take(attempt.task.resources)",
+                "            self.machine.change(attempt.task.resources, -1)",
                 "            if attempt.task.attempt == 1:\n"
-                "                self.capacity.take(attempt.task.resources)",
+                "                self.machine.change(attempt.task.resources, -1)",
             ),
         ),
     ),
     Bug(
         "a worker never gives back the room of a task",
-        (Edit(ATTEMPTS, "            self.capacity.give_back(attempt.task.resources)\n", ""),),
+        (Edit(ATTEMPTS, "            self.machine.change(attempt.task.resources, 1)\n", ""),),
     ),
     Bug(
         "a worker forgets that a job has nodes for itself",
         (
             Edit(
-                "worker/capacity.py",
+                ATTEMPTS,
                 "            self._nodes += sign * asked.nodes\n",
                 "            pass\n",
             ),
