@@ -257,8 +257,8 @@ NAMED_BUGS = (
             (
                 Edit(
                     DRIVER,
-                    "            await self._drop_what_was_half_done()\n",
-                    "",
+                    "            await self._drop_what_was_half_done()\n            raise\n",
+                    "            raise\n",
                 ),
             ),
         ),
