@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tidy.repository import PACKAGE, broken, parsed, python_files
+from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.store.sql import load_queries, translate
 
 LANDED = Path(__file__).with_name("landed_migrations.sha256")
@@ -170,3 +171,8 @@ def test_both_dialects_have_the_same_migrations():
     folder = PACKAGE / "store" / "migrations"
     sqlite, postgres = ({path.name for path in (folder / one).iterdir()} for one in DIALECTS)
     assert sqlite == postgres
+
+
+def test_verify_knows_every_status_in_which_nothing_of_a_run_may_be_claimed():
+    fragment = (QUERIES / "fragments" / "withdrawn_statuses.sql").read_text(encoding="utf-8")
+    assert set(re.findall(r"'(\w+)'", fragment)) == set(WITHDRAWN_STATUSES)
