@@ -71,7 +71,6 @@ FAILURES_MAX = 3  # in a row, before a run is put aside
 CALM_SECONDS = 60.0
 RENEWALS_PER_LEASE = 3
 NEARLY_SECONDS = 0.001  # too short to rest for
-PAST_MISSES_MAX = 100  # in one pass; each time more is fetched
 ERROR = "error"
 
 OpenEngine = Callable[[], Awaitable[RunEngine]]
@@ -223,17 +222,21 @@ class RunDriver(Service):
             await fetch_past(self._store, self._number, self.past, neighbourhood(pool, keys))
 
     async def _pass_with_past(self) -> list[ServiceReport]:
-        """Makes a pass; if a step needs more of the past, fetches that and makes it again."""
-        for steps in range(1, PAST_MISSES_MAX):
+        """Makes a pass; if a step needs more of the past, fetches that and makes it again.
+
+        That ends: each time at least one task more of a finite past is known.
+        """
+        misses = 0
+        while True:
             try:
                 return await self._pass()
             except PastNeeded as needed:
+                misses += 1
                 wanted = {needed.key}
                 if self._engine is not None:
-                    wanted |= neighbourhood(self._engine.pool, wanted, steps)
+                    wanted |= neighbourhood(self._engine.pool, wanted, misses)
                 await self._drop_what_was_half_done()
                 await fetch_past(self._store, self._number, self.past, wanted)
-        raise AssertionError("more and more of the past is needed")
 
     # ---- writing ----
 
