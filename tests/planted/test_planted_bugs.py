@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.planted.bug import Bug, Edit, run_with
+from tests.planted.bug import Bug, Edit, run_with, some_of
+from tests.planted.run_bugs import NAMED_BUGS, RUN_BUGS
+from tests.planted.sched_bugs import SCHED_BUGS
 from tests.planted.service_bugs import SERVICE_BUGS
 from tests.planted.store_bugs import STORE_BUGS
 
@@ -26,7 +28,9 @@ def simulate(
     return run_with(package, "tests.kit.simulate", *given)
 
 
-@pytest.mark.parametrize("bug", [*STORE_BUGS, *SERVICE_BUGS], ids=lambda bug: bug.name)
+@pytest.mark.parametrize(
+    "bug", some_of([*STORE_BUGS, *SERVICE_BUGS], name_of=lambda bug: bug.name)
+)
 def test_the_simulation_finds(bug: Bug, package, request):
     bug.apply(package)
     run = simulate(package, SCHEDULES_MAX, bug.seed or SEED)
@@ -48,6 +52,13 @@ def test_a_copy_without_a_bug_passes(package):
 def test_there_are_enough_bugs_and_each_has_its_name():
     names = {bug.name for bug in (*STORE_BUGS, *SERVICE_BUGS)}
     assert len(names) == len(STORE_BUGS) + len(SERVICE_BUGS) >= 20
+
+
+def test_every_bug_fits_the_source(package):
+    named = [one.bug for one in NAMED_BUGS]
+    for bug in (*STORE_BUGS, *SERVICE_BUGS, *RUN_BUGS, *SCHED_BUGS, *named):
+        for edit in bug.edits:
+            edit.edited(package)
 
 
 def test_a_bug_that_no_longer_fits_the_source_is_loud(package):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planted.bug import Bug, run_with
+from tests.planted.bug import Bug, run_with, some_of
 from tests.planted.run_bugs import NAMED_BUGS, RUN_BUGS, NamedBug
 
 SCHEDULES_MAX = 500
@@ -23,7 +23,7 @@ def simulate(package: Path, schedules: int) -> subprocess.CompletedProcess[str]:
     return run_with(package, "tests.sim.joint_campaign", *given)
 
 
-@pytest.mark.parametrize("bug", RUN_BUGS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", some_of(RUN_BUGS, name_of=lambda bug: bug.name))
 def test_the_joint_simulation_finds(bug: Bug, package, request):
     bug.apply(package)
     run = simulate(package, SCHEDULES_MAX)
@@ -35,7 +35,7 @@ def test_the_joint_simulation_finds(bug: Bug, package, request):
     request.node.user_properties += [("schedules", found[1]), ("found by", invariant[1])]
 
 
-@pytest.mark.parametrize("named", NAMED_BUGS, ids=lambda named: named.bug.name)
+@pytest.mark.parametrize("named", some_of(NAMED_BUGS, name_of=lambda named: named.bug.name))
 def test_the_named_test_finds(named: NamedBug, package):
     named.bug.apply(package)
     run = run_with(package, "pytest", "-q", "-n0", "-p", "no:cacheprovider", named.test)

@@ -49,7 +49,7 @@ class Campaign:
 CAMPAIGNS = {
     "queue": Campaign(
         module="tests.kit.simulate",
-        each=60,
+        each=30,
         once_failed={
             41000383: "a claim that came after the farewell of its worker broke it",
             52001420: "a monitor that stood still in a call took leases back after an outage",
@@ -60,7 +60,7 @@ CAMPAIGNS = {
     ),
     "runs": Campaign(
         module="tests.sim.joint_campaign",
-        each=100,
+        each=50,
         once_failed={
             2: "verify took every task that was submitted and still pooled for a mistake",
             41: "a copy of an old batch that came late broke the store",
@@ -69,10 +69,10 @@ CAMPAIGNS = {
             197057536071: "the simulator lost the answers of a scheduler whose cut had ended",
         },
     ),
-    "oracle": Campaign(module="tests.sim.sched_oracle_campaign", counted="--graphs", each=300),
+    "oracle": Campaign(module="tests.sim.sched_oracle_campaign", counted="--graphs", each=150),
     "commands": Campaign(
         module="tests.sim.commands_campaign",
-        each=100,
+        each=50,
         once_failed=dict.fromkeys(
             (149, 5007, 5011, 5041, 5154, 5269, 5460, 170359, 170734, 170758, 880004, 990303),
             "before causes were noted here",
@@ -80,7 +80,7 @@ CAMPAIGNS = {
     ),
     "advice": Campaign(
         module="tests.sim.advice_campaign",
-        each=200,
+        each=100,
         once_failed={
             250830045: "a trigger behind the horizon did not see who waits for a fixed point",
             13132420: "nothing was advised for a family that is off its sequence",
@@ -88,7 +88,7 @@ CAMPAIGNS = {
     ),
     "properties": Campaign(
         module="tests.sim.properties_campaign",
-        each=60,
+        each=30,
         once_failed={
             4128951812: "the oracle did not know who is spawned by a withdrawn verdict"
         },
