@@ -76,8 +76,7 @@ class Suite:
     name: str
     paths: tuple[str, ...]
     budget_seconds: int
-    workers: int = 0  # of pytest-xdist; 0 where the tests themselves use both cores
-    args: tuple[str, ...] = ()
+    workers: int = 2  # of pytest-xdist; 0: none
     yields: bool = False  # to the suite beside it: it only computes, and no time is told there
     real: bool = True  # processes, engines, browsers: not the same from one try to the next
     results: Path = RESULTS
@@ -103,42 +102,24 @@ class Suite:
         return ROOT / ".pytest_cache" / self.report.stem
 
 
-# Of conformance: stores side by side, many tasks, many workers.
-AT_LENGTH = ("agreement", "volume", "concurrency", "block_concurrency")
-
+# One pytest for each kind of surroundings: what its tests share, each worker starts once.
 SUITES = (
     # A command that hangs is told with its stack, within the budget.
     Suite(
         name="command line",
-        paths=("tests/command_line",),
-        budget_seconds=180,  # here and in the next two each command is a real process
-        workers=2,
+        paths=(
+            "tests/command_line",
+            "tests/stages",
+            "tests/through_server",
+            "tests/terminal",
+            "tests/notifications",
+        ),
+        budget_seconds=360,
     ),
     Suite(
-        name="stages",
-        paths=("tests/stages",),
-        budget_seconds=180,
-        workers=2,
-    ),
-    Suite(
-        name="through a server",
-        paths=("tests/through_server",),
-        budget_seconds=180,
-        workers=2,
-    ),
-    Suite(
-        name="unit",
-        paths=("tests/unit", "tests/tidy"),
+        name="unit and spec",
+        paths=("tests/unit", "tests/tidy", "tests/spec"),
         budget_seconds=240,
-        workers=2,
-        real=False,
-        yields=True,
-    ),
-    Suite(
-        name="spec",
-        paths=("tests/spec",),
-        budget_seconds=240,
-        workers=2,
         real=False,
         yields=True,
     ),
@@ -146,136 +127,24 @@ SUITES = (
         name="conformance",
         paths=("tests/conformance",),
         budget_seconds=240,
-        workers=2,
-        args=tuple(f"--ignore-glob=*/test_{name}.py" for name in AT_LENGTH),
-        real=False,
-    ),
-    Suite(
-        name="conformance at length",
-        paths=tuple(f"tests/conformance/test_{name}.py" for name in AT_LENGTH),
-        budget_seconds=240,
-        workers=2,
         real=False,
     ),
     Suite(
         name="simulation",
-        paths=("tests/sim/test_simulation.py",),
-        budget_seconds=240,
-        workers=2,
+        paths=("tests/sim", "tests/planted"),
+        budget_seconds=480,
         real=False,
         yields=True,
     ),
-    Suite(
-        name="simulation of runs",
-        paths=("tests/sim",),
-        budget_seconds=240,
-        workers=2,
-        args=("--ignore-glob=*/test_simulation.py",),
-        real=False,
-        yields=True,
-    ),
-    Suite(
-        name="planted bugs",
-        paths=("tests/planted/test_planted_bugs.py",),
-        budget_seconds=240,
-        workers=2,
-        real=False,
-        yields=True,
-    ),
-    Suite(
-        name="planted bugs of runs",
-        paths=(
-            "tests/planted/test_planted_run_bugs.py",
-            "tests/planted/test_planted_sched_bugs.py",
-        ),
-        budget_seconds=240,
-        workers=2,
-        real=False,
-        yields=True,
-    ),
-    Suite(
-        name="terminal and notifications",
-        paths=("tests/terminal", "tests/notifications"),
-        budget_seconds=120,
-        workers=2,
-    ),
-    Suite(name="server", paths=("tests/server",), budget_seconds=120, workers=2),
-    Suite(
-        name="documentation",
-        paths=("tests/documentation",),
-        budget_seconds=180,
-        workers=2,
-    ),
-    Suite(
-        name="fuzz",
-        paths=("tests/fuzz",),
-        budget_seconds=240,
-        workers=2,
-        real=False,
-    ),
-    Suite(
-        name="browser",
-        paths=tuple(f"tests/browser/test_{name}.py" for name in ("page", "graph", "views")),
-        budget_seconds=120,
-        workers=2,
-    ),
-    Suite(
-        name="browser elsewhere",
-        paths=tuple(
-            f"tests/browser/test_{name}.py"
-            for name in ("places", "registry_pages", "documentation", "units")
-        ),
-        budget_seconds=120,
-        workers=2,
-    ),
-    Suite(
-        name="browser in trouble",
-        paths=tuple(
-            f"tests/browser/test_{name}.py"
-            for name in ("logs", "acting", "manners", "hostile", "reconnect", "large")
-        ),
-        budget_seconds=120,
-        workers=2,
-    ),
-    Suite(name="several machines", paths=("tests/machines",), budget_seconds=180, workers=2),
-    Suite(
-        name="real processes",
-        paths=("tests/integration",),
-        budget_seconds=180,
-        workers=2,
-        args=("--ignore-glob=*/test_storage_*", "--ignore-glob=*/test_runner*"),
-    ),
-    Suite(
-        name="real runners and disks",
-        paths=("tests/integration",),
-        budget_seconds=180,
-        workers=2,
-        args=("--ignore-glob=*/test_[a-q]*", "--ignore-glob=*/test_runs_*"),
-    ),
-    Suite(
-        name="containers",
-        paths=tuple(
-            f"tests/containers/test_{name}.py"
-            for name in ("compose_policy", "engine_runners", "stages")
-        ),
-        budget_seconds=180,
-        workers=3,  # they mostly wait for engines
-    ),
-    Suite(
-        name="runs in containers",
-        paths=tuple(
-            f"tests/containers/test_{name}.py"
-            for name in ("sip_runs", "block_abort", "stage_faults", "stages_afar")
-        ),
-        budget_seconds=180,
-        workers=3,
-    ),
-    Suite(
-        name="Slurm",
-        paths=("tests/engines",),
-        budget_seconds=180,
-        workers=3,  # they mostly wait for Slurm
-    ),
+    Suite(name="fuzz", paths=("tests/fuzz",), budget_seconds=240, real=False),
+    Suite(name="server", paths=("tests/server",), budget_seconds=180),
+    Suite(name="documentation", paths=("tests/documentation",), budget_seconds=180),
+    Suite(name="browser", paths=("tests/browser",), budget_seconds=240),
+    Suite(name="several machines", paths=("tests/machines",), budget_seconds=180),
+    # The next three mostly wait: for processes to die, for engines, for Slurm.
+    Suite(name="real processes", paths=("tests/integration",), budget_seconds=300, workers=3),
+    Suite(name="containers", paths=("tests/containers",), budget_seconds=300, workers=3),
+    Suite(name="Slurm", paths=("tests/engines",), budget_seconds=180, workers=3),
 )
 
 
@@ -456,24 +325,29 @@ class Run:
 def pytest_command(suite: Suite, seed: int | None) -> tuple[str, ...]:
     """The command line of one suite."""
     parallel = ("-n", str(suite.workers), "--dist", "worksteal") if suite.workers else ()
-    return (*common(suite, seed), *parallel, f"--junit-xml={suite.report}", *what(suite))
+    return (
+        *common(suite, seed),
+        *parallel,
+        f"--junit-xml={suite.report}",
+        *existing(suite.paths),
+    )
 
 
 def second_command(suite: Suite, seed: int | None) -> tuple[str, ...]:
     """The command line of what has failed in it, one test after the other."""
     again = ("-n", "0", "--last-failed", "--last-failed-no-failures", "none")
-    return (*common(suite, seed), *again, f"--junit-xml={suite.second_report}", *what(suite))
+    return (
+        *common(suite, seed),
+        *again,
+        f"--junit-xml={suite.second_report}",
+        *existing(suite.paths),
+    )
 
 
 def common(suite: Suite, seed: int | None) -> tuple[str, ...]:
     """What both command lines begin with."""
     program = (sys.executable, "-m", "pytest", "-q")
     return (*program, "-o", f"cache_dir={suite.cache}", *seeded(seed))
-
-
-def what(suite: Suite) -> tuple[str, ...]:
-    """The tests of a suite, for pytest."""
-    return (*suite.args, *existing(suite.paths))
 
 
 def existing(paths: Iterable[str]) -> list[str]:
