@@ -13,6 +13,8 @@ from tests.support.sips import definition, stage
 from tidewheel.core.operator import verbs
 from tidewheel.errors import Refused, RunLost
 
+pytestmark = pytest.mark.slow  # each template is rendered in a process of its own
+
 FILE = "flow-1.0.0.yaml"
 USES_PLACE = {"command.yaml.j2": "[echo, '{{ place }}']\n", "parameters.yaml": "place:\n"}
 FILES = {

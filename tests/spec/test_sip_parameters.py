@@ -15,6 +15,8 @@ from tests.support.sips import (
 from tidewheel.core.graph.findings import Findings, Severity
 from tidewheel.formats.sip.validation import render_stages, validate
 
+pytestmark = pytest.mark.slow  # each template is rendered in a process of its own
+
 TWO = definition(stage("first"), stage("second", "first complete"))
 PRINTS = "n: {{ n }}\n"
 

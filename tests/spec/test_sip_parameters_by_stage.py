@@ -9,6 +9,8 @@ from tests.support.sips import codes, definition, found, sip, stage, with_compos
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.sip.validation import render_stages, validate
 
+pytestmark = pytest.mark.slow  # each template is rendered in a process of its own
+
 TWO = definition(stage("first"), stage("second", "first complete"))
 PRINTS = {"args.yaml.j2": "n: {{ n }}\n", "parameters.yaml": "n: 1\n"}
 

@@ -18,6 +18,8 @@ from tidewheel.core.queue.task import PRIORITY_DEFAULT
 from tidewheel.errors import Refused, StoreUnreachable
 from tidewheel.services.definitions.snapshot import check_definition
 
+pytestmark = pytest.mark.slow  # each template is rendered in a process of its own
+
 FILE = "flow-1.0.0.yaml"
 COMPOSE = "services:\n  work:\n    image: busybox:1.36\n    command: [echo, '{{ place }}']\n"
 COMPOSE_PLAIN = "services:\n  work:\n    image: busybox:1.36\n"

@@ -9,6 +9,8 @@ from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.sip.template_environment import answers
 from tidewheel.formats.sip.validation import render_stages, validate
 
+pytestmark = pytest.mark.slow  # each template is rendered in a process of its own
+
 DEFINITION = """\
 schema_version: 2.0
 stages:
