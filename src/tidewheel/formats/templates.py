@@ -228,11 +228,9 @@ def _is_too_slow(status: int | None) -> bool:
 
 
 def _too_slow(limits: RenderLimits) -> RenderFailure:
-    return RenderFailure(
-        "template-too-slow",
-        f"rendering took more than {limits.cpu_seconds:.1f} seconds",
-        "look for a loop that is too large, or that does not end",
-    )
+    seen = f"rendering took more than {limits.cpu_seconds:.1f} seconds"
+    hint = "look for a loop that is too large, or that does not end"
+    return RenderFailure("template-too-slow", seen, hint)
 
 
 def _no_result(status: int | None, limits: RenderLimits) -> RenderFailure:

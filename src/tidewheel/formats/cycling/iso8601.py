@@ -88,10 +88,8 @@ class DateTimeText:
         if len(text) > TEXT_LENGTH_MAX or not text.isascii():
             raise BadCycling(f"{text[:TEXT_LENGTH_MAX]!r} is too long", _NOT_ASCII_OR_LONG)
         if re.fullmatch(r"\d\d", text):
-            raise BadCycling(
-                f"{text!r} is a century of two digits, which is not accepted",
-                f"write T{text} for the hour or {text}00 for the year",
-            )
+            seen = f"{text!r} is a century of two digits, which is not accepted"
+            raise BadCycling(seen, f"write T{text} for the hour or {text}00 for the year")
         date, time = self._parts(text)
         utc_offset_minutes = self._zone(text, time)
         if date.get("truncated") or ("century" not in date and "year_of_century" in date):
@@ -300,15 +298,11 @@ def read_chain(calendar: Calendar, text: str) -> tuple[str, tuple[Interval, ...]
     base, rest = text[: start.start()], text[start.start() :]
     pieces = _SIGNED.findall(rest)
     if "".join(sign + piece for sign, piece in pieces) != rest:
-        raise BadCycling(
-            f"{rest!r} is no row of intervals",
-            "write each with its sign, such as +P1D or -P1M+P1D",
-        )
+        seen = f"{rest!r} is no row of intervals"
+        raise BadCycling(seen, "write each with its sign, such as +P1D or -P1M+P1D")
     if len(pieces) > INTERVALS_IN_A_ROW_MAX:
-        raise BadCycling(
-            f"{text[:100]!r} has {len(pieces)} intervals in a row",
-            f"write at most {INTERVALS_IN_A_ROW_MAX}",
-        )
+        seen = f"{text[:100]!r} has {len(pieces)} intervals in a row"
+        raise BadCycling(seen, f"write at most {INTERVALS_IN_A_ROW_MAX}")
     return base, tuple(read_interval(calendar, sign + piece) for sign, piece in pieces)
 
 
@@ -386,10 +380,8 @@ class Form:
 def split_recurrences(text: str) -> list[str]:
     """Returns the recurrences of a heading: separated by commas that no parentheses enclose."""
     if len(text) > RECURRENCE_LENGTH_MAX:
-        raise BadCycling(
-            f"{text[:50]!r}… is a recurrence of {len(text)} characters",
-            f"write at most {RECURRENCE_LENGTH_MAX}",
-        )
+        seen = f"{text[:50]!r}… is a recurrence of {len(text)} characters"
+        raise BadCycling(seen, f"write at most {RECURRENCE_LENGTH_MAX}")
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

@@ -182,10 +182,8 @@ def _nearest(
 ) -> Point:
     written = expressions.read_point(time)
     if not isinstance(written, TruncatedPoint):
-        raise BadCycling(
-            f"{text!r} has a whole date-time in its parentheses",
-            "write only the end of one, such as T00 or --0101; several are separated by ';'",
-        )
+        hint = "write only the end of one, such as T00 or --0101; several are separated by ';'"
+        raise BadCycling(f"{text!r} has a whole date-time in its parentheses", hint)
     return written.next_from(now) if direction == "next" else written.last_before(now)
 
 
@@ -350,10 +348,8 @@ def _between(form: Form, start: Found, end: Found, expressions: Expressions) -> 
         step = Interval(units=distance)
         return _from_start(form, start, step, expressions)
     if form.repetitions is None or distance % (form.repetitions - 1):
-        raise BadCycling(
-            f"{form.text!r} cannot be divided into equal whole steps",
-            "write Rn/start/interval, or a number n that fits",
-        )
+        seen = f"{form.text!r} cannot be divided into equal whole steps"
+        raise BadCycling(seen, "write Rn/start/interval, or a number n that fits")
     return _Span(start, Interval(units=distance // (form.repetitions - 1)), end.point)
 
 
@@ -374,10 +370,8 @@ def _check_written(sequence: Sequence, expressions: Expressions) -> None:
     style = expressions.style
     for point in islice(sequence.points(), _POINTS_CHECKED):
         if style.rounded(point) != point:
-            raise BadCycling(
-                f"{sequence.text!r} has points that {style.format} cannot tell apart",
-                "set a 'cycle point format' with smaller units",
-            )
+            seen = f"{sequence.text!r} has points that {style.format} cannot tell apart"
+            raise BadCycling(seen, "set a 'cycle point format' with smaller units")
 
 
 # Reads everything about cycling in one workflow: points, intervals, offsets, recurrences.
@@ -422,10 +416,8 @@ class CyclingReader:
         zone, minutes = _read_time_zone(time_zone or UTC)
         year = "+XCCYY" if expanded_year_digits else "CCYY"
         if point_format and (found := _NOT_IN_FORMATS.search(point_format)):
-            raise BadCycling(
-                f"cycle point format {point_format!r} has {found[0]!r}",
-                "points are part of task ids and file names; leave it out",
-            )
+            seen = f"cycle point format {point_format!r} has {found[0]!r}"
+            raise BadCycling(seen, "points are part of task ids and file names; leave it out")
         self.style = PointStyle(
             calendar=self.calendar,
             utc_offset_minutes=minutes,
@@ -456,10 +448,8 @@ class CyclingReader:
                 raise BadCycling(f"[{text}] has a point after ^", "write [^], [^+P1] or so")
             return FromInitial(inner)
         if stripped.startswith("$"):
-            raise BadCycling(
-                f"[{text}] starts from the final point, which no dependency can",
-                "write [^], an interval such as [-P1], or a point",
-            )
+            seen = f"[{text}] starts from the final point, which no dependency can"
+            raise BadCycling(seen, "write [^], an interval such as [-P1], or a point")
         if stripped.startswith("P"):
             stripped = "+" + stripped
         base, intervals = read_chain(self.calendar, stripped)

@@ -86,20 +86,14 @@ class Checker:
         kind = (*(("runtime", *path[2:]) if path[0] == "runtime" else path), entry.name)
         if kind not in self._noted:
             self._noted.add(kind)
-            self._findings.note(
-                "no-effect",
-                f"{where(path, entry)} has no effect: {because}",
-                position=self.position(entry),
-            )
+            seen = f"{where(path, entry)} has no effect: {because}"
+            self._findings.note("no-effect", seen, position=self.position(entry))
 
     def _check_quotes(self, path: tuple[str, ...], item: Item) -> None:
         if item.text.count('"') % 2:
-            self._findings.warning(
-                "unpaired-quote",
-                f"{where(path, item)} ends with a quote that nothing opens",
-                "add the quote that is missing, or remove this one",
-                self.position(item),
-            )
+            seen = f"{where(path, item)} ends with a quote that nothing opens"
+            hint = "add the quote that is missing, or remove this one"
+            self._findings.warning("unpaired-quote", seen, hint, self.position(item))
 
     def _bad_value(self, error: BadValue, path: tuple[str, ...], item: Item) -> None:
         self._findings.error(
@@ -110,13 +104,11 @@ class Checker:
         self, spec: ItemSpec, value: object, path: tuple[str, ...], item: Item
     ) -> None:
         near = difflib.get_close_matches(str(value).lower(), spec.choices, 1)
-        self._findings.error(
-            "bad-value",
-            f"{where(path, item)} is {str(value)[:60]!r}",
-            (f"did you mean {near[0]}? " if near else "")
-            + f"accepted are {', '.join(spec.choices)}",
-            self.position(item),
-        )
+        seen = f"{where(path, item)} is {str(value)[:60]!r}"
+        hint = (
+            f"did you mean {near[0]}? " if near else ""
+        ) + f"accepted are {', '.join(spec.choices)}"
+        self._findings.error("bad-value", seen, hint, self.position(item))
 
     def _misplaced(
         self,

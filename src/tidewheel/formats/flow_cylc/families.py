@@ -97,12 +97,9 @@ class _Linearizer:
         tail = _merge([*lineages, parents])
         if tail is None:
             shown = ", ".join(parents)
-            return self._problem(
-                name,
-                f"no order of its ancestors keeps the order of {shown} and of their parents",
-                "name the more special parent first; a parent of a parent comes after it",
-                alone,
-            )
+            seen = f"no order of its ancestors keeps the order of {shown} and of their parents"
+            hint = "name the more special parent first; a parent of a parent comes after it"
+            return self._problem(name, seen, hint, alone)
         self._tails[parents] = tail
         return tail
 

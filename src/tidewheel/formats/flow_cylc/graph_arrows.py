@@ -93,12 +93,9 @@ class Lowering:
                 if self._findings.is_full:
                     break
             if self._arrow_count > ARROWS_MAX:
-                self._findings.error(
-                    "too-many-edges",
-                    f"the graph has more than {ARROWS_MAX} arrows",
-                    "join tasks that are treated alike into families",
-                    chain.position,
-                )
+                seen = f"the graph has more than {ARROWS_MAX} arrows"
+                hint = "join tasks that are treated alike into families"
+                self._findings.error("too-many-edges", seen, hint, chain.position)
                 break
         return lowered
 
@@ -154,12 +151,9 @@ class Lowering:
             return
         key = (condition, tuple(targets), suicide)
         if (*key[:2], not suicide) in lowered.arrows:
-            raise _Wrong(
-                "contrary-arrows",
-                f"the same condition both runs and removes {', '.join(targets[:3])}",
-                "keep one of '=> name' and '=> !name'",
-                position,
-            )
+            seen = f"the same condition both runs and removes {', '.join(targets[:3])}"
+            hint = "keep one of '=> name' and '=> !name'"
+            raise _Wrong("contrary-arrows", seen, hint, position)
         if key not in lowered.arrows:
             lowered.arrows[key] = Arrow(condition, key[1], suicide, position)
             self._arrow_count += len(targets)
@@ -185,12 +179,8 @@ class Lowering:
         is_family = token.text in self._families
         output, every = self._output(token)
         if output == FINISHED and token.optional:
-            raise _Wrong(
-                "finish-is-optional",
-                f"{token.text}:{token.qualifier}? asks for either end already",
-                "write it without '?'",
-                token.position,
-            )
+            seen = f"{token.text}:{token.qualifier}? asks for either end already"
+            raise _Wrong("finish-is-optional", seen, "write it without '?'", token.position)
         if is_family and not every and not token.optional and output != FINISHED:
             return
         for name in members:
@@ -209,12 +199,9 @@ class Lowering:
         qualifier = token.qualifier
         if token.text not in self._families:
             if qualifier in FAMILY_QUALIFIERS:
-                raise _Wrong(
-                    "no-family",
-                    f"{token.text}:{qualifier} asks for a family, and {token.text} is a task",
-                    self._nearest_family(token.text),
-                    token.position,
-                )
+                seen = f"{token.text}:{qualifier} asks for a family, and {token.text} is a task"
+                hint = self._nearest_family(token.text)
+                raise _Wrong("no-family", seen, hint, token.position)
             return standard_name(qualifier or SUCCEEDED), True
         if qualifier is None:
             return SUCCEEDED, True
@@ -284,12 +271,9 @@ class Lowering:
         offset = self._offset(token)
         if token.text in self._families:
             if token.qualifier is None:
-                raise _Wrong(
-                    "family-output",
-                    f"the family {token.text} on the left does not say what of its members",
-                    f"write {token.text}:succeed-all or {token.text}:succeed-any",
-                    token.position,
-                )
+                seen = f"the family {token.text} on the left does not say what of its members"
+                hint = f"write {token.text}:succeed-all or {token.text}:succeed-any"
+                raise _Wrong("family-output", seen, hint, token.position)
             return Group(token.text, made_by(output), every, offset)
         atoms = tuple(Atom(token.text, made, offset) for made in made_by(output))
         return atoms[0] if len(atoms) == 1 else AnyOf(atoms)
@@ -316,32 +300,23 @@ def _short(qualifier: str) -> str:
 
 
 def _suicide_on_the_left(token: Token) -> _Wrong:
-    return _Wrong(
-        "suicide-on-the-left",
-        f"!{token.text} stands on the left of an arrow",
-        "'!' goes with a task on the right: 'condition => !task'",
-        token.position,
-    )
+    seen = f"!{token.text} stands on the left of an arrow"
+    hint = "'!' goes with a task on the right: 'condition => !task'"
+    return _Wrong("suicide-on-the-left", seen, hint, token.position)
 
 
 def _right_tokens(side: Expression) -> Iterable[Token]:
     if isinstance(side, Either):
         token = next(nodes_of(side))
-        raise _Wrong(
-            "or-on-the-right",
-            "'|' stands on the right of an arrow",
-            "an arrow leads to all of its right side: use '&', or one line for each",
-            token.position,
-        )
+        seen = "'|' stands on the right of an arrow"
+        hint = "an arrow leads to all of its right side: use '&', or one line for each"
+        raise _Wrong("or-on-the-right", seen, hint, token.position)
     if isinstance(side, Both):
         for term in side.terms:
             yield from _right_tokens(term)
         return
     if side.kind is GraphTokenKind.XTRIGGER:
-        raise _Wrong(
-            "xtrigger-on-the-right",
-            f"@{side.text} stands on the right of an arrow",
-            "an xtrigger can only be waited for: '@name => task'",
-            side.position,
-        )
+        seen = f"@{side.text} stands on the right of an arrow"
+        hint = "an xtrigger can only be waited for: '@name => task'"
+        raise _Wrong("xtrigger-on-the-right", seen, hint, side.position)
     yield side

@@ -48,12 +48,9 @@ def variants(chain: Chain, parameters: Parameters, findings: Findings) -> Iterat
     names = list(dict.fromkeys(one.name for some in named.values() for one in references(some)))
     count = prod(len(parameters.values[name]) for name in names)
     if count > VARIANTS_MAX:
-        findings.error(
-            "too-many-tasks",
-            f"the parameters {', '.join(names)} make {count} chains of this line",
-            f"at most {VARIANTS_MAX} are accepted: use fewer values, or families",
-            chain.position,
-        )
+        seen = f"the parameters {', '.join(names)} make {count} chains of this line"
+        hint = f"at most {VARIANTS_MAX} are accepted: use fewer values, or families"
+        findings.error("too-many-tasks", seen, hint, chain.position)
         return
     for values in product(*(parameters.values[name] for name in names)):
         bound = dict(zip(names, values, strict=True))

@@ -60,12 +60,8 @@ def read_graph(
             try:
                 lines += _lines(one, source)
             except BadValue as error:
-                findings.error(
-                    "bad-value",
-                    f"[scheduling][graph]{item.name}: {error}",
-                    error.hint,
-                    position_of(one, source),
-                )
+                seen = f"[scheduling][graph]{item.name}: {error}"
+                findings.error("bad-value", seen, error.hint, position_of(one, source))
         strings.append(GraphString(item.name, tuple(lines), position_of(parts[-1], source)))
     return tuple(strings)
 
@@ -209,12 +205,8 @@ def _report(line: GraphLine, at: int, findings: Findings) -> None:
             break
     else:
         seen, hint = rest[0], "a node is written NAME<PARAMETERS>[OFFSET]:OUTPUT?"
-    findings.error(
-        "graph-syntax",
-        f"{seen!r} is not understood in: {line.text.strip()}",
-        hint,
-        _place(line, at),
-    )
+    message = f"{seen!r} is not understood in: {line.text.strip()}"
+    findings.error("graph-syntax", message, hint, _place(line, at))
 
 
 # Tokens as chains: expressions joined by arrows, each chain on its own logical line.
@@ -340,11 +332,8 @@ class _Reader:
         if token.kind is not GraphTokenKind.SIGN:
             return token
         if token.text != OPEN:
-            raise _Wrong(
-                token.position,
-                f"a task is missing before {token.text!r}",
-                "between two operators, and at both ends of a chain, stands a task",
-            )
+            hint = "between two operators, and at both ends of a chain, stands a task"
+            raise _Wrong(token.position, f"a task is missing before {token.text!r}", hint)
         if depth >= DEPTH_MAX:
             raise _Wrong(token.position, f"more than {DEPTH_MAX} parentheses inside each other")
         inner = self._side(depth + 1)
@@ -373,8 +362,5 @@ class _Reader:
 
 
 def _missing_operator(token: Token) -> _Wrong:
-    return _Wrong(
-        token.position,
-        f"an operator is missing before {token.text!r}",
-        "join tasks with '=>', '&' or '|'; a name has no spaces",
-    )
+    hint = "join tasks with '=>', '&' or '|'; a name has no spaces"
+    return _Wrong(token.position, f"an operator is missing before {token.text!r}", hint)

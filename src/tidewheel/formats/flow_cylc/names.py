@@ -148,10 +148,8 @@ class Parameters:
         pieces = self.pieces(name)
         for reference in references(pieces):
             if reference.offset:
-                raise BadParameter(
-                    f"{name}: an offset of {reference.name!r} has no meaning here",
-                    "offsets such as <m-1> are for graphs",
-                )
+                seen = f"{name}: an offset of {reference.name!r} has no meaning here"
+                raise BadParameter(seen, "offsets such as <m-1> are for graphs")
         fixed = {one.name: one.value for one in references(pieces) if one.value is not None}
         return [
             (self._write(pieces, chosen), chosen)
@@ -198,10 +196,8 @@ class Parameters:
     def _reference(self, item: str, text: str) -> Reference:
         match = _REFERENCE.fullmatch(item)
         if match is None:
-            raise BadParameter(
-                f"<{_shown(item)}> in {_shown(text)} is not understood",
-                "write for example <m>, <m,n>, <m=1> or <m-1>",
-            )
+            seen = f"<{_shown(item)}> in {_shown(text)} is not understood"
+            raise BadParameter(seen, "write for example <m>, <m,n>, <m=1> or <m-1>")
         name, sign, number, value = match.groups()
         known = self.values.get(name)
         if not known:
@@ -221,11 +217,9 @@ class Parameters:
             same = [one for one in whole if int(one) == int(value)]
         if same:
             return Reference(name, 0, same[0])
-        raise BadParameter(
-            f"{name}={value} in {_shown(text)} is not a value of that parameter",
-            "its values are " + ", ".join(str(value) for value in known[:20]),
-            "parameter-value",
-        )
+        seen = f"{name}={value} in {_shown(text)} is not a value of that parameter"
+        hint = "its values are " + ", ".join(str(value) for value in known[:20])
+        raise BadParameter(seen, hint, "parameter-value")
 
     def _choices(
         self, pieces: Pieces, text: str, fixed: Mapping[str, Value]
@@ -278,10 +272,8 @@ def fill_template(template: str, values: Mapping[str, Value]) -> str:
         if name not in values:
             raise BadParameter(f"template {template!r} shows {name!r}, which has no value here")
     if _TEMPLATE_FIELD.sub("", template).replace("%%", "").count("%"):
-        raise BadParameter(
-            f"template {template!r} contains a % that is no field",
-            "write fields as %(name)s or %(name)03d, and a percent sign as %%",
-        )
+        hint = "write fields as %(name)s or %(name)03d, and a percent sign as %%"
+        raise BadParameter(f"template {template!r} contains a % that is no field", hint)
     try:
         return template % dict(values)
     except (TypeError, ValueError, KeyError):

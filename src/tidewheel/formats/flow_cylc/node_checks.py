@@ -56,13 +56,8 @@ class SectionChecks:
             self._check_place(section, values)
         platform = values.get("platform")
         if platform and "`" in cast("str", platform):
-            self._error(
-                "bad-value",
-                f"[runtime][{section.name}]platform: backticks are not accepted",
-                "write $(command)",
-                section,
-                "platform",
-            )
+            seen = f"[runtime][{section.name}]platform: backticks are not accepted"
+            self._error("bad-value", seen, "write $(command)", section, "platform")
 
     def _merge_templates(self, section: Section, values: Values) -> None:
         """Merges templates into the variables; they come before the others."""
@@ -72,84 +67,52 @@ class SectionChecks:
             **{name: value for name, value in own.items() if name not in present},
             **present,
         }
-        self._findings.warning(
-            "obsolete",
-            f"[runtime][{section.name}][parameter environment templates] is an old name",
-            f"move its items to [runtime][{section.name}][environment]",
-            self._place(section, "parameter environment templates"),
-        )
+        seen = f"[runtime][{section.name}][parameter environment templates] is an old name"
+        hint = f"move its items to [runtime][{section.name}][environment]"
+        place = self._place(section, "parameter environment templates")
+        self._findings.warning("obsolete", seen, hint, place)
 
     def _check_variables(self, section: Section, values: Values) -> None:
         for name in cast("Values", values["environment"]):
             problem = variable_name_problem(name)
             if problem:
-                self._error(
-                    "bad-name",
-                    f"{name!r} cannot be the name of an environment variable",
-                    problem,
-                    section,
-                    "environment",
-                    name,
-                )
+                seen = f"{name!r} cannot be the name of an environment variable"
+                self._error("bad-name", seen, problem, section, "environment", name)
 
     def _check_outputs(self, section: Section, values: Values) -> None:
         for name, message in cast("dict[str, str]", values["outputs"]).items():
             problem = output_name_problem(name)
             if problem:
-                self._error(
-                    "bad-name",
-                    f"{name!r} cannot be the name of an output",
-                    problem,
-                    section,
-                    "outputs",
-                    name,
-                )
+                seen = f"{name!r} cannot be the name of an output"
+                self._error("bad-name", seen, problem, section, "outputs", name)
             problem = message_problem(message)
             if problem:
-                self._error(
-                    "bad-value",
-                    f"{message!r} cannot be the message of output {name!r}",
-                    problem,
-                    section,
-                    "outputs",
-                    name,
-                )
+                seen = f"{message!r} cannot be the message of output {name!r}"
+                self._error("bad-value", seen, problem, section, "outputs", name)
 
     def _refuse_completion(self, section: Section, values: Values) -> None:
         del values["completion"]
-        self._error(
-            "bad-value",
+        seen = (
             f"[runtime][{section.name}]completion has more than {COMPLETION_LENGTH_MAX} "
-            "characters",
-            "name fewer outputs",
-            section,
-            "completion",
+            "characters"
         )
+        self._error("bad-value", seen, "name fewer outputs", section, "completion")
 
     def _check_place(self, section: Section, values: Values) -> None:
         if cast("Values", values.get("remote", {})).get("owner"):
-            self._error(
-                "obsolete",
-                f"[runtime][{section.name}][remote]owner is no longer accepted",
-                "name a platform on which jobs run as that user",
-                section,
-                "remote",
-                "owner",
-            )
+            seen = f"[runtime][{section.name}][remote]owner is no longer accepted"
+            hint = "name a platform on which jobs run as that user"
+            self._error("obsolete", seen, hint, section, "remote", "owner")
         for name, items in _LEGACY_PLACE.items():
             given = cast("Values", values.get(name, {}))
             for item in items:
                 if not given.get(item):
                     continue
                 if values.get("platform"):
-                    self._error(
-                        "platform-conflict",
-                        f"[runtime][{section.name}][{name}]{item} cannot stand beside platform",
-                        "remove it",
-                        section,
-                        name,
-                        item,
+                    seen = (
+                        f"[runtime][{section.name}][{name}]{item} cannot stand beside platform"
                     )
+                    self._error("platform-conflict", seen, "remove it", section, name, item)
                 elif not self._legacy_warned and given[item] != "localhost":
                     self._legacy_warned = True
                     self._findings.warning(
@@ -190,12 +153,8 @@ def check_tasks(
         if node.events.handlers or node.events.handled_events or node.events.mail_events:
             _check_events(node, meta, findings)
         if "succeeded" in node.skip.outputs and "failed" in node.skip.outputs:
-            findings.error(
-                "bad-value",
-                f"[runtime][{node.name}][skip]outputs names both succeeded and failed",
-                "remove one of the two",
-                node.position,
-            )
+            message = f"[runtime][{node.name}][skip]outputs names both succeeded and failed"
+            findings.error("bad-value", message, "remove one of the two", node.position)
 
 
 def _check_messages(node: NodeDef, findings: Findings) -> None:
@@ -217,12 +176,9 @@ def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings)
     known = [*TASK_EVENTS, *(name for name, _ in node.outputs)]
     for event in (*events.handled_events, *events.mail_events):
         if event not in known:
-            findings.warning(
-                "unknown-event",
-                f"{event!r} in [runtime][{node.name}][events] is no event and no output",
-                meant(event, known, f"events are {', '.join(TASK_EVENTS)}"),
-                node.position,
-            )
+            seen = f"{event!r} in [runtime][{node.name}][events] is no event and no output"
+            hint = meant(event, known, f"events are {', '.join(TASK_EVENTS)}")
+            findings.warning("unknown-event", seen, hint, node.position)
     names = {*HANDLER_NAMES, *(f"workflow_{name}" for name in meta), *dict(node.meta)}
     _check_handlers(events.handlers, names, repr(node.name), findings, node.position)
 
@@ -242,12 +198,9 @@ def _check_handlers(
     for command in (one for _, commands in handlers for one in commands):
         problem = handler_problem(command, names)
         if problem:
-            findings.error(
-                BAD_HANDLER,
-                f"event handler {command!r} of {whose}: {problem}",
-                "known are " + ", ".join(f"%({name})s" for name in sorted(names)),
-                place,
-            )
+            seen = f"event handler {command!r} of {whose}: {problem}"
+            hint = "known are " + ", ".join(f"%({name})s" for name in sorted(names))
+            findings.error(BAD_HANDLER, seen, hint, place)
         elif not FIELD.search(command) and handler_problem(f"{command} %(event)s", names):
             findings.warning(
                 "handler-arguments",

@@ -227,45 +227,28 @@ class Namespaces:
         families, problems = arrange(parents, first_parents)
         for problem in problems:
             section = self.by_name[problem.name].section
-            self._error(
-                "bad-inheritance",
-                f"[runtime][{problem.name}]inherit: {problem.message}",
-                problem.hint,
-                section,
-                "inherit",
-            )
+            seen = f"[runtime][{problem.name}]inherit: {problem.message}"
+            self._error("bad-inheritance", seen, problem.hint, section, "inherit")
         return families
 
     def _known_parents(self, namespace: Namespace) -> tuple[str, ...]:
         known = []
         for index, parent in enumerate(namespace.inherit):
             if parent in known:
-                self._error(
-                    "bad-inheritance",
-                    f"{namespace.name!r} inherits twice from {parent!r}",
-                    "name it once",
-                    namespace.section,
-                    "inherit",
-                )
+                seen = f"{namespace.name!r} inherits twice from {parent!r}"
+                hint = "name it once"
+                self._error("bad-inheritance", seen, hint, namespace.section, "inherit")
                 continue
             if parent in self.by_name or (parent == NOBODY and index == 0):
                 known.append(parent)
                 continue
-            self._error(
-                "unknown-parent",
-                f"{namespace.name!r} inherits from {parent!r}, which is not defined",
-                meant(parent, self.by_name, _missing_advice(parent)),
-                namespace.section,
-                "inherit",
-            )
+            seen = f"{namespace.name!r} inherits from {parent!r}, which is not defined"
+            hint = meant(parent, self.by_name, _missing_advice(parent))
+            self._error("unknown-parent", seen, hint, namespace.section, "inherit")
         if known == [NOBODY]:
-            self._error(
-                "unknown-parent",
-                f"{namespace.name!r} inherits from None and from nothing else",
-                "remove the item, or name a second parent",
-                namespace.section,
-                "inherit",
-            )
+            seen = f"{namespace.name!r} inherits from None and from nothing else"
+            hint = "remove the item, or name a second parent"
+            self._error("unknown-parent", seen, hint, namespace.section, "inherit")
         return tuple(known)
 
     def _error(
@@ -343,11 +326,8 @@ class _Resolver:
                 text = fill_template(value, namespace.parameters) if "%(" in value else value
             except BadParameter as error:
                 text = value
-                self._namespaces.findings.warning(
-                    "bad-parameter",
-                    f"[runtime][{namespace.name}][environment]{name}: {error}",
-                    error.hint,
-                    self._namespaces.place(namespace.section),
-                )
+                seen = f"[runtime][{namespace.name}][environment]{name}: {error}"
+                place = self._namespaces.place(namespace.section)
+                self._namespaces.findings.warning("bad-parameter", seen, error.hint, place)
             filled.append((name, text))
         return cast("Pairs", tuple(filled))

@@ -97,34 +97,25 @@ class _Parser:
     def _heading(self, index: int, line: str) -> None:
         heading = split_heading(line)
         if heading is None:
-            return self._error(
-                "bad-heading",
-                "this heading is not closed, or something follows it",
-                "write for example [[name]]",
-                index,
-            )
+            seen = "this heading is not closed, or something follows it"
+            return self._error("bad-heading", seen, "write for example [[name]]", index)
         depth, name, closed = heading
         if not name:
             return self._error("bad-heading", "this heading has no name", "", index)
         if depth != closed:
-            self._error(
-                "bracket-mismatch",
-                f"this heading has {depth} opening and {closed} closing brackets",
-                f"write {'[' * depth}{name}{']' * depth}",
-                index,
-            )
+            seen = f"this heading has {depth} opening and {closed} closing brackets"
+            hint = f"write {'[' * depth}{name}{']' * depth}"
+            self._error("bracket-mismatch", seen, hint, index)
         if depth > SECTION_DEPTH_MAX:
             return self._error("bad-heading", f"{depth} brackets are too many", "", index)
         if depth > len(self._path):
             parent = self._path[-1].name
             allowed = len(self._path)
-            self._error(
-                "skipped-level",
-                f"this heading is {depth} levels deep, but "
-                + (f"[{parent}] above it is {allowed - 1}" if parent else "none is above it"),
-                f"write {'[' * allowed}{name}{']' * allowed}, or add the missing heading",
-                index,
+            seen = f"this heading is {depth} levels deep, but " + (
+                f"[{parent}] above it is {allowed - 1}" if parent else "none is above it"
             )
+            hint = f"write {'[' * allowed}{name}{']' * allowed}, or add the missing heading"
+            self._error("skipped-level", seen, hint, index)
             depth = allowed
         del self._path[depth:]
         self._enter(name, index)
@@ -135,13 +126,11 @@ class _Parser:
         section = entries.get(name)
         if not isinstance(section, Section):
             if section is not None:
-                self._error(
-                    "item-and-section",
+                seen = (
                     f"{name!r} is a section here and an item in line "
-                    f"{self._source.position(section.line).line}",
-                    "",
-                    index,
+                    f"{self._source.position(section.line).line}"
                 )
+                self._error("item-and-section", seen, "", index)
             section = entries[name] = Section(name, index)
         self._path.append(section)
         self._set_here.clear()
@@ -157,12 +146,9 @@ class _Parser:
         elif not text:
             text, following = self._unopened_text(index, name)
         elif text.startswith(">"):
-            self._error(
-                "graph-outside-text",
-                "this is a line of a graph, but it is not inside of quotes",
-                'write graphs as R1 = """ … """ under [scheduling] [[graph]]',
-                index,
-            )
+            seen = "this is a line of a graph, but it is not inside of quotes"
+            hint = 'write graphs as R1 = """ … """ under [scheduling] [[graph]]'
+            self._error("graph-outside-text", seen, hint, index)
             return following
         self._set(Item(name, text, index))
         return following
@@ -179,25 +165,19 @@ class _Parser:
                 Item(found[1], text, index)
             )  # the reader of recurrences says what is wrong
         else:
-            self._error(
-                "bad-name",
-                f"{found[1]!r} cannot be the name of an item",
-                "names have letters, digits, spaces and the signs + - : . , ! / ( ) ^ $",
-                index,
-            )
+            hint = "names have letters, digits, spaces and the signs + - : . , ! / ( ) ^ $"
+            self._error("bad-name", f"{found[1]!r} cannot be the name of an item", hint, index)
         return following
 
     def _set(self, item: Item) -> None:
         section = self._path[-1]
         before = section.entries.get(item.name)
         if isinstance(before, Section):
-            self._error(
-                "item-and-section",
+            seen = (
                 f"{item.name!r} is an item here and a section in line "
-                f"{self._source.position(before.line).line}",
-                "",
-                item.line,
+                f"{self._source.position(before.line).line}"
             )
+            self._error("item-and-section", seen, "", item.line)
             return
         if before is not None:
             if self._in_graph():
@@ -252,12 +232,8 @@ class _Parser:
             if stop < len(lines)
             else "before the end of the file"
         )
-        self._error(
-            "unclosed-quotes",
-            f"the text of {name!r} begins with {quotes} and is not closed {seen}",
-            f"add {quotes} after its last line",
-            index,
-        )
+        message = f"the text of {name!r} begins with {quotes} and is not closed {seen}"
+        self._error("unclosed-quotes", message, f"add {quotes} after its last line", index)
         return "\n".join([text, *lines[index + 1 : stop], quotes]), stop
 
     def _unopened_text(self, index: int, name: str) -> tuple[str, int]:
@@ -267,13 +243,11 @@ class _Parser:
         quotes = next((one for one in _TRIPLE_QUOTES if one in line), "")
         if not quotes or line.count(quotes) > 1 or "=" in line.partition(quotes)[0]:
             return "", index + 1
-        self._error(
-            "unopened-quotes",
+        seen = (
             f"the text of {name!r} is closed by {quotes} in line "
-            f"{self._source.position(last).line}, but nothing opens it",
-            f"write {name} = {quotes}",
-            index,
+            f"{self._source.position(last).line}, but nothing opens it"
         )
+        self._error("unopened-quotes", seen, f"write {name} = {quotes}", index)
         body = [quotes, *self._lines[index + 1 : last], line.partition(quotes)[0] + quotes]
         return "\n".join(body), last + 1
 
@@ -291,12 +265,8 @@ class _Parser:
     def _check_after(self, line: str, column: int, index: int) -> None:
         rest = line[column:].strip()
         if rest and not rest.startswith("#"):
-            self._error(
-                "text-after-quotes",
-                f"after the closing quotes stands {rest!r}",
-                "only a comment may follow",
-                index,
-            )
+            seen = f"after the closing quotes stands {rest!r}"
+            self._error("text-after-quotes", seen, "only a comment may follow", index)
 
     def _bad_line(self, index: int, line: str) -> None:
         stripped = line.strip()

@@ -271,19 +271,13 @@ class SchedulingReader:
                 names.append(name)
             elif name in OLD_WORKFLOW_EVENTS:
                 names.append(OLD_WORKFLOW_EVENTS[name])
-                self._findings.warning(
-                    "obsolete",
-                    f"event {name!r} in [scheduler][events]{item} is an old name",
-                    f"write {OLD_WORKFLOW_EVENTS[name]}",
-                    place,
-                )
+                seen = f"event {name!r} in [scheduler][events]{item} is an old name"
+                hint = f"write {OLD_WORKFLOW_EVENTS[name]}"
+                self._findings.warning("obsolete", seen, hint, place)
             else:
-                self._findings.warning(
-                    "unknown-event",
-                    f"{name!r} in [scheduler][events]{item} is no event of a workflow",
-                    meant(name, WORKFLOW_EVENTS, f"events are {', '.join(WORKFLOW_EVENTS)}"),
-                    place,
-                )
+                seen = f"{name!r} in [scheduler][events]{item} is no event of a workflow"
+                hint = meant(name, WORKFLOW_EVENTS, f"events are {', '.join(WORKFLOW_EVENTS)}")
+                self._findings.warning("unknown-event", seen, hint, place)
         return tuple(names)
 
     def scheduling(self) -> SchedulingSettings:
@@ -293,23 +287,16 @@ class SchedulingReader:
     def _checked(self, given: Placed) -> Placed:
         """Returns the runahead limit, if it is one."""
         if given.text.isdigit():
-            self._findings.warning(
-                "obsolete",
-                f"[scheduling]runahead limit = {given.text} is a number of hours",
-                f"write PT{given.text}H",
-                given.position,
-            )
+            seen = f"[scheduling]runahead limit = {given.text} is a number of hours"
+            self._findings.warning("obsolete", seen, f"write PT{given.text}H", given.position)
             return Placed(f"PT{given.text}H", given.position)
         if not _POINTS.fullmatch(given.text):
             try:
                 duration_seconds(given.text)
             except BadValue:
-                self._findings.error(
-                    "bad-value",
-                    f"[scheduling]runahead limit: {given.text[:60]!r} is no limit",
-                    "write a number of points such as P4, or a duration such as PT12H",
-                    given.position,
-                )
+                seen = f"[scheduling]runahead limit: {given.text[:60]!r} is no limit"
+                hint = "write a number of points such as P4, or a duration such as PT12H"
+                self._findings.error("bad-value", seen, hint, given.position)
                 return Placed("P4")
         return given
 
@@ -341,12 +328,9 @@ class SchedulingReader:
             if limit is None:
                 limit = QUEUE_LIMIT_DEFAULT if name == "default" else 0
             if cast("int", limit) < 0:
-                self._findings.error(
-                    "bad-value",
-                    f"[scheduling][queues][{name}]limit is {limit}",
-                    "write how many tasks may be active at once; 0 is no limit",
-                    place,
-                )
+                seen = f"[scheduling][queues][{name}]limit is {limit}"
+                hint = "write how many tasks may be active at once; 0 is no limit"
+                self._findings.error("bad-value", seen, hint, place)
                 limit = 0
             members = tuple(self._expanded(_texts(values, "members"), place))
             queues.append(QueueSetting(name, cast("int", limit), members, place))
@@ -364,12 +348,9 @@ class SchedulingReader:
             match = _SPECIAL.fullmatch(item)
             needs_argument = kind == "external-trigger"
             if match is None or (needs_argument and not match[2]):
-                self._findings.error(
-                    "bad-value",
-                    f"[scheduling][special tasks]{kind}: {item[:60]!r} is not understood",
-                    f"write for example {_SPECIAL_FORMS[kind]}",
-                    place,
-                )
+                seen = f"[scheduling][special tasks]{kind}: {item[:60]!r} is not understood"
+                hint = f"write for example {_SPECIAL_FORMS[kind]}"
+                self._findings.error("bad-value", seen, hint, place)
                 continue
             if kind in _CLOCKS and not self._has_clock(kind, place):
                 break
@@ -381,12 +362,10 @@ class SchedulingReader:
         """Says whether points are moments of a clock: only Gregorian dates are."""
         mode = self._values.get("cycling mode") or "gregorian"
         if mode != "gregorian":
-            self._findings.error(
-                "bad-value",
-                f"[scheduling][special tasks]{kind} has no meaning with cycling mode = {mode}",
-                "it needs the gregorian calendar",
-                place,
+            seen = (
+                f"[scheduling][special tasks]{kind} has no meaning with cycling mode = {mode}"
             )
+            self._findings.error("bad-value", seen, "it needs the gregorian calendar", place)
         return mode == "gregorian"
 
     def _expanded(self, names: tuple[str, ...], place: Position) -> Iterator[str]:
@@ -501,12 +480,9 @@ class _Reader:
                     {one: some[0] for one, some in lists.items() if some},
                 )
             except BadParameter as error:
-                self._findings.error(
-                    "bad-parameter",
-                    f"[task parameters][templates]{name}: {error}",
-                    error.hint,
-                    self._place("task parameters", "templates", name),
-                )
+                seen = f"[task parameters][templates]{name}: {error}"
+                place = self._place("task parameters", "templates", name)
+                self._findings.error("bad-parameter", seen, error.hint, place)
                 templates[name] = default_template(name, lists[name])
         return Parameters(lists, templates)
 
@@ -517,21 +493,15 @@ class _Reader:
             if self._findings.has_errors:
                 return ()  # it may be what those errors hide
             missing = "[scheduling]" if scheduling is None else "[scheduling][[graph]]"
-            self._findings.error(
-                "no-graph",
-                f"there is no section {missing}",
-                'write for example: [scheduling] [[graph]] R1 = "a => b"',
-                Position(self._source.files[0]),
-            )
+            seen = f"there is no section {missing}"
+            hint = 'write for example: [scheduling] [[graph]] R1 = "a => b"'
+            self._findings.error("no-graph", seen, hint, Position(self._source.files[0]))
             return ()
         strings = read_graph(graph, self._source, self._findings)
         if not any(one.text.strip() for one in strings):
-            self._findings.error(
-                "no-graph",
-                "[scheduling][graph] is empty",
-                'write for example: R1 = "a => b"',
-                self._checker.position(graph),
-            )
+            seen = "[scheduling][graph] is empty"
+            hint = 'write for example: R1 = "a => b"'
+            self._findings.error("no-graph", seen, hint, self._checker.position(graph))
         return strings
 
     def _place(self, *path: str) -> Position:

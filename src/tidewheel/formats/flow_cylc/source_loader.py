@@ -82,22 +82,16 @@ def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings
         return SourceText(folder, source.files, [], [])
     first_line = source.lines[0] if source.lines else ""
     if _EMPY.match(first_line):
-        findings.error(
-            "empy",
-            "EmPy templates are not supported, as in Cylc 8.4 and later",
-            "write the template in Jinja2 and begin the file with #!jinja2",
-            source.position(0),
-        )
+        seen = "EmPy templates are not supported, as in Cylc 8.4 and later"
+        hint = "write the template in Jinja2 and begin the file with #!jinja2"
+        findings.error("empy", seen, hint, source.position(0))
         return SourceText(folder, source.files, [], [])
     if _JINJA2.match(first_line):
         source = _render(source, options, findings)
     elif given := read_variables(options.variables, findings):
-        findings.warning(
-            "unused-variable",
-            f"nothing uses {some(given)}: {source.files[0]} is no template",
-            "begin it with a line #!jinja2",
-            source.position(0),
-        )
+        seen = f"nothing uses {some(given)}: {source.files[0]} is no template"
+        hint = "begin it with a line #!jinja2"
+        findings.warning("unused-variable", seen, hint, source.position(0))
     else:
         _check_untemplated(source, findings)
     return join_continued(_within_limits(source, findings), findings)
@@ -169,12 +163,9 @@ def _refuse_old_file(position: Position, findings: Findings) -> None:
 def _check_untemplated(source: SourceText, findings: Findings) -> None:
     for index, line in enumerate(source.lines):
         if "{" in line and _TEMPLATE_TEXT.search(line) and not line.lstrip().startswith("#"):
-            findings.warning(
-                "template-not-rendered",
-                "this looks like Jinja2, but the file does not begin with #!jinja2",
-                f"make #!jinja2 the first line of {source.files[0]}",
-                source.position(index),
-            )
+            seen = "this looks like Jinja2, but the file does not begin with #!jinja2"
+            hint = f"make #!jinja2 the first line of {source.files[0]}"
+            findings.warning("template-not-rendered", seen, hint, source.position(index))
             return
 
 
@@ -182,12 +173,9 @@ def _within_limits(source: SourceText, findings: Findings) -> SourceText:
     """Cuts the text at the first line that is too much."""
     kept = min(len(source.lines), LINES_MAX)
     if len(source.lines) > LINES_MAX:
-        findings.error(
-            "too-many-lines",
-            f"the definition has more than {LINES_MAX} lines",
-            "use parameters or families instead of repeated sections",
-            source.position(LINES_MAX),
-        )
+        seen = f"the definition has more than {LINES_MAX} lines"
+        hint = "use parameters or families instead of repeated sections"
+        findings.error("too-many-lines", seen, hint, source.position(LINES_MAX))
     for index in range(kept):
         if len(source.lines[index]) > LINE_LENGTH_MAX:
             findings.error(

@@ -74,12 +74,9 @@ class SourceFolder:
         finally:
             os.close(descriptor)
         if len(content) > self.bytes_left:
-            raise BadSource(
-                "source-too-large",
-                f"with {name} the definition is larger than {SOURCE_BYTES_MAX} bytes",
-                "use parameters or families instead of repeated sections",
-                asked_at,
-            )
+            seen = f"with {name} the definition is larger than {SOURCE_BYTES_MAX} bytes"
+            hint = "use parameters or families instead of repeated sections"
+            raise BadSource("source-too-large", seen, hint, asked_at)
         self.bytes_left -= len(content)
         return content
 
@@ -94,12 +91,9 @@ class SourceFolder:
                 "not-a-file", f"{name} cannot be followed to a file", "", asked_at
             ) from None
         if not target.is_relative_to(self.path):
-            raise BadSource(
-                "outside-source",
-                f"{name} is outside of the workflow's folder",
-                "copy the file into the folder: only what is in it is read",
-                asked_at,
-            )
+            seen = f"{name} is outside of the workflow's folder"
+            hint = "copy the file into the folder: only what is in it is read"
+            raise BadSource("outside-source", seen, hint, asked_at)
         return target
 
 
@@ -133,12 +127,8 @@ def _decode(content: bytes, name: str) -> str:
 
 def _unreadable(name: str, error: OSError, asked_at: Position, folder: Path) -> BadSource:
     if isinstance(error, FileNotFoundError):
-        return BadSource(
-            "no-such-file",
-            f"there is no file {name} in the workflow's folder",
-            _nearest(Path(name).name, folder),
-            asked_at,
-        )
+        seen = f"there is no file {name} in the workflow's folder"
+        return BadSource("no-such-file", seen, _nearest(Path(name).name, folder), asked_at)
     reason = (error.strerror or "it cannot be opened").lower()
     return BadSource("unreadable", f"{name} cannot be read: {reason}", "", asked_at)
 
@@ -204,12 +194,10 @@ def join_continued(source: SourceText, findings: Findings) -> SourceText:
             pending.append(line[:-1])
             continue
         if "\\" in line and _BLANKS_AFTER.match(line):
-            findings.error(
-                "blanks-after-continuation",
-                "there is white space after the backslash at the end of this line",
-                "remove it: a backslash continues a line only as its last character",
-                source.position(index, len(line.rstrip()) + 1),
-            )
+            seen = "there is white space after the backslash at the end of this line"
+            hint = "remove it: a backslash continues a line only as its last character"
+            place = source.position(index, len(line.rstrip()) + 1)
+            findings.error("blanks-after-continuation", seen, hint, place)
             pending.append(line.rstrip()[:-1])
             continue
         lines.append("".join([*pending, line]).rstrip() if pending else line.rstrip())
@@ -224,12 +212,9 @@ def _check_comment(source: SourceText, index: int, continued: bool, findings: Fi
     if continued or not source.lines[index].lstrip().startswith("#"):
         return
     if index + 1 < len(source.lines) and source.lines[index + 1].lstrip()[:1] not in ("", "#"):
-        findings.warning(
-            "continued-comment",
-            "this comment ends in a backslash, so the next line is part of the comment",
-            "remove the backslash",
-            source.position(index),
-        )
+        seen = "this comment ends in a backslash, so the next line is part of the comment"
+        hint = "remove the backslash"
+        findings.warning("continued-comment", seen, hint, source.position(index))
 
 
 def _with(source: SourceText, lines: list[str], origins: Sequence[int]) -> SourceText:
@@ -301,10 +286,6 @@ class Inlined:
             return argument
         if first == last and len(argument) > 2:  # noqa: PLR2004 - two quotes and a name
             return argument[1:-1]
-        self.findings.error(
-            "bad-include",
-            f"the quotes around {argument} do not match",
-            "write: %include 'file'",
-            position,
-        )
+        seen = f"the quotes around {argument} do not match"
+        self.findings.error("bad-include", seen, "write: %include 'file'", position)
         return None

@@ -37,10 +37,8 @@ def read_variables(texts: VariableTexts, findings: Findings) -> dict[str, object
         variables[name] = _split(text)
     variables |= texts.values
     if len(variables) > VARIABLES_MAX:
-        findings.error(
-            "too-many-variables",
-            f"{len(variables)} template variables; at most {VARIABLES_MAX} are accepted",
-        )
+        seen = f"{len(variables)} template variables; at most {VARIABLES_MAX} are accepted"
+        findings.error("too-many-variables", seen)
         return {}
     return variables
 
@@ -103,12 +101,9 @@ def _pairs(
         if equals and name.strip().isidentifier():
             pairs.append((name.strip(), text.strip()))
         else:
-            findings.error(
-                "bad-variable",
-                f"template variable {_shown(setting)} is not NAME=VALUE",
-                "write for example: MEMBERS=10 or SITE='north'",
-                position,
-            )
+            seen = f"template variable {_shown(setting)} is not NAME=VALUE"
+            hint = "write for example: MEMBERS=10 or SITE='north'"
+            findings.error("bad-variable", seen, hint, position)
     return pairs
 
 

@@ -276,12 +276,8 @@ class _Upgrader:
         kind = (*shown[:1], *shown[2:]) if shown[0] == "runtime" else shown
         self._warned[kind] = self._warned.get(kind, 0) + 1
         if self._warned[kind] <= WARNINGS_PER_NAME_MAX:
-            self._findings.warning(
-                "obsolete",
-                f"{_shown(shown, old)} {what}",
-                advice,
-                position_of(old, self._source),
-            )
+            seen = f"{_shown(shown, old)} {what}"
+            self._findings.warning("obsolete", seen, advice, position_of(old, self._source))
 
     def _upgrade_dependencies(self) -> None:
         """Turns `[[dependencies]] [[[R]]] graph = …` into `[[graph]] R = …`."""
@@ -291,12 +287,9 @@ class _Upgrader:
             return
         del scheduling.entries["dependencies"]
         if "graph" in scheduling.entries:
-            self._findings.error(
-                "obsolete",
-                "[scheduling][dependencies] cannot stand beside [scheduling][graph]",
-                "move its graphs to [scheduling] [[graph]]",
-                position_of(old, self._source),
-            )
+            seen = "[scheduling][dependencies] cannot stand beside [scheduling][graph]"
+            hint = "move its graphs to [scheduling] [[graph]]"
+            self._findings.error("obsolete", seen, hint, position_of(old, self._source))
             return
         self._warn(
             ("scheduling", "dependencies"),

@@ -76,10 +76,8 @@ def unquoted(raw: str) -> str:
     quotes = raw[:3] if raw[:3] in _LONG else raw[:1]
     match = (_LONG.get(quotes) or _SHORT[quotes]).match(raw)
     if match is None:
-        raise BadValue(
-            f"the quotes of {_shown(raw)} are not closed, or something follows them",
-            f"close it with {quotes}; only a comment may follow",
-        )
+        seen = f"the quotes of {_shown(raw)} are not closed, or something follows them"
+        raise BadValue(seen, f"close it with {quotes}; only a comment may follow")
     return match[1]
 
 
@@ -282,10 +280,8 @@ def read_parameter(raw: str) -> object:
             values += _range(match)
             numbers_only = True
         elif not _PARAMETER_VALUE.fullmatch(item):
-            raise BadValue(
-                f"{item[:60]!r} cannot be a value of a parameter",
-                "use letters, digits and _ - + % @, or a range such as 1..5",
-            )
+            seen = f"{item[:60]!r} cannot be a value of a parameter"
+            raise BadValue(seen, "use letters, digits and _ - + % @, or a range such as 1..5")
         else:
             values.append(item)
             texts_only = texts_only or "_" in item or not _INTEGER.fullmatch(item)

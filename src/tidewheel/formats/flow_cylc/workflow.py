@@ -187,12 +187,9 @@ class _Points:
         try:
             return self._reader.interval(text.text)
         except BadCycling as bad:
-            self._findings.error(
-                "runahead",
-                f"runahead limit: {bad.message}",
-                "write a number of points such as P4, or a duration such as PT12H",
-                text.position,
-            )
+            seen = f"runahead limit: {bad.message}"
+            hint = "write a number of points such as P4, or a duration such as PT12H"
+            self._findings.error("runahead", seen, hint, text.position)
             return None
 
     def _check_constraints(
@@ -320,12 +317,9 @@ def _nodes(
     for name, polled in graph_read.polled.items():
         node = nodes.get(name) or settings.implicit_node(name)
         if node.scripts.main:
-            findings.error(
-                "polling-task-with-script",
-                f"{name}<{polled}> waits for another workflow, and has a script of its own",
-                "remove the script: waiting is all that such a task does",
-                node.position,
-            )
+            seen = f"{name}<{polled}> waits for another workflow, and has a script of its own"
+            hint = "remove the script: waiting is all that such a task does"
+            findings.error("polling-task-with-script", seen, hint, node.position)
         nodes[name] = replace(node, polling=replace(node.polling, target=polled))
     return nodes
 
@@ -376,12 +370,9 @@ def _offsets(
         try:
             interval = reader.interval(one.argument) if one.argument else Interval()
         except BadCycling as bad:
-            findings.error(
-                "special-task",
-                f"{one.name}({one.argument}): {bad.message}",
-                bad.hint or "write an interval such as PT1H or -PT30M",
-                one.position,
-            )
+            seen = f"{one.name}({one.argument}): {bad.message}"
+            hint = bad.hint or "write an interval such as PT1H or -PT30M"
+            findings.error("special-task", seen, hint, one.position)
             continue
         for name in _tasks_of((one.name,), settings):
             yield name, interval

@@ -105,10 +105,8 @@ def _split(inside: str) -> list[tuple[str | None, str]]:
 def _check_templates(value: str) -> None:
     for name in _TEMPLATE.findall(value):
         if name not in TEMPLATE_NAMES:
-            raise BadValue(
-                f"%({name})s is not known in an xtrigger",
-                "known are " + ", ".join(f"%({known})s" for known in sorted(TEMPLATE_NAMES)),
-            )
+            hint = "known are " + ", ".join(f"%({known})s" for known in sorted(TEMPLATE_NAMES))
+            raise BadValue(f"%({name})s is not known in an xtrigger", hint)
 
 
 def _typed(value: str) -> Argument:
@@ -168,12 +166,8 @@ def check_call(
     """Checks the arguments of a known function, and that an unknown one can be found."""
     sequential = call.keyword(SEQUENTIAL)
     if sequential is not None and not isinstance(sequential, bool):
-        findings.error(
-            "bad-xtrigger",
-            f"xtrigger {label!r}: sequential is {sequential!r}",
-            "write sequential=True or sequential=False",
-            place,
-        )
+        seen = f"xtrigger {label!r}: sequential is {sequential!r}"
+        findings.error("bad-xtrigger", seen, "write sequential=True or sequential=False", place)
     signature = SIGNATURES.get(call.function)
     if signature is None:
         if call.function != "suite_state":
@@ -184,19 +178,12 @@ def check_call(
         call, OLD_WORKFLOW_STATE
     )
     if problem and is_old:
-        findings.warning(
-            "obsolete",
-            f"xtrigger {label!r} calls workflow_state as before Cylc 8.3",
-            "write workflow_state(workflow//point/task:output)",
-            place,
-        )
+        seen = f"xtrigger {label!r} calls workflow_state as before Cylc 8.3"
+        hint = "write workflow_state(workflow//point/task:output)"
+        findings.warning("obsolete", seen, hint, place)
     elif problem:
-        findings.error(
-            "bad-xtrigger",
-            f"xtrigger {label!r}: {problem}",
-            f"{call.function} takes ({', '.join(signature.names)})",
-            place,
-        )
+        hint = f"{call.function} takes ({', '.join(signature.names)})"
+        findings.error("bad-xtrigger", f"xtrigger {label!r}: {problem}", hint, place)
     elif call.function == WALL_CLOCK:
         _check_offset(label, call, findings, place)
 

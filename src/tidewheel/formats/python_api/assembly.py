@@ -74,12 +74,9 @@ def read_points(
     if texts.cycling_mode.text != INTEGER and not (
         texts.initial_point or options.points.initial
     ):
-        findings.error(
-            "no-initial-point",
-            "the workflow has dates for points and no first one",
-            'write Workflow(…, initial="20300101T00Z"), or leave out cycling= for numbers',
-            texts.cycling_mode.position,
-        )
+        seen = "the workflow has dates for points and no first one"
+        hint = 'write Workflow(…, initial="20300101T00Z"), or leave out cycling= for numbers'
+        findings.error("no-initial-point", seen, hint, texts.cycling_mode.position)
         return None
     # A workflow that says nothing of points and runs once ends at its only point.
     if not (texts.initial_point or texts.final_point) and set(recurrences) <= {RUN_ONCE}:
@@ -138,22 +135,16 @@ class StatementReader:
             return side
         near = get_close_matches(side.qualifier, known, n=1)
         guess = f"did you mean {near[0]!r}? Or declare it" if near else "declare it"
-        self.findings.error(
-            "unknown-output",
-            f"{side.text} has no output {side.qualifier!r}",
-            f"{guess}: flow.task({side.text!r}, outputs={{{side.qualifier!r}: 'message'}})",
-            side.position,
-        )
+        seen = f"{side.text} has no output {side.qualifier!r}"
+        hint = f"{guess}: flow.task({side.text!r}, outputs={{{side.qualifier!r}: 'message'}})"
+        self.findings.error("unknown-output", seen, hint, side.position)
         return side._replace(qualifier=None)
 
     def _check_members(self, family: Token) -> None:
         if not self.members[family.text]:
-            self.findings.error(
-                "empty-family",
-                f"the family {family.text} has no members",
-                f"make some: flow.task('name', family={family.text})",
-                family.position,
-            )
+            seen = f"the family {family.text} has no members"
+            hint = f"make some: flow.task('name', family={family.text})"
+            self.findings.error("empty-family", seen, hint, family.position)
 
 
 # Declared tasks and families become nodes, which inherit what their families say.
@@ -190,11 +181,9 @@ class Resolver:
         first = {name: named[0] for name, named in parents.items() if named}
         families, problems = arrange(parents, first)
         for problem in problems:
+            seen = f"the families of {problem.name}: {problem.message}"
             self._findings.error(
-                "bad-inheritance",
-                f"the families of {problem.name}: {problem.message}",
-                problem.hint,
-                self._declared[problem.name].position,
+                "bad-inheritance", seen, problem.hint, self._declared[problem.name].position
             )
         return families
 
@@ -210,12 +199,8 @@ class Resolver:
         function = self._functions.get(name)
         if function is not None:
             if "script" in declared.values:
-                self._findings.error(
-                    "two-scripts",
-                    f"{name} has a function, and a script or a command beside it",
-                    "keep one of them",
-                    declared.position,
-                )
+                seen = f"{name} has a function, and a script or a command beside it"
+                self._findings.error("two-scripts", seen, "keep one of them", declared.position)
             script: Values = {"script": script_of(function, name)}
             declared = replace(declared, values=declared.values | script)
         groups = self._from(lineage[1:]).extended([declared.values]).groups

@@ -179,22 +179,16 @@ def _at(node: Task | Family, offset: object) -> Mention:
     if isinstance(offset, str):
         return replace(node.mention, offset="".join(offset.split()))
     if not isinstance(offset, int) or isinstance(offset, bool):
-        raise BadStatement(
-            f"{node}[{offset!r}] is no offset",
-            f'write {node}[-1], {node}["-P1D"], {node}["^"] or {node}["2"]',
-        )
+        hint = f'write {node}[-1], {node}["-P1D"], {node}["^"] or {node}["2"]'
+        raise BadStatement(f"{node}[{offset!r}] is no offset", hint)
     if offset == 0:
         return node.mention
     if not node.ledger.is_integer:
-        raise BadStatement(
-            f"{node}[{offset}] counts points, and those of this workflow are dates",
-            f'write an interval: {node}["-P1D"], {node}["-PT6H"]',
-        )
+        seen = f"{node}[{offset}] counts points, and those of this workflow are dates"
+        raise BadStatement(seen, f'write an interval: {node}["-P1D"], {node}["-PT6H"]')
     if offset > 0:
-        raise BadStatement(
-            f"{node}[{offset}] may be {offset} later or the point {offset}",
-            f'write {node}["+P{offset}"] or {node}["{offset}"]',
-        )
+        seen = f"{node}[{offset}] may be {offset} later or the point {offset}"
+        raise BadStatement(seen, f'write {node}["+P{offset}"] or {node}["{offset}"]')
     return replace(node.mention, offset=f"-P{-offset}")
 
 
@@ -247,12 +241,9 @@ class Declarations:
         known = self.by_name.get(name)
         if known is not None:
             where = "the family of all tasks" if name == ROOT else f"taken at {known.position}"
-            self.findings.error(
-                "duplicate-name",
-                f"the name {name!r} is {where}",
-                "use flow.defaults(…) for all tasks" if name == ROOT else "choose another",
-                position,
-            )
+            seen = f"the name {name!r} is {where}"
+            hint = "use flow.defaults(…) for all tasks" if name == ROOT else "choose another"
+            self.findings.error("duplicate-name", seen, hint, position)
             return
         self.by_name[name] = Declared(
             name,
@@ -265,10 +256,8 @@ class Declarations:
     def _parents(self, node: Task | Family, parents: tuple[object, ...]) -> tuple[str, ...]:
         for parent in parents:
             if not isinstance(parent, Family) or parent.ledger is not node.ledger:
-                raise BadStatement(
-                    f"{parent} is no family of this workflow",
-                    f"make one: flow.family({str(parent)!r})",
-                )
+                seen = f"{parent} is no family of this workflow"
+                raise BadStatement(seen, f"make one: flow.family({str(parent)!r})")
         return tuple(dict.fromkeys(one.name for one in parents if isinstance(one, Family)))
 
     def add_defaults(self, settings: Mapping[str, object]) -> None:
@@ -279,12 +268,8 @@ class Declarations:
 
     def add_xtrigger(self, label: str, call: XtriggerCall, position: Position) -> None:
         if problem := xtrigger_name_problem(label):
-            self.findings.error(
-                "bad-name",
-                f"{label!r} cannot be the name of an xtrigger",
-                problem,
-                position,
-            )
+            seen = f"{label!r} cannot be the name of an xtrigger"
+            self.findings.error("bad-name", seen, problem, position)
         check_call(label, call, Path(position.file).parent, self.findings, position)
         made = xtrigger_of(label, call, position)
         known = self.xtriggers.setdefault(label, made)
@@ -298,12 +283,9 @@ class Declarations:
 
     def add_limit(self, name: str, limit: int, members: Iterable[Task | Family]) -> None:
         if limit < 0:
-            self.findings.error(
-                "bad-value",
-                f"the limit {name!r} is {limit}",
-                "write how many tasks may be active at once; 0 is no limit",
-                written_at(),
-            )
+            seen = f"the limit {name!r} is {limit}"
+            hint = "write how many tasks may be active at once; 0 is no limit"
+            self.findings.error("bad-value", seen, hint, written_at())
         names = tuple(one.name for one in members if _is_node(one))
         self.limits[name] = LimitDeclared(limit, names)
 

@@ -224,9 +224,5 @@ def _check_names(
         if problem := problem_of(str(name)):
             findings.error("bad-name", f"{who}: {name!r} cannot be {what}", problem, position)
         if word == "outputs" and (problem := message_problem(str(content))):
-            findings.error(
-                "bad-value",
-                f"{who}: {content!r} cannot be the message of output {name!r}",
-                problem,
-                position,
-            )
+            seen = f"{who}: {content!r} cannot be the message of output {name!r}"
+            findings.error("bad-value", seen, problem, position)

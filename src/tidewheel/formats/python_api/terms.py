@@ -72,10 +72,8 @@ def check_function(function: TaskFunction) -> None:
     """Raises BadStatement unless a job can find the function and call it."""
     where = getattr(function, "__qualname__", repr(function))
     if not (hasattr(function, "__code__") and where.isidentifier()):
-        raise BadStatement(
-            f"a job cannot find the function {where}",
-            "define it with 'def' at the top level of its module",
-        )
+        seen = f"a job cannot find the function {where}"
+        raise BadStatement(seen, "define it with 'def' at the top level of its module")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise BadStatement(
             f"the function {where} has a 'yield' in it: called as a task, it would do nothing",
@@ -414,24 +412,18 @@ def _checked(term: object, before: list[Term]) -> Term:
 def _check_right(side: object, left: Term) -> Term:
     """Returns the right side of an arrow, if it can be one."""
     if isinstance(side, Statement):
-        raise BadStatement(
-            f"a chain stands on the right: {left} >> ({side})",
-            f"leave out the parentheses: {left} >> {side}",
-        )
+        seen = f"a chain stands on the right: {left} >> ({side})"
+        raise BadStatement(seen, f"leave out the parentheses: {left} >> {side}")
     right = _checked(side, [left])
     if isinstance(right, Joined):
         if right.sign == OR:
-            raise BadStatement(
-                f"'|' stands on the right of an arrow: {left} >> {right}",
-                "an arrow leads to all of its right side: use '&', or one line for each",
-            )
+            hint = "an arrow leads to all of its right side: use '&', or one line for each"
+            raise BadStatement(f"'|' stands on the right of an arrow: {left} >> {right}", hint)
         for term in right.terms:
             _check_right(term, left)
     elif isinstance(right, TermLeaf) and right.mention.kind is GraphTokenKind.XTRIGGER:
-        raise BadStatement(
-            f"the xtrigger {right} stands on the right of an arrow",
-            f"an xtrigger can only be waited for: {right} >> task",
-        )
+        seen = f"the xtrigger {right} stands on the right of an arrow"
+        raise BadStatement(seen, f"an xtrigger can only be waited for: {right} >> task")
     return right
 
 
@@ -439,15 +431,11 @@ def _check_left(side: Term, *, leads_on: bool) -> None:
     for leaf in side.leaves():
         said = leaf.mention
         if said.suicide:
-            raise BadStatement(
-                f"{leaf} stands on the left of an arrow",
-                f"'~' removes a task and goes with the right: condition >> {leaf}",
-            )
+            hint = f"'~' removes a task and goes with the right: condition >> {leaf}"
+            raise BadStatement(f"{leaf} stands on the left of an arrow", hint)
         if said.is_family and not said.reach and leads_on:
-            raise BadStatement(
-                f"the family {leaf} on the left does not say what of its members",
-                f"write {leaf}.all.succeeded, {leaf}.any.failed or so",
-            )
+            seen = f"the family {leaf} on the left does not say what of its members"
+            raise BadStatement(seen, f"write {leaf}.all.succeeded, {leaf}.any.failed or so")
         if said.kind is GraphTokenKind.XTRIGGER and not leads_on:
             raise BadStatement(f"{leaf} is an xtrigger", f"write {leaf} >> task")
 

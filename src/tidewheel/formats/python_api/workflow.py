@@ -246,12 +246,9 @@ def load_python(path: Path, findings: Findings) -> Workflow | None:
         findings.error("bad-statement", bad.message, bad.hint, bad.position)
         return None
     except (Exception, SystemExit) as error:
-        findings.error(
-            "python-error",
-            f"the file could not be executed: {type(error).__name__}: {error}",
-            "run it with python3 to see where this comes from",
-            _place_of(error, path),
-        )
+        seen = f"the file could not be executed: {type(error).__name__}: {error}"
+        hint = "run it with python3 to see where this comes from"
+        findings.error("python-error", seen, hint, _place_of(error, path))
         return None
     if len(workflows) != 1:
         names = ", ".join(one.name for one in workflows)

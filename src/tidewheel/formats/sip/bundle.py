@@ -108,28 +108,20 @@ def _source(file: str, everything: SipSource, executable: frozenset[str]) -> Sip
 
 def _check_size(files: Mapping[str, bytes], findings: Findings) -> None:
     if len(files) > STAGE_FILES_MAX:
-        findings.error(
-            "too-many-files",
-            f"the bundle has {len(files)} files; at most {STAGE_FILES_MAX} are accepted",
-            "leave out what the stages do not need",
-        )
+        seen = f"the bundle has {len(files)} files; at most {STAGE_FILES_MAX} are accepted"
+        findings.error("too-many-files", seen, "leave out what the stages do not need")
         return
     total = sum(map(len, files.values()))
     if total > SOURCE_BYTES_MAX:
-        findings.error(
-            "file-too-large",
-            f"the bundle has {total} bytes; at most {SOURCE_BYTES_MAX} are accepted",
-            "keep data elsewhere, and name its place in a parameter",
-        )
+        seen = f"the bundle has {total} bytes; at most {SOURCE_BYTES_MAX} are accepted"
+        hint = "keep data elsewhere, and name its place in a parameter"
+        findings.error("file-too-large", seen, hint)
     for path, content in files.items():
         limit = BYTES_MAX if is_definition(path) else STAGE_FILE_BYTES_MAX
         if len(content) > limit:
-            findings.error(
-                "file-too-large",
-                f"the file has {len(content)} bytes; at most {limit} are accepted",
-                "keep data elsewhere, and name its place in a parameter",
-                Position(path),
-            )
+            seen = f"the file has {len(content)} bytes; at most {limit} are accepted"
+            hint = "keep data elsewhere, and name its place in a parameter"
+            findings.error("file-too-large", seen, hint, Position(path))
 
 
 # Reading the files of a definition from a disk: regular files inside its own folder only.

@@ -175,23 +175,17 @@ def check_compose(
         if isinstance(service, Fields):
             _check_service(service, what, errors, warnings)
         else:
-            errors.error(
-                "compose-service",
-                f"{what} is {'empty' if is_null(service) else KINDS[type(service)]}",
-                "write image: and what else it needs under its name",
-                service.position,
-            )
+            seen = f"{what} is {'empty' if is_null(service) else KINDS[type(service)]}"
+            hint = "write image: and what else it needs under its name"
+            errors.error("compose-service", seen, hint, service.position)
     return True
 
 
 def _check_name(name: Scalar, what: str, errors: Findings) -> None:
     if not name.unknown and not _SERVICE_NAME.fullmatch(name.text):
-        errors.error(
-            "compose-service",
-            f"{what} is called {name.text[:60]!r}",
-            "names of services have letters, digits and _ . -",
-            name.position,
-        )
+        seen = f"{what} is called {name.text[:60]!r}"
+        hint = "names of services have letters, digits and _ . -"
+        errors.error("compose-service", seen, hint, name.position)
 
 
 def _is_empty(node: Node) -> bool:
@@ -253,12 +247,9 @@ def _check_words(node: Node | None, what: str, errors: Findings) -> None:
         (one for one in words if not isinstance(one, Scalar) and not one.printed), None
     )
     if wrong is not None:
-        errors.error(
-            "compose-command",
-            f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}",
-            "write a text, or a list of texts: [program, argument]",
-            wrong.position,
-        )
+        seen = f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}"
+        hint = "write a text, or a list of texts: [program, argument]"
+        errors.error("compose-command", seen, hint, wrong.position)
 
 
 def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
@@ -288,12 +279,8 @@ def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findi
             hint = "it belongs to the service itself: move it out of deploy"
         else:
             hint = meant(key.text, names, "remove it")
-        warnings.warning(
-            "compose-key",
-            f"{what} has the key {key.text!r}, which is unknown there",
-            hint,
-            key.position,
-        )
+        seen = f"{what} has the key {key.text!r}, which is unknown there"
+        warnings.warning("compose-key", seen, hint, key.position)
 
 
 # YAML for an engine: it has exactly the structure that was checked.

@@ -110,12 +110,8 @@ def is_instance(root: Node) -> bool:
 def _check_schema_version(reader: FieldReader, findings: Findings) -> None:
     found = reader.scalar("schema_version")
     if found is not None and found.text != SCHEMA_VERSION:
-        findings.error(
-            "schema-version",
-            f"schema_version is {found.text!r}",
-            f"only {SCHEMA_VERSION} is read",
-            found.position,
-        )
+        seen = f"schema_version is {found.text!r}"
+        findings.error("schema-version", seen, f"only {SCHEMA_VERSION} is read", found.position)
 
 
 def _identity(
@@ -126,12 +122,9 @@ def _identity(
         _bad_name("workflow", name, problem, reader.position_of("id"), findings)
     version = _version(reader, "the definition", findings, required=False)
     if name is not None and name not in (from_file.stem, from_file.name):
-        findings.warning(
-            "name-differs",
-            f"the file is called {from_file.stem} and the workflow {name}",
-            "a file's name should tell which workflow it defines: rename one of them",
-            reader.position_of("id"),
-        )
+        seen = f"the file is called {from_file.stem} and the workflow {name}"
+        hint = "a file's name should tell which workflow it defines: rename one of them"
+        findings.warning("name-differs", seen, hint, reader.position_of("id"))
     if version is None and not from_file.version:
         findings.warning(
             "no-version",
@@ -155,12 +148,9 @@ def _version(
         _bad_name("version", found.text, problem, found.position, findings)
         return None
     if not found.quoted and _PLAIN_NUMBER.fullmatch(found.text):
-        findings.warning(
-            "version-is-a-number",
-            f"version of {what} is {found.text}, which other readers take for a number",
-            f'write "{found.text}" in quotes, or a version such as 1.0.0',
-            found.position,
-        )
+        seen = f"version of {what} is {found.text}, which other readers take for a number"
+        hint = f'write "{found.text}" in quotes, or a version such as 1.0.0'
+        findings.warning("version-is-a-number", seen, hint, found.position)
     return found.text
 
 
@@ -179,24 +169,18 @@ class _Stages:
 
     def read(self, items: tuple[Node, ...], above: FieldReader) -> tuple[Stage, ...]:
         if len(items) > STAGES_MAX:
-            self.findings.error(
-                "too-many-stages",
-                f"the definition has {len(items)} stages; at most {STAGES_MAX} are accepted",
-                "split it into several workflows",
-                above.position_of("stages"),
-            )
+            seen = f"the definition has {len(items)} stages; at most {STAGES_MAX} are accepted"
+            hint = "split it into several workflows"
+            self.findings.error("too-many-stages", seen, hint, above.position_of("stages"))
             return ()
         stages = [self._stage(item, number) for number, item in enumerate(items, 1)]
         return tuple(stage for stage in stages if stage is not None)
 
     def _stage(self, item: Node, number: int) -> Stage | None:
         if not isinstance(item, Fields):
-            self.findings.error(
-                "stage-kind",
-                f"stage {number} is {KINDS[type(item)]}",
-                f"a stage is a mapping: {entry(_STAGE_EXAMPLE, item.position)}",
-                item.position,
-            )
+            seen = f"stage {number} is {KINDS[type(item)]}"
+            hint = f"a stage is a mapping: {entry(_STAGE_EXAMPLE, item.position)}"
+            self.findings.error("stage-kind", seen, hint, item.position)
             return None
         named = item.get("id")
         what = f"stage {number}"
@@ -226,12 +210,9 @@ class _Stages:
         position = reader.position_of("id")
         for key in ("id", "version"):
             if reader.is_unknown(key):
-                self.findings.error(
-                    "stage-of-a-parameter",
-                    f"the {key} of a stage depends on a parameter without a default",
-                    "which stages a workflow has must be known when it is registered",
-                    reader.position_of(key),
-                )
+                seen = f"the {key} of a stage depends on a parameter without a default"
+                hint = "which stages a workflow has must be known when it is registered"
+                self.findings.error("stage-of-a-parameter", seen, hint, reader.position_of(key))
         if name is None:
             return None
         if problem := stage_id_problem(name):
@@ -259,12 +240,8 @@ class _Stages:
         """Yields the entries of a list that can be read."""
         items, kind = reader.items(key), key.partition("_")[0]
         if len(items) > most:
-            self.findings.error(
-                f"too-many-{kind}",
-                f"{len(items)} {kind} in one stage; at most {most} are accepted",
-                "",
-                reader.position,
-            )
+            seen = f"{len(items)} {kind} in one stage; at most {most} are accepted"
+            self.findings.error(f"too-many-{kind}", seen, "", reader.position)
             return
         for number, item in enumerate(items, 1):
             found = read(item, f"{_ONE_OF[kind]} {number} of {reader.what}")
@@ -285,12 +262,8 @@ class _Stages:
         named = item.get("type")
         if isinstance(named, Scalar) and named.text.lower() in RESOURCE_TYPE_SPELLINGS:
             right = RESOURCE_TYPE_SPELLINGS[named.text.lower()]
-            self.findings.warning(
-                "other-spelling",
-                f"type of {what} is {named.text!r}",
-                f"write {right}",
-                named.position,
-            )
+            seen = f"type of {what} is {named.text!r}"
+            self.findings.warning("other-spelling", seen, f"write {right}", named.position)
             return right
         only_type = Fields(
             tuple(entry for entry in item if entry.key.text == "type"), item.position
@@ -416,9 +389,6 @@ def read_text(
 
 def _check_name(file: str, findings: Findings) -> None:
     if not file_name(file).is_template:
-        findings.warning(
-            "template-name",
-            f"{file} is a template, and its name does not say so",
-            f"call it {file}{TEMPLATE_SUFFIX}",
-            Position(file),
-        )
+        seen = f"{file} is a template, and its name does not say so"
+        hint = f"call it {file}{TEMPLATE_SUFFIX}"
+        findings.warning("template-name", seen, hint, Position(file))

@@ -109,20 +109,13 @@ class Builder:
         known: dict[str, Entry] = {}
         for key, value in entries:
             if not isinstance(key, Scalar):
-                self._findings.error(
-                    "key-kind",
-                    f"{KINDS[type(key)]} stands where a key is expected",
-                    "keys are texts",
-                    key.position,
-                )
+                seen = f"{KINDS[type(key)]} stands where a key is expected"
+                self._findings.error("key-kind", seen, "keys are texts", key.position)
             elif key.text in known:
                 first = known[key.text].key.position
-                self._findings.error(
-                    "duplicate-key",
-                    f"the key {key.text!r} stands here a second time",
-                    f"remove one of the two; the first is in line {first.line}",
-                    key.position,
-                )
+                seen = f"the key {key.text!r} stands here a second time"
+                hint = f"remove one of the two; the first is in line {first.line}"
+                self._findings.error("duplicate-key", seen, hint, key.position)
             else:
                 known[key.text] = Entry(key, value)
         return Fields(tuple(known.values()), position)
@@ -135,23 +128,16 @@ class Builder:
 
     def check_depth(self, depth: int, position: Position) -> None:
         if depth > DEPTH_MAX:
-            self._findings.error(
-                "nested-too-deeply",
-                f"lists and mappings are nested more than {DEPTH_MAX} deep here",
-                "write it flatter",
-                position,
-            )
+            seen = f"lists and mappings are nested more than {DEPTH_MAX} deep here"
+            self._findings.error("nested-too-deeply", seen, "write it flatter", position)
             raise TooMuch
 
     def _counted(self, position: Position) -> None:
         self._count += 1
         if self._count > NODES_MAX:
-            self._findings.error(
-                "file-too-large",
-                f"the file has more than {NODES_MAX} values",
-                "split it, or make it shorter",
-                position,
-            )
+            seen = f"the file has more than {NODES_MAX} values"
+            hint = "split it, or make it shorter"
+            self._findings.error("file-too-large", seen, hint, position)
             raise TooMuch
 
     def _structure(self, value: Json, position: Position, depth: int = 0) -> Node:
@@ -175,12 +161,8 @@ class Builder:
         others = RESERVED.search(PLACE.sub("", text))
         if others is None and all(number < len(self._values) for number in numbers):
             return True
-        self._findings.error(
-            "reserved-character",
-            "a text has the character U+F5EE0 or U+F5EE1, which are kept for our own use",
-            "remove it",
-            position,
-        )
+        seen = "a text has the character U+F5EE0 or U+F5EE1, which are kept for our own use"
+        self._findings.error("reserved-character", seen, "remove it", position)
         return False
 
     def _filled(self, text: str, quoted: bool, position: Position) -> Scalar:

@@ -113,12 +113,8 @@ class FieldReader:
                 "missing-key", f"{self.what} has no {name}", advice, self.position
             )
         elif key.absent is Absent.WARNED:
-            self._findings.warning(
-                f"no-{name.partition('_')[0]}",
-                f"{self.what} has no {name}",
-                advice,
-                self.position,
-            )
+            seen = f"{self.what} has no {name}"
+            self._findings.warning(f"no-{name.partition('_')[0]}", seen, advice, self.position)
         return None
 
     def scalar(self, name: str) -> Scalar | None:
@@ -169,19 +165,12 @@ class FieldReader:
         if found.text in choices:
             return found.text
         if lower in choices:
-            self._findings.warning(
-                "capital-letters",
-                f"{name} of {self.what} is {found.text!r}",
-                f"write {lower}",
-                found.position,
-            )
+            seen = f"{name} of {self.what} is {found.text!r}"
+            self._findings.warning("capital-letters", seen, f"write {lower}", found.position)
             return lower
-        self._findings.error(
-            f"unknown-{name}",
-            f"{name} of {self.what} is {_shown(found.text)}",
-            guess(SYNONYMS.get(lower, lower), choices, "accepted"),
-            found.position,
-        )
+        seen = f"{name} of {self.what} is {_shown(found.text)}"
+        hint = guess(SYNONYMS.get(lower, lower), choices, "accepted")
+        self._findings.error(f"unknown-{name}", seen, hint, found.position)
         return None
 
     def items(self, name: str) -> tuple[Node, ...]:
@@ -236,12 +225,9 @@ class FieldReader:
             return None
         value = boolean(found)
         if value is None and (old := _OLD_FLAGS.get(found.text.lower())) is not None:
-            self._findings.warning(
-                "other-spelling",
-                f"{name} of {self.what} is {found.text!r}",
-                f"write {str(old).lower()}",
-                found.position,
-            )
+            seen = f"{name} of {self.what} is {found.text!r}"
+            hint = f"write {str(old).lower()}"
+            self._findings.warning("other-spelling", seen, hint, found.position)
             return old
         if value is None:
             self._mismatch(name, f"is {_shown(found.text)}", found.position)
@@ -276,20 +262,14 @@ class FieldReader:
             if name not in self._keys:
                 self._report_unknown(entry.key)
             elif name in found:
-                self._findings.error(
-                    "two-spellings",
-                    f"{self.what} has both {found[name].key.text} and {written}",
-                    f"they mean the same: keep {name}",
-                    entry.key.position,
-                )
+                seen = f"{self.what} has both {found[name].key.text} and {written}"
+                hint = f"they mean the same: keep {name}"
+                self._findings.error("two-spellings", seen, hint, entry.key.position)
             else:
                 if written != name:
-                    self._findings.warning(
-                        "other-spelling",
-                        f"{self.what} has {written}",
-                        f"write {name}",
-                        entry.key.position,
-                    )
+                    seen = f"{self.what} has {written}"
+                    hint = f"write {name}"
+                    self._findings.warning("other-spelling", seen, hint, entry.key.position)
                 found[name] = entry
         return found
 
@@ -302,12 +282,8 @@ class FieldReader:
         beside, instead = FORMER_KEYS.get(key.text, ("", ""))
         if beside in self._keys:
             seen, hint = "which belongs to an earlier version of the format", instead
-        self._findings.error(
-            "unknown-key",
-            f"{self.what} has the key {_shown(key.text)}, {seen}",
-            hint,
-            key.position,
-        )
+        said = f"{self.what} has the key {_shown(key.text)}, {seen}"
+        self._findings.error("unknown-key", said, hint, key.position)
 
     def _advice(self, key: str) -> str:
         """Says what was probably meant: another key, or another place for it."""

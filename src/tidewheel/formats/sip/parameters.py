@@ -198,28 +198,17 @@ def check_request(request: Values, findings: Findings) -> bool:
         )
         return False
     if size > PARAMETERS_BYTES_MAX:
-        findings.error(
-            "parameters-too-large",
-            f"the parameters have more than {PARAMETERS_BYTES_MAX} bytes",
-            "put data into a file, and its place into a parameter",
-            REQUEST,
-        )
+        seen = f"the parameters have more than {PARAMETERS_BYTES_MAX} bytes"
+        hint = "put data into a file, and its place into a parameter"
+        findings.error("parameters-too-large", seen, hint, REQUEST)
         return False
     if RESERVED.search(text) or "\0" in text or "\\u0000" in text:
-        findings.error(
-            "reserved-character",
-            "a parameter has a NUL character or one of U+F5EE0 and U+F5EE1",
-            "remove it",
-            REQUEST,
-        )
+        seen = "a parameter has a NUL character or one of U+F5EE0 and U+F5EE1"
+        findings.error("reserved-character", seen, "remove it", REQUEST)
         return False
     if any(depth > DEPTH_MAX for depth in _depths(request)):
-        findings.error(
-            "nested-too-deeply",
-            f"the parameters are nested more than {DEPTH_MAX} deep",
-            "",
-            REQUEST,
-        )
+        seen = f"the parameters are nested more than {DEPTH_MAX} deep"
+        findings.error("nested-too-deeply", seen, "", REQUEST)
         return False
     return True
 
@@ -364,12 +353,9 @@ def _from_file(path: Path) -> dict[str, Json]:
     text = decoded(name, content, findings)
     node = read_plain(name, text, findings) if text is not None else None
     if node is not None and not isinstance(node, Fields):
-        findings.error(
-            "parameters-kind",
-            f"{name} is no mapping of names to values",
-            "write name: value, one in a line",
-            Position(name, 1),
-        )
+        seen = f"{name} is no mapping of names to values"
+        hint = "write name: value, one in a line"
+        findings.error("parameters-kind", seen, hint, Position(name, 1))
     if findings.has_errors or not isinstance(node, Fields):
         raise InvalidDefinition(name, findings.sorted())
     value = plain_value(node)

@@ -152,33 +152,25 @@ class SbiRequest:
 def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None:
     """Returns the request in a JSON or YAML text as far as it can be read; None: not at all."""
     if not file_name(file).is_known or file_name(file).is_template:
-        findings.error(
-            "sbi-file-kind",
-            f"{file} is no scheduling block instance",
-            f"it is a file that ends in {', '.join(SUFFIXES)}, and no template",
-            Position(file),
-        )
+        seen = f"{file} is no scheduling block instance"
+        hint = f"it is a file that ends in {', '.join(SUFFIXES)}, and no template"
+        findings.error("sbi-file-kind", seen, hint, Position(file))
         return None
     text = decoded(file, content, findings)
     root = None if text is None else read_plain(file, text, findings)
     if root is None:
         return None
     if not isinstance(root, Fields):
-        findings.error(
-            "sbi-kind",
-            f"the file is {KINDS[type(root)]}",
+        hint = (
             "a scheduling block instance is a mapping with id, version, scheduling_block and "
-            "processing_blocks",
-            root.position,
+            "processing_blocks"
         )
+        findings.error("sbi-kind", f"the file is {KINDS[type(root)]}", hint, root.position)
         return None
     if root.get("stages") is not None and root.get("processing_blocks") is None:
-        findings.error(
-            "sbi-kind",
-            "this is a workflow definition, no scheduling block instance",
-            f"register it, and ask for it in an instance: tidewheel register {file}",
-            root.position,
-        )
+        seen = "this is a workflow definition, no scheduling block instance"
+        hint = f"register it, and ask for it in an instance: tidewheel register {file}"
+        findings.error("sbi-kind", seen, hint, root.position)
         return None
     return _Reading(findings).read(root)
 
@@ -213,12 +205,10 @@ class _Reading:
         found = [self._block(item, number) for number, item in enumerate(items, 1)]
         blocks = tuple(one for one in found if one is not None)
         if root.get("processing_blocks") == Items((), reader.position):
-            self.findings.error(
-                "no-blocks",
-                "the instance has no processing blocks",
-                "name at least one in processing_blocks",
-                reader.position_of("processing_blocks"),
-            )
+            seen = "the instance has no processing blocks"
+            hint = "name at least one in processing_blocks"
+            place = reader.position_of("processing_blocks")
+            self.findings.error("no-blocks", seen, hint, place)
         _check_circles(blocks, self.findings)
         body = _body(root, version)
         body["processing_blocks"] = [one.body for one in blocks]
@@ -275,13 +265,11 @@ class _Reading:
         name = reader.text("id") or ""
         if name and not _is_id(name, pattern):
             kind = example.partition("-")[0]
-            self.findings.error(
-                "bad-id",
-                f"{name!r} is no id",
+            hint = (
                 f"accepted is {kind}-<eight digits>-<letters>-<anything but blanks and />, "
-                f"such as {example}",
-                reader.position_of("id"),
+                f"such as {example}"
             )
+            self.findings.error("bad-id", f"{name!r} is no id", hint, reader.position_of("id"))
         return name
 
     def _workflow(self, reader: FieldReader, what: str) -> dict[str, Any]:
@@ -306,12 +294,9 @@ class _Reading:
         value = number(node.text) if isinstance(node, Scalar) else None
         if value is None or value != int(value) or not PRIORITY_MIN <= value <= PRIORITY_MAX:
             seen = repr(node.text) if isinstance(node, Scalar) else KINDS[type(node)]
-            self.findings.error(
-                "bad-priority",
-                f"priority of {what} is {seen}",
-                f"accepted is {PROCESSING_BLOCK['priority'].about}",
-                node.position,
-            )
+            message = f"priority of {what} is {seen}"
+            hint = f"accepted is {PROCESSING_BLOCK['priority'].about}"
+            self.findings.error("bad-priority", message, hint, node.position)
             return 0
         return int(value)
 
@@ -324,12 +309,9 @@ class _Reading:
         for count, item in enumerate(items, 1):
             found = self._need(item, f"dependency {count} of {what}")
             if found is not None and found.parent == name:
-                self.findings.error(
-                    "waits-for-itself",
-                    f"{what} waits for itself",
-                    "remove this dependency",
-                    item.position,
-                )
+                seen = f"{what} waits for itself"
+                hint = "remove this dependency"
+                self.findings.error("waits-for-itself", seen, hint, item.position)
             elif found is not None:
                 yield found
 
@@ -340,12 +322,9 @@ class _Reading:
             return None
         kind = item.get("type")
         if isinstance(kind, Scalar) and kind.text == "buffer_object":
-            self.findings.error(
-                "block-waits-for-object",
-                f"{what} is on a buffer object",
-                "blocks wait for blocks; let a stage of the workflow wait for the object",
-                kind.position,
-            )
+            seen = f"{what} is on a buffer object"
+            hint = "blocks wait for blocks; let a stage of the workflow wait for the object"
+            self.findings.error("block-waits-for-object", seen, hint, kind.position)
             return None
         reader = FieldReader(self._spelt(item, what), DEPENDENCY, what, self.findings)
         reader.text("type")
@@ -360,12 +339,8 @@ class _Reading:
         kind = item.get("type")
         if not isinstance(kind, Scalar) or kind.text.lower() not in BLOCK_SPELLINGS:
             return item
-        self.findings.warning(
-            "other-spelling",
-            f"type of {what} is {kind.text!r}",
-            f"write {BLOCK}",
-            kind.position,
-        )
+        seen = f"type of {what} is {kind.text!r}"
+        self.findings.warning("other-spelling", seen, f"write {BLOCK}", kind.position)
         right = Scalar(BLOCK, kind.quoted, kind.position)
         entries = (
             entry._replace(value=right) if entry.value is kind else entry for entry in item
@@ -421,9 +396,5 @@ def _check_circles(blocks: tuple[BlockRequest, ...], findings: Findings) -> None
         TopologicalSorter(waits).prepare()
     except CycleError as error:
         circle: list[str] = error.args[1]
-        findings.error(
-            "circle",
-            f"blocks wait for each other: {' => '.join(circle)}",
-            "remove one of these dependencies",
-            positions[circle[0]],
-        )
+        seen = f"blocks wait for each other: {' => '.join(circle)}"
+        findings.error("circle", seen, "remove one of these dependencies", positions[circle[0]])

@@ -82,12 +82,9 @@ def read_stage_folder(
         _report_missing(stage, source, findings)
         return None
     if folder != folders_for(stage.id, stage.version)[0]:
-        findings.warning(
-            "stage-folder-place",
-            f"the folder of stage {stage.id} is {folder}",
-            f"move it to {folders_for(stage.id, stage.version)[0]}",
-            stage.position,
-        )
+        seen = f"the folder of stage {stage.id} is {folder}"
+        hint = f"move it to {folders_for(stage.id, stage.version)[0]}"
+        findings.warning("stage-folder-place", seen, hint, stage.position)
     return _Folder(stage, folder, source.inside(folder), findings).read()
 
 
@@ -143,12 +140,9 @@ class _Folder:
                 self._position(name.path),
             )
         if len(found) > 1:
-            self._findings.error(
-                "two-files",
-                f"stage {self._stage.id} has both {found[0].path} and {found[1].path}",
-                "keep one of them",
-                self._position(found[1].path),
-            )
+            seen = f"stage {self._stage.id} has both {found[0].path} and {found[1].path}"
+            hint = "keep one of them"
+            self._findings.error("two-files", seen, hint, self._position(found[1].path))
         if not found:
             return None
         path = f"{self._folder}/{found[0].path}"
@@ -175,12 +169,8 @@ class _Folder:
         """Says whether the file has nothing in it but comments, as if it were not there."""
         blank = _is_blank(text)
         if blank and (stem == SCRIPT or not text.strip()):
-            self._findings.warning(
-                "blank-file",
-                f"stage {self._stage.id}: nothing is written in {path.rpartition('/')[2]}",
-                _BLANK[stem],
-                Position(path),
-            )
+            seen = f"stage {self._stage.id}: nothing is written in {path.rpartition('/')[2]}"
+            self._findings.warning("blank-file", seen, _BLANK[stem], Position(path))
         return blank and stem != SCRIPT
 
     def _check_spellings(self) -> None:
@@ -195,22 +185,17 @@ class _Folder:
                     self._position(name.path),
                 )
             if name.stem in _COMPOSE_SPELLINGS and name.suffix in _YAML:
-                self._findings.warning(
-                    "compose-spelling",
-                    f"stage {self._stage.id}: the compose file is called {name.path}",
-                    f"call it {COMPOSE}.yaml{'.j2' if name.is_template else ''}",
-                    self._position(name.path),
-                )
+                seen = f"stage {self._stage.id}: the compose file is called {name.path}"
+                hint = f"call it {COMPOSE}.yaml{'.j2' if name.is_template else ''}"
+                place = self._position(name.path)
+                self._findings.warning("compose-spelling", seen, hint, place)
 
     def _check_execution(self, *texts: StageText | None) -> None:
         named = [one.path.rpartition("/")[2] for one in texts if one is not None]
         if len(named) > 1:
-            self._findings.error(
-                "two-executions",
-                f"stage {self._stage.id} has {' and '.join(named)}",
-                "keep one: it says what the stage executes",
-                Position(self._folder),
-            )
+            seen = f"stage {self._stage.id} has {' and '.join(named)}"
+            hint = "keep one: it says what the stage executes"
+            self._findings.error("two-executions", seen, hint, Position(self._folder))
         known = {stem for kind in (COMPOSE, COMMAND, SCRIPT) for stem in _stems(kind)}
         if not named and not any(one.stem in known for one in self._names):
             stems = {one.stem.lower(): one.path for one in reversed(self._names)}
@@ -229,21 +214,15 @@ class _Folder:
         file = self._text(PARAMETERS, _DATA, "parameters", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if file is not None and any(sign in file.text for sign in _TEMPLATE_SIGNS):
-            self._findings.warning(
-                "parameters-template",
-                f"stage {self._stage.id}: the parameters look like a template, but are none",
-                "write plain values, and compute with them where they are used",
-                Position(file.path),
-            )
+            seen = f"stage {self._stage.id}: the parameters look like a template, but are none"
+            hint = "write plain values, and compute with them where they are used"
+            self._findings.warning("parameters-template", seen, hint, Position(file.path))
         if file is None or root is None:
             return {}, ()
         if not isinstance(root, Fields):
-            self._findings.error(
-                "parameters-kind",
-                f"stage {self._stage.id}: the parameters are no mapping",
-                "write name: default, and name: alone for one that must be given",
-                root.position,
-            )
+            seen = f"stage {self._stage.id}: the parameters are no mapping"
+            hint = "write name: default, and name: alone for one that must be given"
+            self._findings.error("parameters-kind", seen, hint, root.position)
             return {}, ()
         empty = {
             entry.key.text
@@ -268,12 +247,9 @@ class _Folder:
             return tuple(entry.key.text for entry in root)
         if isinstance(root, Items) and all(isinstance(one, Scalar) for one in root.items):
             return tuple(text_of_value(plain_value(one)) for one in root.items)
-        self._findings.error(
-            "outputs-kind",
-            f"stage {self._stage.id}: the outputs are no list of names",
-            "write - name for each value that the stage provides",
-            root.position,
-        )
+        seen = f"stage {self._stage.id}: the outputs are no list of names"
+        hint = "write - name for each value that the stage provides"
+        self._findings.error("outputs-kind", seen, hint, root.position)
         return ()
 
     def _position(self, name: str) -> Position:
@@ -326,9 +302,5 @@ def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None
         hint = f"did you mean {near!r}? The id must be the folder's name"
     else:
         hint = "its path is stages/<id>/<version>, as the definition names them"
-    findings.error(
-        "no-stage-folder",
-        f"stage {stage.id} {stage.version} has no folder {wanted}",
-        hint,
-        stage.position,
-    )
+    seen = f"stage {stage.id} {stage.version} has no folder {wanted}"
+    findings.error("no-stage-folder", seen, hint, stage.position)

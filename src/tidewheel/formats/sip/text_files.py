@@ -214,12 +214,10 @@ def _report_character(
 ) -> None:
     before = text[: error.position]
     line = before.count("\n")
-    findings.error(
-        "yaml-syntax",
-        f"a character is not accepted in YAML: {error.reason}",
-        "remove it, or write it as an escape in double quotes",
-        position_of(line, len(before) - before.rfind("\n") - 1),
-    )
+    seen = f"a character is not accepted in YAML: {error.reason}"
+    hint = "remove it, or write it as an escape in double quotes"
+    place = position_of(line, len(before) - before.rfind("\n") - 1)
+    findings.error("yaml-syntax", seen, hint, place)
 
 
 # JSON. The standard library tells no places and stops at the first mistake; a YAML parser
@@ -379,12 +377,8 @@ class _JsonReader:
         here = self._position(at)
         sign = ""
         if not found[3]:
-            self._findings.error(
-                "json-quote",
-                "this text has no closing quote",
-                f'write "{written.strip().rstrip(":,")}"',
-                here,
-            )
+            hint = f'write "{written.strip().rstrip(":,")}"'
+            self._findings.error("json-quote", "this text has no closing quote", hint, here)
             sign = written.rstrip()[-1:]
             written = written.rstrip().rstrip(":,")
         yield _Token(at, "", self._builder.scalar(self._unescaped(written, at), True, here))
@@ -521,12 +515,8 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        findings.error(
-            "not-text",
-            f"this is no UTF-8 text: byte {content[error.start]:#04x}",
-            "save the file as UTF-8",
-            Position(path, line),
-        )
+        seen = f"this is no UTF-8 text: byte {content[error.start]:#04x}"
+        findings.error("not-text", seen, "save the file as UTF-8", Position(path, line))
         return None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -534,12 +524,10 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
         return None
     if (reserved := RESERVED.search(text)) is not None:
         line = text.count("\n", 0, reserved.start()) + 1
-        findings.error(
-            "reserved-character",
-            f"the file has the character U+{ord(reserved[0]):X}, which is kept for our own use",
-            "remove it",
-            Position(path, line),
+        seen = (
+            f"the file has the character U+{ord(reserved[0]):X}, which is kept for our own use"
         )
+        findings.error("reserved-character", seen, "remove it", Position(path, line))
         return None
     return text.replace("\r\n", "\n")
 

@@ -52,12 +52,9 @@ def check_order(definition: SipDefinition, findings: Findings, obstacles: Findin
     for stage in definition.stages:
         for one in stage.dependencies:
             if isinstance(one, StageDependency) and one.stage == stage.id:
-                findings.error(
-                    "self-dependency",
-                    f"stage {stage.id} depends on itself",
-                    "remove the dependency, or name another stage",
-                    one.position,
-                )
+                seen = f"stage {stage.id} depends on itself"
+                hint = "remove the dependency, or name another stage"
+                findings.error("self-dependency", seen, hint, one.position)
             elif isinstance(one, StageDependency) and one.stage not in known:
                 _report_unknown(stage, one, definition, findings, obstacles)
     _check_circles(definition, findings)
@@ -95,12 +92,8 @@ def _check_circles(definition: SipDefinition, findings: Findings) -> None:
             if isinstance(one, StageDependency) and one.stage in circle
         )
         shown = path if len(path) <= _NAMED_MAX else [*path[:_NAMED_MAX], "…", path[-1]]
-        findings.error(
-            "stage-circle",
-            f"stages wait for each other: {' waits for '.join(shown)}",
-            "remove one of these dependencies",
-            at,
-        )
+        seen = f"stages wait for each other: {' waits for '.join(shown)}"
+        findings.error("stage-circle", seen, "remove one of these dependencies", at)
 
 
 def _way_round(definition: SipDefinition, circle: frozenset[Hashable]) -> list[str]:
@@ -416,12 +409,10 @@ class _Validator:
             if spec.is_needed:
                 other = "; or a stage before it, which names it in its outputs.yaml"
                 is_later = later.issuperset(spec.stages)
-                self._findings.note(
-                    "required-parameter",
-                    f"the parameter {spec.name!r} of {', '.join(spec.stages)} has no default",
-                    f"a request gives it: {spec.name}=VALUE" + (other if is_later else ""),
-                    Position(self._source.file),
-                )
+                seen = f"the parameter {spec.name!r} of {', '.join(spec.stages)} has no default"
+                advice = f"a request gives it: {spec.name}=VALUE" + (other if is_later else "")
+                place = Position(self._source.file)
+                self._findings.note("required-parameter", seen, advice, place)
         declared = [spec.name for spec in parameters.specs()]
         for name in undeclared:
             hint = _guess(name, declared)
