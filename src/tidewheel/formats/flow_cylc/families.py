@@ -28,6 +28,11 @@ class Families:
     def is_family(self, name: str) -> bool:
         return name in self.members
 
+    def drawn_in(self, name: str) -> str | None:
+        """Returns the family that a name is drawn in; None if it is only in root."""
+        parent = self.first_parents.get(name, ROOT)
+        return None if parent == ROOT else parent
+
 
 @dataclass(frozen=True, slots=True)
 class InheritanceProblem:

@@ -12,18 +12,7 @@ from dataclasses import dataclass, field
 
 from tidewheel.core.cycling.calendar import BadCycling
 from tidewheel.core.cycling.offset import Offset
-from tidewheel.core.graph.definition import (
-    AnyOf,
-    Arrow,
-    Atom,
-    Condition,
-    Group,
-    OutputMark,
-    Placement,
-    XtriggerTerm,
-    all_of,
-    any_of,
-)
+from tidewheel.core.graph import definition
 from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.core.graph.outputs import FINISHED, STANDARD, SUCCEEDED, made_by, standard_name
 from tidewheel.formats.flow_cylc.graph_text import (
@@ -62,9 +51,13 @@ class _Wrong(Exception):
 class Lowered:
     """Holds what the chains of one section say."""
 
-    arrows: dict[tuple[Condition, tuple[str, ...], bool], Arrow] = field(default_factory=dict)
-    placements: dict[str, Placement] = field(default_factory=dict)
-    marks: dict[tuple[str, str, bool, bool, bool], OutputMark] = field(default_factory=dict)
+    arrows: dict[tuple[definition.Condition, tuple[str, ...], bool], definition.Arrow] = field(
+        default_factory=dict
+    )
+    placements: dict[str, definition.Placement] = field(default_factory=dict)
+    marks: dict[tuple[str, str, bool, bool, bool], definition.OutputMark] = field(
+        default_factory=dict
+    )
     polled: dict[str, str] = field(default_factory=dict)  # task -> workflow::task:status
 
 
@@ -141,7 +134,7 @@ class Lowering:
     def _add(
         self,
         lowered: Lowered,
-        condition: Condition,
+        condition: definition.Condition,
         targets: list[str],
         position: Position,
         *,
@@ -155,7 +148,7 @@ class Lowering:
             hint = "keep one of '=> name' and '=> !name'"
             raise _Wrong("contrary-arrows", seen, hint, position)
         if key not in lowered.arrows:
-            lowered.arrows[key] = Arrow(condition, key[1], suicide, position)
+            lowered.arrows[key] = definition.Arrow(condition, key[1], suicide, position)
             self._arrow_count += len(targets)
 
     def _mention(self, token: Token, lowered: Lowered, *, leads_on: bool) -> None:
@@ -166,7 +159,7 @@ class Lowering:
         if token.offset is None:
             for name in members:
                 if name not in lowered.placements:
-                    lowered.placements[name] = Placement(name, token.position)
+                    lowered.placements[name] = definition.Placement(name, token.position)
         else:
             self._offset(token)
         if token.qualifier is None and not token.optional and not leads_on:
@@ -175,7 +168,7 @@ class Lowering:
             key = (mark.node, mark.output, mark.optional, mark.by_family, mark.explicit)
             lowered.marks.setdefault(key, mark)
 
-    def _marks(self, token: Token, members: tuple[str, ...]) -> Iterable[OutputMark]:
+    def _marks(self, token: Token, members: tuple[str, ...]) -> Iterable[definition.OutputMark]:
         is_family = token.text in self._families
         output, every = self._output(token)
         if output == FINISHED and token.optional:
@@ -185,7 +178,7 @@ class Lowering:
             return
         for name in members:
             for made in made_by(output):
-                yield OutputMark(
+                yield definition.OutputMark(
                     name,
                     made,
                     optional=token.optional or output == FINISHED,
@@ -244,12 +237,12 @@ class Lowering:
     def _members(self, token: Token) -> tuple[str, ...]:
         return self._families.get(token.text, (token.text,))
 
-    def _condition(self, side: Expression) -> Condition:
+    def _condition(self, side: Expression) -> definition.Condition:
         if isinstance(side, Token):
             return self._leaf(side)
         terms = tuple(self._condition(term) for term in side.terms)
         if isinstance(side, Both):
-            return all_of(terms)
+            return definition.all_of(terms)
         for term in nodes_of(side):
             if term.kind is GraphTokenKind.XTRIGGER:
                 raise _Wrong(
@@ -260,11 +253,11 @@ class Lowering:
                     term.position,
                 )
         assert isinstance(side, Either)
-        return any_of(terms)
+        return definition.any_of(terms)
 
-    def _leaf(self, token: Token) -> Condition:
+    def _leaf(self, token: Token) -> definition.Condition:
         if token.kind is GraphTokenKind.XTRIGGER:
-            return XtriggerTerm(token.text)
+            return definition.XtriggerTerm(token.text)
         if token.suicide:
             raise _suicide_on_the_left(token)
         output, every = self._output(token)
@@ -274,9 +267,9 @@ class Lowering:
                 seen = f"the family {token.text} on the left does not say what of its members"
                 hint = f"write {token.text}:succeed-all or {token.text}:succeed-any"
                 raise _Wrong("family-output", seen, hint, token.position)
-            return Group(token.text, made_by(output), every, offset)
-        atoms = tuple(Atom(token.text, made, offset) for made in made_by(output))
-        return atoms[0] if len(atoms) == 1 else AnyOf(atoms)
+            return definition.Group(token.text, made_by(output), every, offset)
+        atoms = tuple(definition.Atom(token.text, made, offset) for made in made_by(output))
+        return atoms[0] if len(atoms) == 1 else definition.AnyOf(atoms)
 
     def _offset(self, token: Token) -> Offset | None:
         text = token.offset

@@ -16,8 +16,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.checker import position_of
-from tidewheel.formats.flow_cylc.sections import Item, Section
+from tidewheel.formats.flow_cylc.sections import Item, PlacedFindings, Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.values import BadValue, unquoted
 
@@ -45,24 +44,20 @@ class GraphString:
         return "\n".join(line.text for line in self.lines)
 
 
-def read_graph(
-    graph: Section, source: SourceText, findings: Findings
-) -> tuple[GraphString, ...]:
+def read_graph(graph: Section, findings: PlacedFindings) -> tuple[GraphString, ...]:
     strings = []
     for item in graph.items():
-        parts: list[Item] = []
-        part: Item | None = item
-        while part is not None:
-            parts.append(part)
-            part = part.earlier
+        parts = [item]
+        while (part := parts[0].earlier) is not None:
+            parts.insert(0, part)
         lines: list[GraphLine] = []
-        for one in reversed(parts):
+        for one in parts:
             try:
-                lines += _lines(one, source)
+                lines += _lines(one, findings.source)
             except BadValue as error:
                 seen = f"[scheduling][graph]{item.name}: {error}"
-                findings.error("bad-value", seen, error.hint, position_of(one, source))
-        strings.append(GraphString(item.name, tuple(lines), position_of(parts[-1], source)))
+                findings.error("bad-value", seen, error.hint, one)
+        strings.append(GraphString(item.name, tuple(lines), findings.position(parts[0])))
     return tuple(strings)
 
 

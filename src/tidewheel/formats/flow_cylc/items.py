@@ -81,24 +81,11 @@ def point(to: str) -> ItemSpec:
 # The table.
 
 CYCLING_MODES = (
-    "gregorian",
-    "integer",
-    "360day",
-    "365day",
-    "366day",
-    "360_day",
-    "365_day",
-    "366_day",
+    *("gregorian", "integer", "360day", "365day", "366day", "360_day", "365_day", "366_day"),
 )
 WORKFLOW_EVENTS = (
-    "startup",
-    "shutdown",
-    "abort",
-    "stall",
-    "stall timeout",
-    "workflow timeout",
-    "inactivity timeout",
-    "restart timeout",
+    *("startup", "shutdown", "abort", "stall", "stall timeout", "workflow timeout"),
+    *("inactivity timeout", "restart timeout"),
 )
 # Cylc 7's names of workflow events, which a current Cylc still understands.
 OLD_WORKFLOW_EVENTS = {
@@ -108,20 +95,9 @@ OLD_WORKFLOW_EVENTS = {
     "timeout": "stall timeout",
 }
 TASK_EVENTS = (
-    "submitted",
-    "submission timeout",
-    "submission retry",
-    "submission failed",
-    "started",
-    "execution timeout",
-    "retry",
-    "succeeded",
-    "failed",
-    "late",
-    "expired",
-    "warning",
-    "critical",
-    "custom",
+    *("submitted", "submission timeout", "submission retry", "submission failed", "started"),
+    *("execution timeout", "retry", "succeeded", "failed", "late", "expired"),
+    *("warning", "critical", "custom"),
 )
 RUN_MODES = ("live", "skip")
 
@@ -264,7 +240,7 @@ NAMESPACE = SectionSpec(
                 "batch submit command template": idle(
                     "the runner of the platform calls sbatch itself"
                 ),
-            },
+            }
         ),
         "remote": SectionSpec(
             {

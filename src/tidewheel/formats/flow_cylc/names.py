@@ -38,21 +38,14 @@ RESERVED_OUTPUTS = frozenset(
 
 def task_name_problem(name: str) -> str:
     """Says why this cannot be the name of a task or family; empty if it can."""
-    if not _TASK.fullmatch(name):
-        return "names have letters, digits and _ - + % @, and begin with a letter, digit or _"
-    if name.startswith(RESERVED_PREFIX):
-        return f"names that begin with {RESERVED_PREFIX} are reserved"
-    return ""
+    accepted = "have letters, digits and _ - + % @, and begin with a letter, digit or _"
+    return _problem(name, _TASK, "names", accepted)
 
 
 def output_name_problem(name: str) -> str:
-    if not _OUTPUT.fullmatch(name):
-        return "outputs have letters, digits, _ and -"
     if name in RESERVED_OUTPUTS:
         return "that word has a meaning of its own; choose another"
-    if name.startswith(RESERVED_PREFIX):
-        return f"outputs that begin with {RESERVED_PREFIX} are reserved"
-    return ""
+    return _problem(name, _OUTPUT, "outputs", "have letters, digits, _ and -")
 
 
 def message_problem(message: str) -> str:
@@ -76,10 +69,14 @@ def variable_name_problem(name: str) -> str:
 
 
 def xtrigger_name_problem(name: str) -> str:
-    if not _XTRIGGER.fullmatch(name):
-        return "xtriggers have letters, digits and _"
+    return _problem(name, _XTRIGGER, "xtriggers", "have letters, digits and _")
+
+
+def _problem(name: str, pattern: re.Pattern[str], those: str, accepted: str) -> str:
+    if not pattern.fullmatch(name):
+        return f"{those} {accepted}"
     if name.startswith(RESERVED_PREFIX):
-        return f"xtriggers that begin with {RESERVED_PREFIX} are reserved"
+        return f"{those} that begin with {RESERVED_PREFIX} are reserved"
     return ""
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode
-from tidewheel.core.graph.findings import Findings, Position, meant
-from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
+from tidewheel.core.graph.findings import Position, meant
+from tidewheel.formats.flow_cylc.checker import Checker, Values
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, node_fields
 from tidewheel.formats.flow_cylc.names import (
@@ -26,8 +26,7 @@ from tidewheel.formats.flow_cylc.names import (
     task_name_problem,
 )
 from tidewheel.formats.flow_cylc.node_checks import SectionChecks
-from tidewheel.formats.flow_cylc.sections import Section
-from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.sections import PlacedFindings, Section
 
 # Groups of a node's settings (scripts, events, …), each made of the items that name its fields.
 
@@ -134,14 +133,13 @@ class Namespace:
 class Namespaces:
     """Holds all namespaces and their hierarchy."""
 
-    source: SourceText
-    findings: Findings
+    findings: PlacedFindings
     parameters: Parameters
     by_name: dict[str, Namespace] = field(default_factory=dict)
 
     def read(self, runtime: Section | None, checker: Checker) -> None:
         sections = list(runtime.sections()) if runtime is not None else []
-        checks = SectionChecks(self.source, self.findings)
+        checks = SectionChecks(self.findings)
         if not self._are_too_many(sections):
             for section in sections:
                 values = checker.check(section, NAMESPACE, ("runtime", section.name))
@@ -157,13 +155,10 @@ class Namespaces:
             with contextlib.suppress(BadParameter):  # reported where it is expanded
                 count += self.parameters.count_names(section.name)
             if count > NAMESPACES_MAX:
-                self._error(
-                    "too-many-namespaces",
-                    f"with this heading there are {count} tasks and families; at most "
-                    f"{NAMESPACES_MAX} are accepted",
-                    "use fewer values of parameters",
-                    section,
-                )
+                seen = f"with this heading there are {count} tasks and families"
+                most = f"{seen}; at most {NAMESPACES_MAX} are accepted"
+                hint = "use fewer values of parameters"
+                self.findings.error("too-many-namespaces", most, hint, section)
                 return True
         return False
 
@@ -171,19 +166,18 @@ class Namespaces:
         try:
             expanded = list(self.parameters.expand_heading(section.name))
         except BadParameter as error:
-            self._error("bad-parameter", str(error), error.hint, section)
+            self.findings.error("bad-parameter", str(error), error.hint, section)
             return
         if not expanded:
-            self._error("bad-name", "this heading names nothing", "", section)
+            self.findings.error("bad-name", "this heading names nothing", "", section)
         for name, chosen in expanded:
             self._add(name, chosen, values, section)
 
     def _add(self, name: str, chosen: Chosen, values: Values, section: Section) -> None:
         namespace = self.by_name.get(name)
         if namespace is None:
-            problem = task_name_problem(name)
-            if problem:
-                self._error("bad-name", f"{name!r} cannot be a name", problem, section)
+            if problem := task_name_problem(name):
+                self.findings.error("bad-name", f"{name!r} cannot be a name", problem, section)
                 return
             namespace = self.by_name[name] = Namespace(name, section)
         namespace.owns.append(values)
@@ -203,7 +197,8 @@ class Namespaces:
             try:
                 name, used = self.parameters.expand_parent(parent, chosen)
             except BadParameter as error:
-                self._error("bad-parameter", str(error), error.hint, section, "inherit")
+                message, hint = str(error), error.hint
+                self.findings.error("bad-parameter", message, hint, section, "inherit")
                 continue
             namespace.parameters.update(used)
             parents.append(name)
@@ -228,46 +223,30 @@ class Namespaces:
         for problem in problems:
             section = self.by_name[problem.name].section
             seen = f"[runtime][{problem.name}]inherit: {problem.message}"
-            self._error("bad-inheritance", seen, problem.hint, section, "inherit")
+            self.findings.error("bad-inheritance", seen, problem.hint, section, "inherit")
         return families
 
     def _known_parents(self, namespace: Namespace) -> tuple[str, ...]:
-        known = []
+        known: list[str] = []
+        where = (namespace.section, "inherit")
         for index, parent in enumerate(namespace.inherit):
             if parent in known:
                 seen = f"{namespace.name!r} inherits twice from {parent!r}"
-                hint = "name it once"
-                self._error("bad-inheritance", seen, hint, namespace.section, "inherit")
-                continue
-            if parent in self.by_name or (parent == NOBODY and index == 0):
+                self.findings.error("bad-inheritance", seen, "name it once", *where)
+            elif parent in self.by_name or (parent == NOBODY and index == 0):
                 known.append(parent)
-                continue
-            seen = f"{namespace.name!r} inherits from {parent!r}, which is not defined"
-            hint = meant(parent, self.by_name, _missing_advice(parent))
-            self._error("unknown-parent", seen, hint, namespace.section, "inherit")
+            else:
+                advice = f"add [[{parent}]] under [runtime]"
+                if parent == NOBODY:
+                    advice = "None has a meaning only as the first parent"
+                seen = f"{namespace.name!r} inherits from {parent!r}, which is not defined"
+                hint = meant(parent, self.by_name, advice)
+                self.findings.error("unknown-parent", seen, hint, *where)
         if known == [NOBODY]:
             seen = f"{namespace.name!r} inherits from None and from nothing else"
             hint = "remove the item, or name a second parent"
-            self._error("unknown-parent", seen, hint, namespace.section, "inherit")
+            self.findings.error("unknown-parent", seen, hint, *where)
         return tuple(known)
-
-    def _error(
-        self, code: str, message: str, hint: str, section: Section, item_name: str = ""
-    ) -> None:
-        self.findings.error(code, message, hint, self.place(section, item_name))
-
-    def place(self, section: Section, item_name: str = "") -> Position:
-        """Returns the position of an item of the section, or of its heading."""
-        entry = section.entries.get(item_name) if item_name else None
-        if entry is None and section.line < 0:
-            return Position(self.source.files[0])
-        return position_of(entry or section, self.source)
-
-
-def _missing_advice(parent: str) -> str:
-    if parent == NOBODY:
-        return "None has a meaning only as the first parent"
-    return f"add [[{parent}]] under [runtime]"
 
 
 # The resolved runtime of every namespace: inherited, filtered and made into node values.
@@ -305,7 +284,7 @@ class _Resolver:
             name=name,
             lineage=lineage,
             parameters=tuple(namespace.parameters.items()),
-            position=self._namespaces.place(namespace.section),
+            position=self._namespaces.findings.position(namespace.section),
             **groups,
         )
 
@@ -327,7 +306,7 @@ class _Resolver:
             except BadParameter as error:
                 text = value
                 seen = f"[runtime][{namespace.name}][environment]{name}: {error}"
-                place = self._namespaces.place(namespace.section)
-                self._namespaces.findings.warning("bad-parameter", seen, error.hint, place)
+                findings = self._namespaces.findings
+                findings.warning("bad-parameter", seen, error.hint, namespace.section)
             filled.append((name, text))
         return cast("Pairs", tuple(filled))

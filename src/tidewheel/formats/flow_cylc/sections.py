@@ -60,15 +60,55 @@ class Section:
         return entry if isinstance(entry, Item) else None
 
 
-def parse_sections(source: SourceText, findings: Findings) -> Section:
+Path = tuple[str, ...]  # names of sections, and of an entry of the last one
+
+
+def where(path: Path, entry: Item | Section) -> str:
+    """Returns `[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
+    *sections, last = path
+    named = "".join(f"[{name}]" for name in sections)
+    return f"{named}[{last}]" if isinstance(entry, Section) else f"{named}{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFindings:
+    """Collects findings about entries of one text, each where its entry was written."""
+
+    source: SourceText
+    all: Findings
+
+    def error(self, code: str, seen: str, hint: str, entry: Item | Section, *path: str) -> None:
+        self.all.error(code, seen, hint, self.position(entry, *path))
+
+    def warning(
+        self, code: str, seen: str, hint: str, entry: Item | Section, *path: str
+    ) -> None:
+        self.all.warning(code, seen, hint, self.position(entry, *path))
+
+    def position(self, entry: Item | Section, *path: str) -> Position:
+        """Returns where an entry stands, or what is below it, as far as the path leads."""
+        for name in path:
+            inner = entry.entries.get(name) if isinstance(entry, Section) else None
+            if inner is None:
+                break
+            entry = inner
+        return self.position_of_line(entry.line)
+
+    def position_of_line(self, index: int) -> Position:
+        lines = self.source.lines
+        line = lines[index] if 0 <= index < len(lines) else ""
+        return self.source.position(index, len(line) - len(line.lstrip()) + 1)
+
+
+def parse_sections(findings: PlacedFindings) -> Section:
     """Returns the whole tree; its root has no name."""
-    return _Parser(source, findings).parse()
+    return _Parser(findings).parse()
 
 
 class _Parser:
-    def __init__(self, source: SourceText, findings: Findings) -> None:
-        self._source = source
-        self._lines = source.lines
+    def __init__(self, findings: PlacedFindings) -> None:
+        self._source = findings.source
+        self._lines = findings.source.lines
         self._findings = findings
         self._root = Section("", -1)
         self._path = [self._root]
@@ -184,7 +224,7 @@ class _Parser:
                 item.earlier = before
             elif item.name in self._set_here and self._set_twice < SET_TWICE_MAX:
                 self._set_twice += 1
-                self._findings.warning(
+                self._findings.all.warning(
                     "set-twice",
                     f"{item.name!r} is set twice under one heading; line "
                     f"{self._source.position(before.line).line} has no effect",
@@ -287,11 +327,7 @@ class _Parser:
         )
 
     def _error(self, code: str, message: str, hint: str, index: int) -> None:
-        self._findings.error(code, message, hint, self._position(index))
-
-    def _position(self, index: int) -> Position:
-        line = self._lines[index]
-        return self._source.position(index, len(line) - len(line.lstrip()) + 1)
+        self._findings.all.error(code, message, hint, self._findings.position_of_line(index))
 
 
 def split_item(line: str) -> tuple[str | None, str]:

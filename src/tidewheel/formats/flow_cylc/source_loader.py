@@ -208,10 +208,7 @@ def _render(source: SourceText, options: SourceOptions, findings: Findings) -> S
         text="\n".join(["", *source.lines[1:]]),
         folder=source.folder.resolve(),
         variables={**given, "CYLC_VERSION": CYLC_VERSION},
-        names={
-            "CYLC_WORKFLOW_NAME": name,
-            "CYLC_WORKFLOW_NAME_BASE": name.rpartition("/")[2],
-        },
+        names={"CYLC_WORKFLOW_NAME": name, "CYLC_WORKFLOW_NAME_BASE": name.rpartition("/")[2]},
         code_trusted=options.code_trusted,
     )
     outcome = templates.render(job)

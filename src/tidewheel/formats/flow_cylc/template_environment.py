@@ -16,14 +16,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any, cast
 
-from jinja2 import (
-    BaseLoader,
-    Environment,
-    StrictUndefined,
-    Template,
-    TemplateNotFound,
-    nodes,
-)
+from jinja2 import BaseLoader, Environment, StrictUndefined, Template, TemplateNotFound, nodes
 
 from tidewheel.core.graph.findings import NOWHERE
 from tidewheel.formats.flow_cylc.source_text import BadSource, SourceFolder

@@ -12,11 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.flow_cylc.checker import position_of
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS
-from tidewheel.formats.flow_cylc.sections import Item, Section
-from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.sections import Item, Path, PlacedFindings, Section, where
 
 # The table of old names, and what to write now.
 
@@ -25,7 +22,7 @@ from tidewheel.formats.flow_cylc.source_text import SourceText
 class Moved:
     """Marks an item that has another name or place now; `to` is the whole new path."""
 
-    to: tuple[str, ...]
+    to: Path
     convert: Callable[[str], str] | None = None
 
 
@@ -44,7 +41,6 @@ class Gone:
 
 
 Change = Moved | Dropped | Gone
-Path = tuple[str, ...]
 
 _NAMESPACE = ("runtime", "*")
 _MAILS_ARE_GLOBAL = "remove it: how mail is sent is a setting of the machine, not of a workflow"
@@ -77,18 +73,14 @@ _DROPPED_WORKFLOW_EVENTS = (
     ),
 )
 _DROPPED_OF_CYLC = (
-    "force run mode",
-    "authentication",
-    "include at start-up",
-    "exclude at start-up",
-    "log resolved dependencies",
-    "required run mode",
-    "health check interval",
-    "abort if any task fails",
-    "disable automatic shutdown",
-    "environment",
-    "reference test",
-    "simulation",
+    *("force run mode", "authentication", "include at start-up", "exclude at start-up"),
+    *("log resolved dependencies", "required run mode", "health check interval"),
+    *("abort if any task fails", "disable automatic shutdown", "environment"),
+    *("reference test", "simulation"),
+)
+_MOVED_FROM_JOB = (
+    *("execution polling intervals", "execution retry delays", "execution time limit"),
+    *("submission polling intervals", "submission retry delays"),
 )
 
 # Sections that were renamed come first: what is inside of them is then found at its new place.
@@ -157,16 +149,7 @@ CHANGES: dict[Path, dict[str, Change]] = {
         "mail retry delays": Dropped(),
     },
     (*_NAMESPACE, "job"): {
-        **{
-            name: Moved((*_NAMESPACE, name))
-            for name in (
-                "execution polling intervals",
-                "execution retry delays",
-                "execution time limit",
-                "submission polling intervals",
-                "submission retry delays",
-            )
-        },
+        **{name: Moved((*_NAMESPACE, name)) for name in _MOVED_FROM_JOB},
         "shell": Dropped("remove it: jobs run in bash"),
     },
     (*_NAMESPACE, "remote"): {"suite definition directory": Dropped()},
@@ -181,28 +164,22 @@ _NAMESPACE_SECTIONS = ("events", "job", "remote", "workflow state polling")
 WARNINGS_PER_NAME_MAX = 5
 
 
-def upgrade(root: Section, source: SourceText, findings: Findings) -> None:
+def upgrade(root: Section, findings: PlacedFindings) -> None:
     """Changes the tree in place."""
-    _Upgrader(root, source, findings).upgrade()
-
-
-def _shown(path: Path, entry: Item | Section) -> str:
-    """Returns `[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
-    *sections, last = path
-    named = "".join(f"[{name}]" for name in sections)
-    return f"{named}[{last}]" if isinstance(entry, Section) else f"{named}{last}"
+    _Upgrader(root, findings).upgrade()
 
 
 class _Upgrader:
-    def __init__(self, root: Section, source: SourceText, findings: Findings) -> None:
+    def __init__(self, root: Section, findings: PlacedFindings) -> None:
         self._root = root
-        self._source = source
         self._findings = findings
         self._warned: dict[Path, int] = {}
 
     def upgrade(self) -> None:
         for path in ((), ("scheduler",), ("scheduler", "events"), ("scheduling",)):
-            section = _section_at(self._root, path)
+            section: Section | None = self._root
+            for name in path:
+                section = section.section(name) if section is not None else None
             if section is not None:
                 self._upgrade(section, path, self._root, "")
         self._upgrade_dependencies()
@@ -224,26 +201,17 @@ class _Upgrader:
         for name in [name for name in section.entries if name in changes]:
             old = section.entries[name]
             shown = tuple(namespace if part == "*" else part for part in (*path, name))
-            self._apply(changes[name], old, shown, section, base)
-
-    def _apply(
-        self, change: Change, old: Item | Section, shown: Path, section: Section, base: Section
-    ) -> None:
-        position = position_of(old, self._source)
-        match change:
-            case Gone(advice):
-                self._findings.error(
-                    "obsolete", f"{_shown(shown, old)} is no longer accepted", advice, position
-                )
-                del section.entries[old.name]
-            case Dropped(advice):
-                self._warn(shown, "is obsolete and has no effect", advice, old)
-                del section.entries[old.name]
-            case Moved():
-                del section.entries[old.name]
-                self._move(change, old, shown, base)
-            case _:
-                assert_never(change)
+            del section.entries[name]
+            match changes[name]:
+                case Gone(advice):
+                    seen = f"{where(shown, old)} is no longer accepted"
+                    self._findings.error("obsolete", seen, advice, old)
+                case Dropped(advice):
+                    self._warn(shown, "is obsolete and has no effect", advice, old)
+                case Moved() as change:
+                    self._move(change, old, shown, base)
+                case _ as never:
+                    assert_never(never)
 
     def _move(self, change: Moved, old: Item | Section, shown: Path, base: Section) -> None:
         target = tuple(shown[1] if part == "*" else part for part in change.to)
@@ -255,7 +223,7 @@ class _Upgrader:
             if not isinstance(entry, Section):
                 return
             holder = entry
-        new = _shown(target, old)
+        new = where(target, old)
         present = holder.entries.get(steps[-1])
         if isinstance(old, Section):
             self._warn(shown, "is an old name", f"write {new}", old)
@@ -276,8 +244,7 @@ class _Upgrader:
         kind = (*shown[:1], *shown[2:]) if shown[0] == "runtime" else shown
         self._warned[kind] = self._warned.get(kind, 0) + 1
         if self._warned[kind] <= WARNINGS_PER_NAME_MAX:
-            seen = f"{_shown(shown, old)} {what}"
-            self._findings.warning("obsolete", seen, advice, position_of(old, self._source))
+            self._findings.warning("obsolete", f"{where(shown, old)} {what}", advice, old)
 
     def _upgrade_dependencies(self) -> None:
         """Turns `[[dependencies]] [[[R]]] graph = …` into `[[graph]] R = …`."""
@@ -289,14 +256,10 @@ class _Upgrader:
         if "graph" in scheduling.entries:
             seen = "[scheduling][dependencies] cannot stand beside [scheduling][graph]"
             hint = "move its graphs to [scheduling] [[graph]]"
-            self._findings.error("obsolete", seen, hint, position_of(old, self._source))
+            self._findings.error("obsolete", seen, hint, old)
             return
-        self._warn(
-            ("scheduling", "dependencies"),
-            "is an old name",
-            'write [scheduling] [[graph]] with items such as P1D = "foo => bar"',
-            old,
-        )
+        hint = 'write [scheduling] [[graph]] with items such as P1D = "foo => bar"'
+        self._warn(("scheduling", "dependencies"), "is an old name", hint, old)
         graph = Section("graph", old.line)
         for entry in old.entries.values():
             item = entry.item("graph") if isinstance(entry, Section) else entry
@@ -304,10 +267,3 @@ class _Upgrader:
             if item is not None:
                 graph.entries[name] = Item(name, item.text, item.line, item.earlier)
         scheduling.entries["graph"] = graph
-
-
-def _section_at(root: Section, path: Path) -> Section | None:
-    section: Section | None = root
-    for name in path:
-        section = section.section(name) if section is not None else None
-    return section

@@ -36,7 +36,7 @@ _DURATION = re.compile(
     r"(?P<sign>[-+]?)P(?=.)(?:(?P<weeks>\d+(?:[.,]\d+)?)W"
     r"|(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+(?:[.,]\d+)?)D)?"
     r"(?:T(?=.)(?:(?P<hours>\d+(?:[.,]\d+)?)H)?(?:(?P<minutes>\d+(?:[.,]\d+)?)M)?"
-    r"(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?)",
+    r"(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?)"
 )
 # A year and a month of a duration are taken as 365 and 30 days, as Cylc takes them.
 _SECONDS = {
@@ -205,14 +205,6 @@ class ValueKind(Enum):
     GRAPH = "a graph"  # stays as it is written: its lines have places of their own
 
 
-def read_text(raw: str) -> object:
-    return plain_text(raw)
-
-
-def read_texts(raw: str) -> object:
-    return tuple(list_items(raw))
-
-
 def read_names(raw: str) -> object:
     names = list_items(raw)
     for name in names:
@@ -262,14 +254,6 @@ def read_duration(raw: str) -> object:
     return span_seconds(text) if text else None
 
 
-def read_durations(raw: str) -> object:
-    return tuple(span_seconds(item) for item in multiplied(list_items(raw)))
-
-
-def read_point(raw: str) -> object:
-    return plain_text(raw)
-
-
 def read_parameter(raw: str) -> object:
     """Reads whole numbers, or texts; a range is whole numbers."""
     values: list[str | int] = []
@@ -308,15 +292,15 @@ def _range(match: re.Match[str]) -> range:
 
 
 READERS: dict[ValueKind, Callable[[str], object]] = {
-    ValueKind.TEXT: read_text,
-    ValueKind.TEXTS: read_texts,
+    ValueKind.TEXT: plain_text,
+    ValueKind.TEXTS: lambda raw: tuple(list_items(raw)),
     ValueKind.NAMES: read_names,
     ValueKind.INTEGER: read_integer,
     ValueKind.NUMBER: read_number,
     ValueKind.BOOLEAN: read_boolean,
     ValueKind.DURATION: read_duration,
-    ValueKind.DURATIONS: read_durations,
-    ValueKind.POINT: read_point,
+    ValueKind.DURATIONS: lambda raw: tuple(map(span_seconds, multiplied(list_items(raw)))),
+    ValueKind.POINT: plain_text,
     ValueKind.PARAMETER: read_parameter,
     ValueKind.GRAPH: lambda raw: raw,
 }

@@ -6,48 +6,27 @@ two front ends cannot come to differ; only what a person reads is said in Python
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
 from tidewheel.core.cycling.calendar import Interval
+from tidewheel.core.graph import definition
 from tidewheel.core.graph.checks.names import gives_something_to_do
-from tidewheel.core.graph.definition import (
-    TIDEWHEEL,
-    CyclingDef,
-    FamilyDef,
-    GraphSection,
-    NodeDef,
-    OutputMark,
-    Policy,
-    SpecialNodes,
-    WorkflowDef,
-    limit_groups,
-)
 from tidewheel.core.graph.findings import Findings, Lookalikes
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FINISHED, STANDARD
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
-from tidewheel.formats.flow_cylc.graph_arrows import Lowering
-from tidewheel.formats.flow_cylc.graph_sections import RUN_ONCE, sections_of
 from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphTokenKind, Token
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
 from tidewheel.formats.flow_cylc.runtime import NOTHING_INHERITED, Inherited
-from tidewheel.formats.flow_cylc.settings import (
-    FlowSettings,
-    Placed,
-)
-from tidewheel.formats.flow_cylc.workflow import PointTexts, read_cycling
+from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
+from tidewheel.formats.flow_cylc.workflow import RUN_ONCE, GraphReader, PointTexts, read_cycling
 from tidewheel.formats.python_api.declarations import Declarations
 from tidewheel.formats.python_api.settings import SPECIAL, Values
-from tidewheel.formats.python_api.terms import (
-    StatementLog,
-    StatementSection,
-    TaskFunction,
-    script_of,
-)
+from tidewheel.formats.python_api.terms import StatementLog, TaskFunction, script_of
 
 # The cycling of a workflow in Python, read as that of a flow.cylc is.
 
@@ -60,7 +39,7 @@ class ReadOptions:
 
     now: float
     points: PointTexts = field(default_factory=PointTexts)
-    policy: Policy = TIDEWHEEL
+    policy: definition.Policy = definition.TIDEWHEEL
 
 
 def read_points(
@@ -68,7 +47,7 @@ def read_points(
     recurrences: Collection[str],
     options: ReadOptions,
     findings: Findings,
-) -> tuple[CyclingReader, CyclingDef] | None:
+) -> tuple[CyclingReader, definition.CyclingDef] | None:
     """Returns a reader of the workflow's cycling texts, and its points; None after an error."""
     texts = settings.scheduling
     if texts.cycling_mode.text != INTEGER and not (
@@ -89,35 +68,15 @@ def read_points(
 
 @dataclass(frozen=True, slots=True)
 class StatementReader:
-    """Reads the statements of every section against one set of nodes and families."""
+    """Mends the statements of every section against one set of nodes and families."""
 
-    nodes: Mapping[str, NodeDef]
+    nodes: Mapping[str, definition.NodeDef]
     members: Mapping[str, tuple[str, ...]]
-    reader: CyclingReader
-    cycling: CyclingDef
     findings: Findings
 
-    def read(
-        self, sections: Mapping[str, StatementSection]
-    ) -> tuple[tuple[GraphSection, ...], tuple[OutputMark, ...]]:
-        found: list[GraphSection] = []
-        marks: dict[OutputMark, None] = {}
-        lowering = Lowering(self.members, self.reader.offset, self.findings)
-        for section in sections.values():
-            lowered = lowering.lower(
-                Chain(tuple(self._mended(side) for side in chain.sides), chain.position)
-                for chain in section.chains
-            )
-            marks.update(dict.fromkeys(lowered.marks.values()))
-            found += sections_of(
-                section.recurrence,
-                lowered,
-                section.position,
-                self.reader,
-                self.cycling,
-                self.findings,
-            )
-        return tuple(found), tuple(marks)
+    def mended(self, chains: Iterable[Chain]) -> Iterator[Chain]:
+        for chain in chains:
+            yield Chain(tuple(self._mended(side) for side in chain.sides), chain.position)
 
     def _mended(self, side: Expression) -> Expression:
         """Reports an output that no task has, in Python's words, and takes it for success."""
@@ -156,10 +115,7 @@ class Resolver:
     """Looks settings up along the families; tasks with the same ancestors share the answer."""
 
     def __init__(
-        self,
-        declared: Declarations,
-        functions: Mapping[str, TaskFunction],
-        findings: Findings,
+        self, declared: Declarations, functions: Mapping[str, TaskFunction], findings: Findings
     ) -> None:
         self._declared = declared.by_name
         self._functions = functions
@@ -187,14 +143,14 @@ class Resolver:
             )
         return families
 
-    def tasks(self) -> dict[str, NodeDef]:
+    def tasks(self) -> dict[str, definition.NodeDef]:
         nodes = {
             name: self.node(name) for name, one in self._declared.items() if not one.is_family
         }
         check_tasks(nodes.values(), {}, self._findings)
         return nodes
 
-    def node(self, name: str) -> NodeDef:
+    def node(self, name: str) -> definition.NodeDef:
         declared, lineage = self._declared[name], self._families.lineages[name]
         function = self._functions.get(name)
         if function is not None:
@@ -204,16 +160,18 @@ class Resolver:
             script: Values = {"script": script_of(function, name)}
             declared = replace(declared, values=declared.values | script)
         groups = self._from(lineage[1:]).extended([declared.values]).groups
-        return NodeDef(name=name, lineage=lineage, position=declared.position, **groups)
+        return definition.NodeDef(
+            name=name, lineage=lineage, position=declared.position, **groups
+        )
 
-    def families(self) -> dict[str, FamilyDef]:
+    def families(self) -> dict[str, definition.FamilyDef]:
         return {
-            name: FamilyDef(name, members, self._drawn_in(name))
+            name: definition.FamilyDef(name, members, self._families.drawn_in(name))
             for name, members in self.members.items()
         }
 
-    def special_nodes(self, reader: CyclingReader) -> SpecialNodes:
-        return SpecialNodes(
+    def special_nodes(self, reader: CyclingReader) -> definition.SpecialNodes:
+        return definition.SpecialNodes(
             sequential=frozenset(name for name, on in self._special("sequential", bool) if on),
             wait_for_clock=dict(self._special("wait_for_clock", _interval(reader))),
             expire_after=dict(self._special("expire_after", _interval(reader))),
@@ -238,10 +196,6 @@ class Resolver:
                     "bad-value", f"{name}: {word}: {bad.message}", bad.hint, one.position
                 )
 
-    def _drawn_in(self, name: str) -> str | None:
-        parent = self._families.first_parents.get(name, ROOT)
-        return None if parent == ROOT else parent
-
     def _from(self, lineage: tuple[str, ...]) -> Inherited:
         known = self._known.get(lineage)
         if known is None:
@@ -263,7 +217,7 @@ def assemble(
     settings: FlowSettings,
     options: ReadOptions,
     findings: Findings,
-) -> WorkflowDef | None:
+) -> definition.WorkflowDef | None:
     """Returns the definition as far as it is understood; None if it has no usable points."""
     resolver = Resolver(declared, ledger.functions, findings)
     nodes = resolver.tasks()
@@ -271,29 +225,31 @@ def assemble(
     if read is None:
         return None
     reader, cycling = read
-    statements = StatementReader(nodes, resolver.members, reader, cycling, findings)
-    errors_before = findings.error_count
-    sections, marks = statements.read(ledger.sections)
-    return WorkflowDef(
+    statements = StatementReader(nodes, resolver.members, findings)
+    graph = GraphReader(reader, cycling, resolver.members, findings).read(
+        (section.recurrence, statements.mended(section.chains), section.position)
+        for section in ledger.sections.values()
+    )
+    return definition.WorkflowDef(
         name=ledger.workflow,
         cycling=cycling,
-        sections=sections,
+        sections=graph.sections,
         nodes=nodes,
         families=resolver.families(),
-        marks=marks,
+        marks=graph.marks,
         xtriggers=dict(declared.xtriggers),
-        limit_groups=limit_groups(
+        limit_groups=definition.limit_groups(
             {name: (one.limit, one.members) for name, one in declared.limits.items()},
             resolver.members,
         ),
         special=resolver.special_nodes(reader),
         root=resolver.node(ROOT),
         policy=options.policy,
-        is_whole=findings.error_count == errors_before,
+        is_whole=graph.is_whole,
     )
 
 
-def check_idle(definition: WorkflowDef, graph: Graph, findings: Findings) -> None:
+def check_idle(definition: definition.WorkflowDef, graph: Graph, findings: Findings) -> None:
     """Reports tasks of the graph that would succeed without doing anything.
 
     In Python a name is a task as soon as it is said, so that a misspelt one is empty. Where

@@ -6,18 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tidewheel.core.graph import outputs
 from tidewheel.core.graph.definition import DEFAULT_GROUP, LIMIT_DEFAULT, XtriggerDef
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
-from tidewheel.core.graph.outputs import (
-    EXPIRED,
-    FAILED,
-    FINISHED,
-    STARTED,
-    SUBMIT_FAILED,
-    SUBMITTED,
-    SUCCEEDED,
-    standard_name,
-)
 from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.flow_cylc.names import task_name_problem, xtrigger_name_problem
@@ -44,11 +35,21 @@ class Output(TermLeaf):
     @property
     def optional(self) -> Output:
         """Returns the same, but the task is complete without it: `?` in flow.cylc."""
-        if self.mention.output == FINISHED:
+        if self.mention.output == outputs.FINISHED:
             raise BadStatement(
                 f"{self}.optional asks for either end already", "leave out .optional"
             )
         return Output(self.ledger, replace(self.mention, optional=True))
+
+
+class _Standard:
+    """Is an output that every task has, as an attribute of what names a task."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, term: Outputs, kind: type[Outputs]) -> Output:
+        return Output(term.ledger, replace(term.mention, output=self._name))
 
 
 class Outputs(Output):
@@ -56,34 +57,13 @@ class Outputs(Output):
 
     __slots__ = ()
 
-    @property
-    def succeeded(self) -> Output:
-        return self._with(SUCCEEDED)
-
-    @property
-    def failed(self) -> Output:
-        return self._with(FAILED)
-
-    @property
-    def finished(self) -> Output:
-        """Returns the output that means succeeded or failed."""
-        return self._with(FINISHED)
-
-    @property
-    def started(self) -> Output:
-        return self._with(STARTED)
-
-    @property
-    def submitted(self) -> Output:
-        return self._with(SUBMITTED)
-
-    @property
-    def submit_failed(self) -> Output:
-        return self._with(SUBMIT_FAILED)
-
-    @property
-    def expired(self) -> Output:
-        return self._with(EXPIRED)
+    succeeded = _Standard(outputs.SUCCEEDED)
+    failed = _Standard(outputs.FAILED)
+    finished = _Standard(outputs.FINISHED)  # succeeded or failed
+    started = _Standard(outputs.STARTED)
+    submitted = _Standard(outputs.SUBMITTED)
+    submit_failed = _Standard(outputs.SUBMIT_FAILED)
+    expired = _Standard(outputs.EXPIRED)
 
     def output(self, name: str) -> Output:
         """Returns an output of the task: flow.task("model", outputs={"ready": "message"})."""
@@ -93,13 +73,25 @@ class Outputs(Output):
                 f"join the members: {self.mention.reach}_of(*(one.output({name!r}) for one in "
                 "members))",
             )
-        return self._with(standard_name(name))
-
-    def _with(self, output: str) -> Output:
-        return Output(self.ledger, replace(self.mention, output=output))
+        mention = replace(self.mention, output=outputs.standard_name(name))
+        return Output(self.ledger, mention)
 
 
-class Task(Outputs):
+class Named(TermLeaf):
+    """Names a whole task or family at the statement's point."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        return self.mention.name
+
+    def __invert__(self) -> TermLeaf:
+        """Returns what removes the tasks instead of running them, right of an arrow."""
+        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
+
+
+class Task(Outputs, Named):
     """Names a node of the workflow; in a statement, its success at the statement's point."""
 
     __slots__ = ()
@@ -117,17 +109,9 @@ class Task(Outputs):
     def function(self) -> TaskFunction | None:
         return self.ledger.functions.get(self.name)
 
-    @property
-    def name(self) -> str:
-        return self.mention.name
-
     def __getitem__(self, offset: int | str) -> Outputs:
         """Returns the outputs at another point: [-1], ["-P1D"], ["^"], ["20300101"]."""
         return Outputs(self.ledger, _at(self, offset))
-
-    def __invert__(self) -> TermLeaf:
-        """Returns what removes the task instead of running it, on the right of an arrow."""
-        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
 class Members(TermLeaf):
@@ -146,7 +130,7 @@ class Members(TermLeaf):
         return Outputs(self.ledger, replace(self.mention, reach="any"))
 
 
-class Family(Members):
+class Family(Members, Named):
     """Names nodes with the same settings together."""
 
     __slots__ = ()
@@ -154,15 +138,8 @@ class Family(Members):
     def __init__(self, ledger: StatementLog, name: str) -> None:
         super().__init__(ledger, Mention(name, is_family=True))
 
-    @property
-    def name(self) -> str:
-        return self.mention.name
-
     def __getitem__(self, offset: int | str) -> Members:
         return Members(self.ledger, _at(self, offset))
-
-    def __invert__(self) -> TermLeaf:
-        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
 class Xtrigger(TermLeaf):
@@ -174,7 +151,7 @@ class Xtrigger(TermLeaf):
         super().__init__(ledger, Mention(label, kind=GraphTokenKind.XTRIGGER))
 
 
-def _at(node: Task | Family, offset: object) -> Mention:
+def _at(node: Named, offset: object) -> Mention:
     """Returns a node at an offset, whose text is read when all of the workflow is known."""
     if isinstance(offset, str):
         return replace(node.mention, offset="".join(offset.split()))
@@ -229,10 +206,7 @@ class Declarations:
         self.by_name[ROOT] = Declared(ROOT, is_family=True, position=NOWHERE, parents=())
 
     def add(
-        self,
-        node: Task | Family,
-        parents: tuple[object, ...],
-        settings: Mapping[str, object],
+        self, node: Task | Family, parents: tuple[object, ...], settings: Mapping[str, object]
     ) -> None:
         name, position = node.name, written_at()
         if problem := task_name_problem(name):

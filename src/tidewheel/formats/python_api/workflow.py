@@ -28,12 +28,7 @@ from tidewheel.formats.flow_cylc.settings import (
 )
 from tidewheel.formats.flow_cylc.values import BadValue
 from tidewheel.formats.flow_cylc.xtriggers import Argument, XtriggerCall
-from tidewheel.formats.python_api.assembly import (
-    INTEGER,
-    ReadOptions,
-    assemble,
-    check_idle,
-)
+from tidewheel.formats.python_api.assembly import INTEGER, ReadOptions, assemble, check_idle
 from tidewheel.formats.python_api.declarations import Declarations, Family, Task, Xtrigger
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
 from tidewheel.formats.python_api.terms import (

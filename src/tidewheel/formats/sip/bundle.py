@@ -65,6 +65,11 @@ def sources_in(
 
 
 _PATHS = "paths are relative, as in stages/<id>/<version>/docker_compose.yaml"
+_ELSEWHERE = "keep data elsewhere, and name its place in a parameter"
+_KINDS = (
+    f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; others are a "
+    "file in Python (.py), and a folder with a flow.cylc"
+)
 
 
 def is_definition(path: str) -> bool:
@@ -87,22 +92,18 @@ def path_problem(path: str) -> str:
 
 
 def _source(file: str, everything: SipSource, executable: frozenset[str]) -> SipSource:
-    wanted = [
+    leads = tuple(
         f"{folder}/"
         for stage, version in first_look(file, everything.files[file])
         for folder in folders_for(stage, version)
-    ]
-    leads = tuple(wanted)
+    )
     kept = {
         path: content
         for path, content in everything.files.items()
         if path == file or path.startswith(leads)
     }
     return SipSource(
-        file=file,
-        files=kept,
-        executable=executable & kept.keys(),
-        folders=everything.folders,
+        file=file, files=kept, executable=executable & kept.keys(), folders=everything.folders
     )
 
 
@@ -114,14 +115,12 @@ def _check_size(files: Mapping[str, bytes], findings: Findings) -> None:
     total = sum(map(len, files.values()))
     if total > SOURCE_BYTES_MAX:
         seen = f"the bundle has {total} bytes; at most {SOURCE_BYTES_MAX} are accepted"
-        hint = "keep data elsewhere, and name its place in a parameter"
-        findings.error("file-too-large", seen, hint)
+        findings.error("file-too-large", seen, _ELSEWHERE)
     for path, content in files.items():
         limit = BYTES_MAX if is_definition(path) else STAGE_FILE_BYTES_MAX
         if len(content) > limit:
             seen = f"the file has {len(content)} bytes; at most {limit} are accepted"
-            hint = "keep data elsewhere, and name its place in a parameter"
-            findings.error("file-too-large", seen, hint, Position(path))
+            findings.error("file-too-large", seen, _ELSEWHERE, Position(path))
 
 
 # Reading the files of a definition from a disk: regular files inside its own folder only.
@@ -137,13 +136,8 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
     """Returns a definition file and the folders of its stages; None with a finding if none."""
     name = path.name
     if not file_name(name).is_known:
-        findings.error(
-            "definition-file-kind",
-            f"{name} is no definition: it ends in {path.suffix or 'no suffix'}",
-            f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; "
-            "others are a file in Python (.py), and a folder with a flow.cylc",
-            Position(name),
-        )
+        seen = f"{name} is no definition: it ends in {path.suffix or 'no suffix'}"
+        findings.error("definition-file-kind", seen, _KINDS, Position(name))
         return None
     reading = _Reading(path.parent, findings)
     try:
@@ -172,13 +166,8 @@ def find_definitions(path: Path, findings: Findings) -> list[Path]:
         names = sorted(entry.name for entry in entries if entry.is_file())
     found = [path / name for name in names if is_definition(name)]
     if not found:
-        findings.error(
-            "no-definitions",
-            f"there is no definition in {path}",
-            f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; "
-            "others are a file in Python (.py), and a folder with a flow.cylc; folders below "
-            "are not searched",
-        )
+        hint = f"{_KINDS}; folders below are not searched"
+        findings.error("no-definitions", f"there is no definition in {path}", hint)
     return found
 
 

@@ -98,7 +98,10 @@ class Builder:
         if isinstance(value, dict | list):
             node = self._structure(value, position)
             return node if isinstance(node, Scalar) else replace(node, printed=True)
-        return self._filled(text, quoted, position)
+        used = [self._values[int(place[1])] for place in PLACE.finditer(text)]
+        unknown = next((value.unknown for value in used if value.unknown), "")
+        filled = filled_text(text, self._values)
+        return Scalar(filled, quoted, position, unknown, printed=True)
 
     def items(self, items: list[Node], position: Position) -> Node:
         self._counted(position)
@@ -165,12 +168,6 @@ class Builder:
         self._findings.error("reserved-character", seen, "remove it", position)
         return False
 
-    def _filled(self, text: str, quoted: bool, position: Position) -> Scalar:
-        used = [self._values[int(place[1])] for place in PLACE.finditer(text)]
-        unknown = next((value.unknown for value in used if value.unknown), "")
-        filled = filled_text(text, self._values)
-        return Scalar(filled, quoted, position, unknown, printed=True)
-
 
 def filled_text(text: str, values: Sequence[PrintedValue]) -> str:
     """Returns a rendered text with its values, as plain text for people."""
@@ -194,7 +191,13 @@ def plain_value(node: Node) -> Json:
         return [plain_value(one) for one in node.items]
     if isinstance(node, Fields):
         return {entry.key.text: plain_value(entry.value) for entry in node}
-    return node.text if node.quoted else _typed(node.text)
+    if node.quoted:
+        return node.text
+    if _NULL.fullmatch(node.text):
+        return None
+    flag = boolean(node)
+    found = number(node.text) if flag is None else flag
+    return node.text if found is None else found
 
 
 def is_null(node: Node) -> bool:
@@ -222,14 +225,3 @@ def number(text: str) -> int | float | None:
         found = float(text)
         return found if math.isfinite(found) else None
     return None
-
-
-def _typed(text: str) -> Json:
-    if _NULL.fullmatch(text):
-        return None
-    if _TRUE.fullmatch(text):
-        return True
-    if _FALSE.fullmatch(text):
-        return False
-    found = number(text)
-    return text if found is None else found

@@ -31,8 +31,13 @@ from tidewheel.formats.sip.document import (
     number,
     plain_value,
 )
-from tidewheel.formats.sip.field_reader import FieldReader, refuse_entry
-from tidewheel.formats.sip.keys import Absent, Key, KeyKind
+from tidewheel.formats.sip.field_reader import (
+    FieldReader,
+    refuse_entry,
+    report_second,
+    shown_as,
+)
+from tidewheel.formats.sip.keys import COUNT, LIST, MAPPING, REFUSED, TEXT, VERSION, WARNED, Key
 from tidewheel.formats.sip.model import CONDITION_WORDS, StageCondition
 from tidewheel.formats.sip.placeholders import Json
 from tidewheel.formats.sip.text_files import SUFFIXES, decoded, file_name, read_plain
@@ -41,74 +46,58 @@ from tidewheel.formats.sip.text_files import SUFFIXES, decoded, file_name, read_
 
 SBI_VERSION = "2.0"
 BLOCK = "processing_block"
-BLOCK_SPELLINGS = ("pb", "processing-block", "block")  # tolerated with a warning
+_SPELLINGS = dict.fromkeys(("pb", "processing-block", "block"), BLOCK)
 _WORKFLOW: Json = {"id": "vis-ingest", "version": "1.0.0"}
 
 SBI: Mapping[str, Key] = {
-    "id": Key(KeyKind.TEXT, "SBI-<date>-<project>-<anything>", Absent.REFUSED),
-    "version": Key(
-        KeyKind.VERSION, "the version of this format", Absent.REFUSED, choices=(SBI_VERSION,)
-    ),
+    "id": Key(TEXT, "SBI-<date>-<project>-<anything>", REFUSED),
+    "version": Key(VERSION, "the version of this format", REFUSED, choices=(SBI_VERSION,)),
     "scheduling_block": Key(
-        KeyKind.MAPPING, "what it is an instance of", Absent.WARNED, example={"id": "SB-1"}
+        MAPPING, "what it is an instance of", WARNED, example={"id": "SB-1"}
     ),
-    "subarray_id": Key(KeyKind.TEXT, "kept as it is"),
+    "subarray_id": Key(TEXT, "kept as it is"),
     "processing_blocks": Key(
-        KeyKind.LIST,
+        LIST,
         "what is to be done",
-        Absent.REFUSED,
+        REFUSED,
         example=[{"id": "PB-20261115-sip-0001", "type": "offline", "workflow": _WORKFLOW}],
     ),
-    "scans": Key(KeyKind.LIST, "kept as they are"),
+    "scans": Key(LIST, "kept as they are"),
 }
 SCHEDULING_BLOCK: Mapping[str, Key] = {
-    "id": Key(KeyKind.TEXT, "its id", Absent.WARNED),
-    "project": Key(KeyKind.TEXT, "kept as it is"),
-    "telescope": Key(KeyKind.TEXT, "kept as it is"),
-    "programme_block": Key(KeyKind.TEXT, "kept as it is"),
+    "id": Key(TEXT, "its id", WARNED),
+    "project": Key(TEXT, "kept as it is"),
+    "telescope": Key(TEXT, "kept as it is"),
+    "programme_block": Key(TEXT, "kept as it is"),
 }
 PROCESSING_BLOCK: Mapping[str, Key] = {
-    "id": Key(KeyKind.TEXT, "PB-<date>-<project>-<anything>", Absent.REFUSED),
-    "version": Key(KeyKind.VERSION, "the version of the block"),
-    "type": Key(
-        KeyKind.TEXT, "when it is done", Absent.REFUSED, choices=("realtime", "offline")
-    ),
-    "workflow": Key(KeyKind.MAPPING, "which workflow", Absent.REFUSED, example=_WORKFLOW),
+    "id": Key(TEXT, "PB-<date>-<project>-<anything>", REFUSED),
+    "version": Key(VERSION, "the version of the block"),
+    "type": Key(TEXT, "when it is done", REFUSED, choices=("realtime", "offline")),
+    "workflow": Key(MAPPING, "which workflow", REFUSED, example=_WORKFLOW),
     "priority": Key(
-        KeyKind.COUNT,
-        f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier",
+        COUNT, f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier"
     ),
-    "dependencies": Key(KeyKind.LIST, "other blocks that come before: all of them"),
+    "dependencies": Key(LIST, "other blocks that come before: all of them"),
 }
 WORKFLOW: Mapping[str, Key] = {
-    "id": Key(KeyKind.TEXT, "the name of a registered workflow", Absent.REFUSED),
-    "version": Key(KeyKind.VERSION, "its version; else the highest", Absent.WARNED),
-    "parameters": Key(
-        KeyKind.MAPPING, "values of its parameters", other_spelling="configuration"
-    ),
+    "id": Key(TEXT, "the name of a registered workflow", REFUSED),
+    "version": Key(VERSION, "its version; else the highest", WARNED),
+    "parameters": Key(MAPPING, "values of its parameters", other_spelling="configuration"),
 }
 DEPENDENCY: Mapping[str, Key] = {
-    "type": Key(KeyKind.TEXT, "what it depends on", Absent.REFUSED, choices=(BLOCK,)),
-    "value": Key(KeyKind.TEXT, "the id of a block", Absent.REFUSED),
+    "type": Key(TEXT, "what it depends on", REFUSED, choices=(BLOCK,), spellings=_SPELLINGS),
+    "value": Key(TEXT, "the id of a block", REFUSED),
     "condition": Key(
-        KeyKind.TEXT,
-        "what must have become of it",
-        Absent.REFUSED,
-        choices=tuple(CONDITION_WORDS),
+        TEXT, "what must have become of it", REFUSED, choices=tuple(CONDITION_WORDS)
     ),
-    "parameters": Key(KeyKind.MAPPING, "kept as they are"),
+    "parameters": Key(MAPPING, "kept as they are"),
 }
 
 _BLOCK_EXAMPLE: dict[str, Json] = {"id": "PB-…", "type": "offline", "workflow": {"id": "…"}}
 _SBI_ID = re.compile(r"SBI-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
 _BLOCK_ID = re.compile(r"PB-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
-_CONDITIONS = {
-    StageCondition.COMPLETE: BlockCondition.COMPLETE,
-    StageCondition.STARTED: BlockCondition.STARTED,
-    StageCondition.FAILED: BlockCondition.FAILED,
-    StageCondition.ABORTED: BlockCondition.ABORTED,
-    StageCondition.ENDED: BlockCondition.FINISHED,
-}
+_FINISHED = {StageCondition.ENDED: BlockCondition.FINISHED}  # the others have the same names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,41 +214,28 @@ class _Reading:
         if not isinstance(item, Fields):
             refuse_entry(item, f"processing block {number}", _BLOCK_EXAMPLE, self.findings)
             return None
-        named = item.get("id")
-        what = f"processing block {number}"
-        if isinstance(named, Scalar) and named.text:
-            what = f"block {named.text}"
+        what = shown_as("block", item, f"processing block {number}")
         reader = FieldReader(item, PROCESSING_BLOCK, what, self.findings)
-        name = self._block_id(reader)
+        name = self._id(reader, _BLOCK_ID, "PB-20261115-sip-0001")
+        here = reader.position_of("id")
+        if name in self._positions:
+            report_second("block", name, self._positions[name], here, self.findings)
+        elif name:
+            self._positions[name] = here
         body = _body(item, reader.text("version"))
         kind = reader.text("type")
-        workflow = body["workflow"] = self._workflow(reader, what)
+        workflow = body["workflow"] = self._workflow(reader)
         return BlockRequest(
             id=name,
             type=kind or "",
             workflow=workflow["id"],
             version=workflow["version"],
             parameters=workflow["parameters"],
-            priority=self._priority(reader, what),
-            needs=tuple(dict.fromkeys(self._needs(reader, what, name))),
+            priority=self._priority(reader),
+            needs=tuple(dict.fromkeys(self._needs(reader, name))),
             body=body,
             places=_places(item),
         )
-
-    def _block_id(self, reader: FieldReader) -> str:
-        name = self._id(reader, _BLOCK_ID, "PB-20261115-sip-0001")
-        here = reader.position_of("id")
-        if name in self._positions:
-            self.findings.error(
-                "duplicate-block",
-                f"a second block is called {name!r}; the first is in line "
-                f"{self._positions[name].line}",
-                "give each block an id of its own",
-                here,
-            )
-        elif name:
-            self._positions[name] = here
-        return name
 
     def _id(self, reader: FieldReader, pattern: re.Pattern[str], example: str) -> str:
         name = reader.text("id") or ""
@@ -272,14 +248,14 @@ class _Reading:
             self.findings.error("bad-id", f"{name!r} is no id", hint, reader.position_of("id"))
         return name
 
-    def _workflow(self, reader: FieldReader, what: str) -> dict[str, Any]:
+    def _workflow(self, reader: FieldReader) -> dict[str, Any]:
         """Returns the workflow of a block as JSON has it, by the right names."""
         unreadable = {"id": "", "version": "", "parameters": {}}
         there = reader.fields("workflow")
         if there is None:
             return unreadable
         before = self.findings.error_count
-        inner = FieldReader(there, WORKFLOW, f"workflow of {what}", self.findings)
+        inner = FieldReader(there, WORKFLOW, f"workflow of {reader.what}", self.findings)
         name, version = inner.text("id") or "", inner.text("version") or ""
         given = inner.fields("parameters")
         parameters = {} if given is None else plain_value(given)
@@ -287,21 +263,21 @@ class _Reading:
             return unreadable
         return {"id": name, "version": version, "parameters": parameters}
 
-    def _priority(self, reader: FieldReader, what: str) -> int:
+    def _priority(self, reader: FieldReader) -> int:
         node = reader.node("priority")
         if node is None:
             return 0
         value = number(node.text) if isinstance(node, Scalar) else None
         if value is None or value != int(value) or not PRIORITY_MIN <= value <= PRIORITY_MAX:
             seen = repr(node.text) if isinstance(node, Scalar) else KINDS[type(node)]
-            message = f"priority of {what} is {seen}"
+            message = f"priority of {reader.what} is {seen}"
             hint = f"accepted is {PROCESSING_BLOCK['priority'].about}"
             self.findings.error("bad-priority", message, hint, node.position)
             return 0
         return int(value)
 
-    def _needs(self, reader: FieldReader, what: str, name: str) -> Iterator[BlockNeed]:
-        items = reader.items("dependencies")
+    def _needs(self, reader: FieldReader, name: str) -> Iterator[BlockNeed]:
+        items, what = reader.items("dependencies"), reader.what
         if len(items) > NEEDS_MAX:
             here = reader.position_of("dependencies")
             self._too_many(f"dependencies of {what}", len(items), NEEDS_MAX, here)
@@ -326,26 +302,14 @@ class _Reading:
             hint = "blocks wait for blocks; let a stage of the workflow wait for the object"
             self.findings.error("block-waits-for-object", seen, hint, kind.position)
             return None
-        reader = FieldReader(self._spelt(item, what), DEPENDENCY, what, self.findings)
+        reader = FieldReader(item, DEPENDENCY, what, self.findings)
         reader.text("type")
         parent, condition = reader.text("value"), reader.text("condition")
         reader.fields("parameters")
         if parent is None or condition is None:
             return None
-        return BlockNeed(parent, _CONDITIONS[CONDITION_WORDS[condition]])
-
-    def _spelt(self, item: Fields, what: str) -> Fields:
-        """Returns the item with the right word for a block where another was used."""
-        kind = item.get("type")
-        if not isinstance(kind, Scalar) or kind.text.lower() not in BLOCK_SPELLINGS:
-            return item
-        seen = f"type of {what} is {kind.text!r}"
-        self.findings.warning("other-spelling", seen, f"write {BLOCK}", kind.position)
-        right = Scalar(BLOCK, kind.quoted, kind.position)
-        entries = (
-            entry._replace(value=right) if entry.value is kind else entry for entry in item
-        )
-        return Fields(tuple(entries), item.position)
+        of_stage = CONDITION_WORDS[condition]
+        return BlockNeed(parent, _FINISHED.get(of_stage) or BlockCondition[of_stage.name])
 
     def _too_many(self, what: str, count: int, most: int, position: Position) -> None:
         message = f"{count} {what}; at most {most} are accepted"

@@ -20,17 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import yaml
-from yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    NodeEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
+from yaml import events
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.sip.document import Builder, Node, Scalar, TooMuch
@@ -82,19 +72,19 @@ class _YamlReader:
         opened: list[tuple[bool, Position, list[Node]]] = [(False, Position(""), [])]
         for event in self._events(text):
             match event:
-                case DocumentStartEvent():
+                case events.DocumentStartEvent():
                     documents += 1
                     if documents > 1:
                         self._refuse(event, "several-documents", *_SEVERAL_DOCUMENTS)
-                case ScalarEvent():
+                case events.ScalarEvent():
                     quoted = event.style not in (None, "")
                     here = self._position(event)
                     opened[-1][2].append(self._builder.scalar(event.value, quoted, here))
-                case SequenceStartEvent() | MappingStartEvent():
+                case events.SequenceStartEvent() | events.MappingStartEvent():
                     here = self._position(event)
                     self._builder.check_depth(len(opened), here)
-                    opened.append((isinstance(event, MappingStartEvent), here, []))
-                case SequenceEndEvent() | MappingEndEvent():
+                    opened.append((isinstance(event, events.MappingStartEvent), here, []))
+                case events.SequenceEndEvent() | events.MappingEndEvent():
                     is_mapping, here, nodes = opened.pop()
                     opened[-1][2].append(self._builder.collection(is_mapping, nodes, here))
                 case _:
@@ -104,22 +94,22 @@ class _YamlReader:
             self._findings.error(*EMPTY, self._position_of(0, 0))
         return found[0] if found else None
 
-    def _events(self, text: str) -> Iterator[Event]:
+    def _events(self, text: str) -> Iterator[events.Event]:
         parsed: Any = yaml.parse(text, Loader=yaml.CSafeLoader)
         for event in parsed:
-            if isinstance(event, AliasEvent):
+            if isinstance(event, events.AliasEvent):
                 self._refuse(event, "yaml-alias", *_ALIAS)
-            if isinstance(event, NodeEvent) and event.anchor is not None:
+            if isinstance(event, events.NodeEvent) and event.anchor is not None:
                 self._refuse(event, "yaml-alias", *_ALIAS)
             if getattr(event, "tag", None) is not None:
                 self._refuse(event, "yaml-tag", f"the tag {event.tag} is not accepted", _TAG)
             yield event
 
-    def _position(self, event: Event) -> Position:
+    def _position(self, event: events.Event) -> Position:
         mark: Any = event.start_mark
         return self._position_of(mark.line, mark.column)
 
-    def _refuse(self, event: Event, code: str, message: str, hint: str) -> None:
+    def _refuse(self, event: events.Event, code: str, message: str, hint: str) -> None:
         self._findings.error(code, message, hint, self._position(event))
         raise _Refused
 

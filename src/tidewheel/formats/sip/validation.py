@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.findings import Finding, Findings, Position, Severity, meant
+from tidewheel.core.graph.findings import Findings, Position, Severity, meant
 from tidewheel.formats.sip.definition import DefinitionText, nearest_stage, read_text
 from tidewheel.formats.sip.field_reader import pair
 from tidewheel.formats.sip.model import (
@@ -36,7 +36,7 @@ from tidewheel.formats.sip.parameters import (
     values_of_definition,
     warn_of_names,
 )
-from tidewheel.formats.sip.stage_folder import StageFolder, read_stage_folder
+from tidewheel.formats.sip.stage_folder import read_stage_folder
 from tidewheel.formats.sip.stage_renderer import RenderedStage, StageRenderer, Wish
 from tidewheel.formats.sip.templates import RenderMoment
 from tidewheel.formats.sip.text_files import SipSource
@@ -269,20 +269,13 @@ class Validation:
         merged = Findings()
         worse = {(one.code, one.position, one.message) for one in self.obstacles}
         for one in self.findings:
-            if (
-                one.severity is Severity.ERROR
-                or (one.code, one.position, one.message) not in worse
-            ):
-                merged.add(_stricter(one) if strict else one)
+            is_error = one.severity is Severity.ERROR
+            if is_error or (one.code, one.position, one.message) not in worse:
+                is_raised = strict and one.severity is Severity.WARNING
+                merged.add(replace(one, severity=Severity.ERROR) if is_raised else one)
         for one in self.obstacles:
             merged.add(one)
         return merged
-
-
-def _stricter(finding: Finding) -> Finding:
-    if finding.severity is Severity.WARNING:
-        return replace(finding, severity=Severity.ERROR)
-    return finding
 
 
 def validate(source: SipSource, request: Values | None = None) -> Validation:
@@ -311,7 +304,8 @@ class _Validator:
         if first.is_template and first.lacks_stages and found == {"value-kind"}:
             self._refuse_stages_of_parameters("without its parameters it has none")
             return self._result(first)
-        folders = self._folders(stages)
+        read = (read_stage_folder(one, self._source, self._findings) for one in stages)
+        folders = {one.stage: one for one in read if one is not None}
         if first.is_template:
             text = self._rendered_text(content, values_of_definition(folders, self._request))
         else:
@@ -324,7 +318,7 @@ class _Validator:
         check_order(text.definition, self._findings, self._obstacles)
         parameters = ParameterSource(text.definition, folders)
         if self._findings.has_errors:
-            return self._result(text, parameters)
+            return replace(self._result(text), parameters=parameters)
         check_contradictions(text.definition, self._findings)
         return self._with_stage_files(text, parameters)
 
@@ -355,14 +349,6 @@ class _Validator:
             Position(self._source.file),
         )
 
-    def _folders(self, stages: tuple[Stage, ...]) -> dict[str, StageFolder]:
-        folders = {}
-        for stage in stages:
-            folder = read_stage_folder(stage, self._source, self._findings)
-            if folder is not None:
-                folders[stage.id] = folder
-        return folders
-
     def _with_stage_files(
         self, text: DefinitionText, parameters: ParameterSource
     ) -> Validation:
@@ -379,24 +365,23 @@ class _Validator:
             **{name: (self._source.file, line) for name, line in _names(text).items()},
             **renderer.names,
         }
-        undeclared = self._undeclared(used, parameters)
+        known = {spec.name for spec in parameters.specs()} | FIXED_NAMES | JINJA_NAMES
+        known |= {stage.id for stage in definition.stages}
+        known |= {name for folder in parameters.folders.values() for name in folder.outputs}
+        undeclared = [name for name in used if name not in known]
         warn_of_names(parameters, _names(text), self._request, self._findings)
         if self._moment is RenderMoment.REQUEST:
             report_missing(wish.values(), definition, self._obstacles)
-            known = {*used, *parameters.declared}
             ids = (stage.id for stage in definition.stages)
-            report_unused(self._request, known, ids, self._findings)
+            report_unused(self._request, {*used, *parameters.declared}, ids, self._findings)
         else:
             self._note_parameters(parameters, undeclared, used)
-        return self._result(text, parameters, rendered, tuple(undeclared))
-
-    def _undeclared(
-        self, used: Mapping[str, tuple[str, int]], parameters: ParameterSource
-    ) -> list[str]:
-        known = {spec.name for spec in parameters.specs()} | FIXED_NAMES
-        known |= {stage.id for stage in parameters.definition.stages}
-        known |= {name for folder in parameters.folders.values() for name in folder.outputs}
-        return [name for name in used if name not in known and name not in JINJA_NAMES]
+        return replace(
+            self._result(text),
+            parameters=parameters,
+            rendered=rendered,
+            undeclared=tuple(undeclared),
+        )
 
     def _note_parameters(
         self,
@@ -415,30 +400,14 @@ class _Validator:
                 self._findings.note("required-parameter", seen, advice, place)
         declared = [spec.name for spec in parameters.specs()]
         for name in undeclared:
-            hint = _guess(name, declared)
-            report = self._findings.warning if hint else self._findings.note
-            report(
-                "undeclared-parameter",
-                f"{name!r} is no parameter of any stage: every request must give it",
-                hint or f"a request gives it: {name}=VALUE",
-                Position(*used[name]),
-            )
+            guess, place = _guess(name, declared), Position(*used[name])
+            report = self._findings.warning if guess else self._findings.note
+            seen = f"{name!r} is no parameter of any stage: every request must give it"
+            hint = guess or f"a request gives it: {name}=VALUE"
+            report("undeclared-parameter", seen, hint, place)
 
-    def _result(
-        self,
-        text: DefinitionText,
-        parameters: ParameterSource | None = None,
-        rendered: Mapping[str, RenderedStage] | None = None,
-        undeclared: tuple[str, ...] = (),
-    ) -> Validation:
-        return Validation(
-            text=text,
-            parameters=parameters,
-            rendered=rendered or {},
-            findings=self._findings,
-            obstacles=self._obstacles,
-            undeclared=undeclared,
-        )
+    def _result(self, text: DefinitionText) -> Validation:
+        return Validation(text=text, findings=self._findings, obstacles=self._obstacles)
 
 
 def render_stages(
