@@ -28,6 +28,10 @@ class Families:
     def is_family(self, name: str) -> bool:
         return name in self.members
 
+    def tasks_of(self, name: str) -> tuple[str, ...]:
+        """Returns the members of a family, or the task itself."""
+        return self.members.get(name, (name,))
+
     def drawn_in(self, name: str) -> str | None:
         """Returns the family that a name is drawn in; None if it is only in root."""
         parent = self.first_parents.get(name, ROOT)

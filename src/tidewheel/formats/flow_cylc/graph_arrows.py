@@ -61,20 +61,15 @@ class Lowered:
     polled: dict[str, str] = field(default_factory=dict)  # task -> workflow::task:status
 
 
+@dataclass(slots=True)
 class Lowering:
     """Reads the chains of all sections against one set of families."""
 
-    def __init__(
-        self,
-        families: Mapping[str, tuple[str, ...]],
-        read_offset: Callable[[str], Offset],
-        findings: Findings,
-    ) -> None:
-        self._families = families
-        self._read_offset = read_offset
-        self._findings = findings
-        self._offsets: dict[str, Offset] = {}
-        self._arrow_count = 0
+    _families: Mapping[str, tuple[str, ...]]
+    _read_offset: Callable[[str], Offset]
+    _findings: Findings
+    _offsets: dict[str, Offset] = field(default_factory=dict)
+    _arrow_count: int = 0
 
     def lower(self, chains: Iterable[Chain]) -> Lowered:
         lowered = Lowered()
@@ -114,13 +109,10 @@ class Lowering:
         for token in _right_tokens(right):
             position = position or token.position
             if token.offset is not None and not leads_on:
-                raise _Wrong(
-                    "offset-on-the-right",
-                    f"{token.text}[{token.offset}] stands at the right end of a chain",
-                    "an arrow makes the task at its own point: move the offset to the left "
-                    "side with the opposite sign",
-                    token.position,
-                )
+                seen = f"{token.text}[{token.offset}] stands at the right end of a chain"
+                move = "move the offset to the left side with the opposite sign"
+                hint = f"an arrow makes the task at its own point: {move}"
+                raise _Wrong("offset-on-the-right", seen, hint, token.position)
             if token.suicide:
                 doomed.extend(self._members(token))
                 continue
@@ -202,13 +194,12 @@ class Lowering:
             output = qualifier.removesuffix("-all").removesuffix("-any")
             if standard_name(output) not in (*STANDARD, FINISHED):
                 raise self._custom_of_family(token, output)
-            raise _Wrong(
-                "family-output",
-                f"{token.text}:{qualifier} does not say how many members of the family",
-                f"write {token.text}:{_short(qualifier)}-all or "
-                f"{token.text}:{_short(qualifier)}-any",
-                token.position,
+            short = next(
+                (one for one in _FAMILY_OUTPUTS if qualifier.startswith(one)), "succeed"
             )
+            message = f"{token.text}:{qualifier} does not say how many members of the family"
+            hint = f"write {token.text}:{short}-all or {token.text}:{short}-any"
+            raise _Wrong("family-output", message, hint, token.position)
         return FAMILY_QUALIFIERS[qualifier]
 
     def _custom_of_family(self, token: Token, output: str) -> _Wrong:
@@ -217,22 +208,18 @@ class Lowering:
         members = self._members(token)
         named = joint.join(f"{one}:{output}" for one in members[:_NAMED_MAX])
         accepted = ", ".join(f"{short}-all" for short in _FAMILY_OUTPUTS)
-        return _Wrong(
-            "family-output",
-            f"{token.text}:{token.qualifier}: a family has no output {output!r}",
+        seen = f"{token.text}:{token.qualifier}: a family has no output {output!r}"
+        hint = (
             f"accepted of a family are {accepted}, and the same with -any; for an output of "
-            f"its members name them: {named}{f'{joint}…' if len(members) > _NAMED_MAX else ''}",
-            token.position,
+            f"its members name them: {named}{f'{joint}…' if len(members) > _NAMED_MAX else ''}"
         )
+        return _Wrong("family-output", seen, hint, token.position)
 
     def _nearest_family(self, name: str) -> str:
-        near = nearest(name, self._families)
-        if near:
+        if near := nearest(name, self._families):
             return f"did you mean the family {near}?"
-        return (
-            f"-all and -any are for families, and nothing inherits from {name}; "
-            "leave them out for a task"
-        )
+        none = f"nothing inherits from {name}; leave them out for a task"
+        return f"-all and -any are for families, and {none}"
 
     def _members(self, token: Token) -> tuple[str, ...]:
         return self._families.get(token.text, (token.text,))
@@ -245,13 +232,10 @@ class Lowering:
             return definition.all_of(terms)
         for term in nodes_of(side):
             if term.kind is GraphTokenKind.XTRIGGER:
-                raise _Wrong(
-                    "xtrigger-in-or",
-                    f"@{term.text} stands in an OR",
-                    "a task waits for all of its xtriggers: join them with '&', or write "
-                    "the other condition on a task of its own",
-                    term.position,
-                )
+                seen = f"@{term.text} stands in an OR"
+                join = "join them with '&', or write the other condition on a task of its own"
+                hint = f"a task waits for all of its xtriggers: {join}"
+                raise _Wrong("xtrigger-in-or", seen, hint, term.position)
         assert isinstance(side, Either)
         return definition.any_of(terms)
 
@@ -279,17 +263,9 @@ class Lowering:
             try:
                 self._offsets[text] = self._read_offset(text)
             except BadCycling as bad:
-                raise _Wrong(
-                    "offset",
-                    f"the offset of {token.text}[{text}] is not understood: {bad.message}",
-                    bad.hint,
-                    token.position,
-                ) from None
+                seen = f"the offset of {token.text}[{text}] is not understood: {bad.message}"
+                raise _Wrong("offset", seen, bad.hint, token.position) from None
         return self._offsets[text]
-
-
-def _short(qualifier: str) -> str:
-    return next((short for short in _FAMILY_OUTPUTS if qualifier.startswith(short)), "succeed")
 
 
 def _suicide_on_the_left(token: Token) -> _Wrong:

@@ -148,22 +148,14 @@ def tokens_of(line: GraphLine, findings: Findings) -> list[Token] | None:
     found: list[Token] = []
     if "#" not in line.text and line.text.isspace():
         return found
-    for match in _matches(line.text):
-        kind = match.lastgroup
-        if kind == "comment":
-            break
+    at = 0
+    while (match := _TOKEN.match(line.text, at)) and match.lastgroup != "comment":
+        at = match.end()
         if match["wrong"] is not None:
             _report(line, match.start("wrong"), findings)
             return None
         found.append(_token(line, match))
     return found
-
-
-def _matches(text: str) -> Iterator[re.Match[str]]:
-    at = 0
-    while match := _TOKEN.match(text, at):
-        yield match
-        at = match.end()
 
 
 def _token(line: GraphLine, match: re.Match[str]) -> Token:
@@ -194,12 +186,8 @@ def _place(line: GraphLine, at: int) -> Position:
 
 def _report(line: GraphLine, at: int, findings: Findings) -> None:
     rest = line.text[at:]
-    for mistake, advice in _MISTAKEN:
-        if rest.startswith(mistake):
-            seen, hint = mistake, advice
-            break
-    else:
-        seen, hint = rest[0], "a node is written NAME<PARAMETERS>[OFFSET]:OUTPUT?"
+    other = (rest[0], "a node is written NAME<PARAMETERS>[OFFSET]:OUTPUT?")
+    seen, hint = next((one for one in _MISTAKEN if rest.startswith(one[0])), other)
     message = f"{seen!r} is not understood in: {line.text.strip()}"
     findings.error("graph-syntax", message, hint, _place(line, at))
 
@@ -333,13 +321,10 @@ class _Reader:
             raise _Wrong(token.position, f"more than {DEPTH_MAX} parentheses inside each other")
         inner = self._side(depth + 1)
         if not self._take(CLOSE):
-            raise self._unclosed(token)
+            if self._at < len(self._tokens) and not _is_operator(self._tokens[self._at]):
+                raise _missing_operator(self._tokens[self._at])
+            raise _Wrong(token.position, "'(' is not closed", "add ')' before the arrow")
         return inner
-
-    def _unclosed(self, opened: Token) -> _Wrong:
-        if self._at < len(self._tokens) and not _is_operator(self._tokens[self._at]):
-            return _missing_operator(self._tokens[self._at])
-        return _Wrong(opened.position, "'(' is not closed", "add ')' before the arrow")
 
     def _next(self) -> Token | None:
         if self._at == len(self._tokens):

@@ -54,28 +54,18 @@ def idle(because: str, kind: ValueKind = ValueKind.TEXT) -> ItemSpec:
     return ItemSpec(kind, idle_because=because)
 
 
-def text(to: str = "") -> ItemSpec:
-    return ItemSpec(ValueKind.TEXT, "", to=to)
+def _items_of(kind: ValueKind, default: object = None) -> Callable[..., ItemSpec]:
+    """Returns what makes items of one kind, given their fields and, seldom, other defaults."""
+
+    def item(to: str = "", default: object = default) -> ItemSpec:
+        return ItemSpec(kind, default, to=to)
+
+    return item
 
 
-def texts(to: str = "") -> ItemSpec:
-    return ItemSpec(ValueKind.TEXTS, (), to=to)
-
-
-def duration(to: str, default: float | None = None) -> ItemSpec:
-    return ItemSpec(ValueKind.DURATION, default, to=to)
-
-
-def durations(to: str) -> ItemSpec:
-    return ItemSpec(ValueKind.DURATIONS, (), to=to)
-
-
-def boolean(to: str, default: bool | None = None) -> ItemSpec:
-    return ItemSpec(ValueKind.BOOLEAN, default, to=to)
-
-
-def point(to: str) -> ItemSpec:
-    return ItemSpec(ValueKind.POINT, "", to=to)
+text, texts = _items_of(ValueKind.TEXT, ""), _items_of(ValueKind.TEXTS, ())
+duration, durations = _items_of(ValueKind.DURATION), _items_of(ValueKind.DURATIONS, ())
+boolean, point = _items_of(ValueKind.BOOLEAN), _items_of(ValueKind.POINT, "")
 
 
 # The table.

@@ -167,11 +167,10 @@ class Parameters:
             elif reference.name in chosen:
                 used[reference.name] = chosen[reference.name]
             else:
-                raise BadParameter(
-                    f"inherit = {parent}: the heading does not use parameter "
-                    f"{reference.name!r}, so its value is unknown",
-                    f"give a value as in <{reference.name}=1>, or use it in the heading too",
-                )
+                unused = f"the heading does not use parameter {reference.name!r}"
+                seen = f"inherit = {parent}: {unused}, so its value is unknown"
+                hint = f"give a value as in <{reference.name}=1>, or use it in the heading too"
+                raise BadParameter(seen, hint)
         return self._write(pieces, used), used
 
     def pieces(self, text: str) -> Pieces:
@@ -199,13 +198,10 @@ class Parameters:
         known = self.values.get(name)
         if not known:
             others = [one for one in self.values if one != name]
-            raise BadParameter(
-                f"parameter {name!r} in {_shown(text)} is not defined"
-                if known is None
-                else f"parameter {name!r} in {_shown(text)} has no values",
-                meant(name, others, f"define it: [task parameters] {name} = 1..3"),
-                "unknown-parameter",
-            )
+            lacks = "is not defined" if known is None else "has no values"
+            hint = meant(name, others, f"define it: [task parameters] {name} = 1..3")
+            seen = f"parameter {name!r} in {_shown(text)} {lacks}"
+            raise BadParameter(seen, hint, "unknown-parameter")
         if value is None:
             return Reference(name, int(f"{sign}{number}") if sign else 0)
         same = [one for one in known if str(one) == value]

@@ -127,13 +127,10 @@ def _check_messages(node: NodeDef, findings: Findings) -> None:
     for name, message in node.outputs:
         other = by_message.setdefault(message, name)
         if other != name:
-            findings.error(
-                "duplicate-message",
-                f"outputs {other!r} and {name!r} of {node.name!r} have the same message "
-                f"{message!r}",
-                "give each output a message of its own",
-                node.position,
-            )
+            both = f"outputs {other!r} and {name!r} of {node.name!r}"
+            seen = f"{both} have the same message {message!r}"
+            hint = "give each output a message of its own"
+            findings.error("duplicate-message", seen, hint, node.position)
 
 
 def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings) -> None:
@@ -167,13 +164,10 @@ def _check_handlers(
             hint = "known are " + ", ".join(f"%({name})s" for name in sorted(names))
             findings.error(BAD_HANDLER, seen, hint, place)
         elif not FIELD.search(command) and handler_problem(f"{command} %(event)s", names):
-            findings.warning(
-                "handler-arguments",
-                f"event handler {command!r} of {whose} is called without arguments, since they "
-                "could be run as commands",
-                "let it read the variables TIDEWHEEL_EVENT_EVENT, TIDEWHEEL_EVENT_MESSAGE, …",
-                place,
-            )
+            why = "is called without arguments, since they could be run as commands"
+            seen = f"event handler {command!r} of {whose} {why}"
+            hint = "let it read the variables TIDEWHEEL_EVENT_EVENT, TIDEWHEEL_EVENT_MESSAGE, …"
+            findings.warning("handler-arguments", seen, hint, place)
 
 
 def handler_problem(command: str, names: Iterable[str]) -> str:

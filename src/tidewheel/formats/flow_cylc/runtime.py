@@ -8,7 +8,7 @@ not touch is its ancestors' very value.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -69,7 +69,20 @@ class Inherited:
         )
 
 
-NOTHING_INHERITED = Inherited({}, {group: getattr(_NODE, group) for group in _ITEMS})
+class Inheritance:
+    """Looks settings up along the families; those with the same ancestors share the answer."""
+
+    def __init__(self, owns: Mapping[str, Iterable[Values]]) -> None:
+        self._owns = owns
+        groups = {group: getattr(_NODE, group) for group in _ITEMS}
+        self._known: dict[tuple[str, ...], Inherited] = {(): Inherited({}, groups)}
+
+    def of(self, lineage: tuple[str, ...]) -> Inherited:
+        known = self._known.get(lineage)
+        if known is None:
+            inherited = self.of(lineage[1:])
+            known = self._known[lineage] = inherited.extended(self._owns[lineage[0]])
+        return known
 
 
 def _made(group: str, values: Values) -> object:
@@ -267,15 +280,16 @@ class _Resolver:
     def __init__(self, namespaces: Namespaces, families: Families) -> None:
         self._namespaces = namespaces
         self._families = families
-        self._inherited: dict[tuple[str, ...], Inherited] = {(): NOTHING_INHERITED}
+        owns = {name: one.owns for name, one in namespaces.by_name.items()}
+        self._inheritance = Inheritance(owns)
 
     def node(self, namespace: Namespace) -> NodeDef:
         name = namespace.name
         lineage = self._families.lineages[name]
         if name in self._families.members:
-            groups = self._from(lineage).groups
+            groups = self._inheritance.of(lineage).groups
         else:
-            groups = self._from(lineage[1:]).extended(namespace.owns).groups
+            groups = self._inheritance.of(lineage[1:]).extended(namespace.owns).groups
         if namespace.parameters:
             filled = self._filled(groups["environment"], namespace)
             if filled is not groups["environment"]:
@@ -287,13 +301,6 @@ class _Resolver:
             position=self._namespaces.findings.position(namespace.section),
             **groups,
         )
-
-    def _from(self, lineage: tuple[str, ...]) -> Inherited:
-        known = self._inherited.get(lineage)
-        if known is None:
-            owns = self._namespaces.by_name[lineage[0]].owns
-            known = self._inherited[lineage] = self._from(lineage[1:]).extended(owns)
-        return known
 
     def _filled(self, environment: Pairs, namespace: Namespace) -> Pairs:
         """Fills in `%(m)s` in values: it is the task's value of the parameter m."""

@@ -166,10 +166,7 @@ class _Parser:
         section = entries.get(name)
         if not isinstance(section, Section):
             if section is not None:
-                seen = (
-                    f"{name!r} is a section here and an item in line "
-                    f"{self._source.position(section.line).line}"
-                )
+                seen = f"{name!r} is a section here and an item {self._in_line(section.line)}"
                 self._error("item-and-section", seen, "", index)
             section = entries[name] = Section(name, index)
         self._path.append(section)
@@ -201,9 +198,8 @@ class _Parser:
             return index + 1
         text, following = self._long_text(index, line[found.end() - 3 :].strip())
         if self._in_graph():
-            self._set(
-                Item(found[1], text, index)
-            )  # the reader of recurrences says what is wrong
+            # The reader of recurrences says what is wrong.
+            self._set(Item(found[1], text, index))
         else:
             hint = "names have letters, digits, spaces and the signs + - : . , ! / ( ) ^ $"
             self._error("bad-name", f"{found[1]!r} cannot be the name of an item", hint, index)
@@ -213,10 +209,7 @@ class _Parser:
         section = self._path[-1]
         before = section.entries.get(item.name)
         if isinstance(before, Section):
-            seen = (
-                f"{item.name!r} is an item here and a section in line "
-                f"{self._source.position(before.line).line}"
-            )
+            seen = f"{item.name!r} is an item here and a section {self._in_line(before.line)}"
             self._error("item-and-section", seen, "", item.line)
             return
         if before is not None:
@@ -224,13 +217,10 @@ class _Parser:
                 item.earlier = before
             elif item.name in self._set_here and self._set_twice < SET_TWICE_MAX:
                 self._set_twice += 1
-                self._findings.all.warning(
-                    "set-twice",
-                    f"{item.name!r} is set twice under one heading; line "
-                    f"{self._source.position(before.line).line} has no effect",
-                    "remove one of the two",
-                    self._source.position(item.line),
-                )
+                first, place = map(self._source.position, (before.line, item.line))
+                idle = f"line {first.line} has no effect"
+                seen = f"{item.name!r} is set twice under one heading; {idle}"
+                self._findings.all.warning("set-twice", seen, "remove one of the two", place)
         self._set_here.add(item.name)
         self._last_item = item
         section.entries[item.name] = item
@@ -283,10 +273,8 @@ class _Parser:
         quotes = next((one for one in _TRIPLE_QUOTES if one in line), "")
         if not quotes or line.count(quotes) > 1 or "=" in line.partition(quotes)[0]:
             return "", index + 1
-        seen = (
-            f"the text of {name!r} is closed by {quotes} in line "
-            f"{self._source.position(last).line}, but nothing opens it"
-        )
+        closed = f"is closed by {quotes} {self._in_line(last)}"
+        seen = f"the text of {name!r} {closed}, but nothing opens it"
         self._error("unopened-quotes", seen, f"write {name} = {quotes}", index)
         body = [quotes, *self._lines[index + 1 : last], line.partition(quotes)[0] + quotes]
         return "\n".join(body), last + 1
@@ -325,6 +313,9 @@ class _Parser:
         self._error(
             "bad-line", f"this is neither a heading nor an item: {stripped!r}", hint, index
         )
+
+    def _in_line(self, index: int) -> str:
+        return f"in line {self._source.position(index).line}"
 
     def _error(self, code: str, message: str, hint: str, index: int) -> None:
         self._findings.all.error(code, message, hint, self._findings.position_of_line(index))

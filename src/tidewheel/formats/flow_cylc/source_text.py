@@ -14,7 +14,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -114,12 +114,9 @@ def _decode(content: bytes, name: str) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise BadSource(
-            "not-text",
-            f"{name} is not UTF-8 text: byte {content[error.start]:#04x} in line {line}",
-            "save the file as UTF-8",
-            Position(name, line),
-        ) from None
+        place, hint = Position(name, line), "save the file as UTF-8"
+        seen = f"{name} is not UTF-8 text: byte {content[error.start]:#04x} in line {line}"
+        raise BadSource("not-text", seen, hint, place) from None
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.removesuffix("\n")
@@ -181,8 +178,7 @@ def join_continued(source: SourceText, findings: Findings) -> SourceText:
     """Joins lines, without trailing white space; the result is where its first part is."""
     text = "\n".join(source.lines)
     if "\\" not in text:
-        stripped = [line.rstrip() for line in source.lines]
-        return _with(source, stripped, source.origins)
+        return replace(source, lines=[line.rstrip() for line in source.lines])
     lines: list[str] = []
     origins: list[int] = []
     pending: list[str] = []
@@ -204,7 +200,7 @@ def join_continued(source: SourceText, findings: Findings) -> SourceText:
         pending.clear()
     if pending:
         lines.append("".join(pending).rstrip())
-    return _with(source, lines, origins)
+    return replace(source, lines=lines, origins=origins)
 
 
 def _check_comment(source: SourceText, index: int, continued: bool, findings: Findings) -> None:
@@ -215,10 +211,6 @@ def _check_comment(source: SourceText, index: int, continued: bool, findings: Fi
         seen = "this comment ends in a backslash, so the next line is part of the comment"
         hint = "remove the backslash"
         findings.warning("continued-comment", seen, hint, source.position(index))
-
-
-def _with(source: SourceText, lines: list[str], origins: Sequence[int]) -> SourceText:
-    return SourceText(source.folder, source.files, lines, origins, source.templated)
 
 
 # `%include 'file'`: the lines of another file take the place of this one.
@@ -270,12 +262,9 @@ class Inlined:
             return True
         self.includes += 1
         if self.includes > INCLUDES_MAX or len(within) > INCLUDE_DEPTH_MAX:
-            self.findings.error(
-                "too-many-includes",
-                f"more than {INCLUDES_MAX} includes, or more than {INCLUDE_DEPTH_MAX} within "
-                "each other",
-                position=position,
-            )
+            nested = f"more than {INCLUDE_DEPTH_MAX} within each other"
+            seen = f"more than {INCLUDES_MAX} includes, or {nested}"
+            self.findings.error("too-many-includes", seen, position=position)
             return False
         self.add(wanted, position, within)
         return len(self.lines) <= LINES_MAX

@@ -26,16 +26,11 @@ from tidewheel.formats.traced_environment import TracedEnvironment
 # Functions that a template may call besides Jinja2's own filters and tests.
 
 _UNIT_SECONDS = {
-    "s": 1.0,
-    "seconds": 1.0,
-    "m": 60.0,
-    "minutes": 60.0,
-    "h": 3600.0,
-    "hours": 3600.0,
-    "d": 86400.0,
-    "days": 86400.0,
-    "w": 604800.0,
-    "weeks": 604800.0,
+    **dict.fromkeys(("s", "seconds"), 1.0),
+    **dict.fromkeys(("m", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hours"), 3600.0),
+    **dict.fromkeys(("d", "days"), 86400.0),
+    **dict.fromkeys(("w", "weeks"), 604800.0),
 }
 
 

@@ -43,6 +43,8 @@ class Gone:
 Change = Moved | Dropped | Gone
 
 _NAMESPACE = ("runtime", "*")
+_EVENTS, _MAIL = ("scheduler", "events"), ("scheduler", "mail")
+_OF_TASK = (*_NAMESPACE, "events")
 _MAILS_ARE_GLOBAL = "remove it: how mail is sent is a setting of the machine, not of a workflow"
 
 
@@ -99,18 +101,12 @@ CHANGES: dict[Path, dict[str, Change]] = {
     ("scheduler",): {
         "parameters": Moved(("task parameters",)),
         "parameter templates": Moved(("task parameters", "templates")),
-        "task event mail interval": Moved(("scheduler", "mail", "task event batch interval")),
+        "task event mail interval": Moved((*_MAIL, "task event batch interval")),
         **dict.fromkeys(_DROPPED_OF_CYLC, Dropped()),
     },
-    ("scheduler", "events"): {
-        **{
-            old: Moved(("scheduler", "events", new))
-            for old, new in _OLD_WORKFLOW_EVENTS.items()
-        },
-        **{
-            f"mail {name}": Moved(("scheduler", "mail", name))
-            for name in ("to", "from", "footer")
-        },
+    _EVENTS: {
+        **{old: Moved((*_EVENTS, new)) for old, new in _OLD_WORKFLOW_EVENTS.items()},
+        **{f"mail {name}": Moved((*_MAIL, name)) for name in ("to", "from", "footer")},
         "mail smtp": Dropped(_MAILS_ARE_GLOBAL),
         **dict.fromkeys(_DROPPED_WORKFLOW_EVENTS, Dropped()),
     },
@@ -137,11 +133,8 @@ CHANGES: dict[Path, dict[str, Change]] = {
         "dummy mode": Gone("remove it: a run in dummy mode needs no settings"),
         "simulation mode": Gone("write [[[simulation]]]"),
     },
-    (*_NAMESPACE, "events"): {
-        **{
-            f"{event} handler": Moved((*_NAMESPACE, "events", f"{event} handlers"))
-            for event in TASK_EVENTS
-        },
+    _OF_TASK: {
+        **{f"{one} handler": Moved((*_OF_TASK, f"{one} handlers")) for one in TASK_EVENTS},
         "mail to": Moved((*_NAMESPACE, "mail", "to")),
         "mail from": Moved((*_NAMESPACE, "mail", "from")),
         "mail smtp": Dropped(_MAILS_ARE_GLOBAL),

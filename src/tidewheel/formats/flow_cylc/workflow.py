@@ -120,12 +120,10 @@ class _Points:
         if not text and self._reader.calendar is Calendar.INTEGER:
             return Point(1)
         if not text:
-            self._findings.error(
-                "no-initial-point",
-                "[scheduling] has no initial cycle point",
-                "write for example: initial cycle point = 20300101T00Z, or set cycling mode = "
-                "integer for plain numbers",
-            )
+            seen = "[scheduling] has no initial cycle point"
+            plain = "or set cycling mode = integer for plain numbers"
+            hint = f"write for example: initial cycle point = 20300101T00Z, {plain}"
+            self._findings.error("no-initial-point", seen, hint)
             return None
         point = self._read(text, lambda: self._reader.initial_point(text.text, self._now))
         if point is not None:
@@ -187,13 +185,10 @@ class _Points:
             )
             return
         if not held:
-            self._findings.error(
-                "constraints",
-                f"the {which} cycle point {self._reader.style.text(point)} meets none of its "
-                f"constraints: {', '.join(constraints)}",
-                "choose a point that does, or change the constraints",
-                text.position,
-            )
+            shown = f"the {which} cycle point {self._reader.style.text(point)}"
+            seen = f"{shown} meets none of its constraints: {', '.join(constraints)}"
+            hint = "choose a point that does, or change the constraints"
+            self._findings.error("constraints", seen, hint, text.position)
 
     def _read(self, text: Placed, read: Callable[[], Point]) -> Point | None:
         try:
@@ -440,38 +435,25 @@ def _nodes(
 def _special_nodes(
     settings: FlowSettings, reader: CyclingReader, findings: Findings
 ) -> definition.SpecialNodes:
-    special = settings.special_tasks
+    special, tasks_of = settings.special_tasks, settings.families.tasks_of
+
+    def offsets(tasks: Iterable[SpecialTask]) -> Iterator[tuple[str, Interval]]:
+        for one in tasks:
+            try:
+                interval = reader.interval(one.argument) if one.argument else Interval()
+            except BadCycling as bad:
+                seen = f"{one.name}({one.argument}): {bad.message}"
+                hint = bad.hint or "write an interval such as PT1H or -PT30M"
+                findings.error("special-task", seen, hint, one.position)
+                continue
+            yield from ((name, interval) for name in tasks_of(one.name))
+
+    messages = special.external_trigger
     return definition.SpecialNodes(
-        sequential=frozenset(_tasks_of((one.name for one in special.sequential), settings)),
-        wait_for_clock=dict(_offsets(special.clock_trigger, settings, reader, findings)),
-        expire_after=dict(_offsets(special.clock_expire, settings, reader, findings)),
+        sequential=frozenset(name for one in special.sequential for name in tasks_of(one.name)),
+        wait_for_clock=dict(offsets(special.clock_trigger)),
+        expire_after=dict(offsets(special.clock_expire)),
         wait_for_message={
-            name: one.argument
-            for one in special.external_trigger
-            for name in _tasks_of((one.name,), settings)
+            name: one.argument for one in messages for name in tasks_of(one.name)
         },
     )
-
-
-def _offsets(
-    tasks: Iterable[SpecialTask],
-    settings: FlowSettings,
-    reader: CyclingReader,
-    findings: Findings,
-) -> Iterator[tuple[str, Interval]]:
-    for one in tasks:
-        try:
-            interval = reader.interval(one.argument) if one.argument else Interval()
-        except BadCycling as bad:
-            seen = f"{one.name}({one.argument}): {bad.message}"
-            hint = bad.hint or "write an interval such as PT1H or -PT30M"
-            findings.error("special-task", seen, hint, one.position)
-            continue
-        for name in _tasks_of((one.name,), settings):
-            yield name, interval
-
-
-def _tasks_of(names: Iterable[str], settings: FlowSettings) -> Iterator[str]:
-    """Yields the names with families replaced by their members."""
-    for name in names:
-        yield from settings.families.members.get(name, (name,))

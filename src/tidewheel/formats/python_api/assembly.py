@@ -21,7 +21,7 @@ from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphTokenKind, Token
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
-from tidewheel.formats.flow_cylc.runtime import NOTHING_INHERITED, Inherited
+from tidewheel.formats.flow_cylc.runtime import Inheritance
 from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
 from tidewheel.formats.flow_cylc.workflow import RUN_ONCE, GraphReader, PointTexts, read_cycling
 from tidewheel.formats.python_api.declarations import Declarations
@@ -121,7 +121,8 @@ class Resolver:
         self._functions = functions
         self._findings = findings
         self._families = self._arrange()
-        self._known: dict[tuple[str, ...], Inherited] = {(): NOTHING_INHERITED}
+        owns = {name: [one.values] for name, one in self._declared.items()}
+        self._inheritance = Inheritance(owns)
         self.members: dict[str, tuple[str, ...]] = {
             name: tuple(
                 one
@@ -159,7 +160,7 @@ class Resolver:
                 self._findings.error("two-scripts", seen, "keep one of them", declared.position)
             script: Values = {"script": script_of(function, name)}
             declared = replace(declared, values=declared.values | script)
-        groups = self._from(lineage[1:]).extended([declared.values]).groups
+        groups = self._inheritance.of(lineage[1:]).extended([declared.values]).groups
         return definition.NodeDef(
             name=name, lineage=lineage, position=declared.position, **groups
         )
@@ -195,13 +196,6 @@ class Resolver:
                 self._findings.error(
                     "bad-value", f"{name}: {word}: {bad.message}", bad.hint, one.position
                 )
-
-    def _from(self, lineage: tuple[str, ...]) -> Inherited:
-        known = self._known.get(lineage)
-        if known is None:
-            own = self._declared[lineage[0]].values
-            known = self._known[lineage] = self._from(lineage[1:]).extended([own])
-        return known
 
 
 def _interval(reader: CyclingReader) -> Callable[[object], Interval]:
@@ -264,10 +258,9 @@ def check_idle(definition: definition.WorkflowDef, graph: Graph, findings: Findi
             continue
         meant = lookalikes.of(name)
         guess = f"did you mean {meant}? Or " if meant else ""
-        findings.error(
-            "idle-task",
-            f"{name} has no function and no script: it would succeed without doing anything",
+        seen = f"{name} has no function and no script: it would succeed without doing anything"
+        hint = (
             f"{guess}give it one, or say that it only joins others: "
-            f'flow.task("{name}", run_mode="skip")',
-            node.position,
+            f'flow.task("{name}", run_mode="skip")'
         )
+        findings.error("idle-task", seen, hint, node.position)

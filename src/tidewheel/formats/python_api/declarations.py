@@ -68,11 +68,9 @@ class Outputs(Output):
     def output(self, name: str) -> Output:
         """Returns an output of the task: flow.task("model", outputs={"ready": "message"})."""
         if self.mention.is_family:
-            raise BadStatement(
-                f"{self}.output({name!r}) asks for a family's own output",
-                f"join the members: {self.mention.reach}_of(*(one.output({name!r}) for one in "
-                "members))",
-            )
+            joined = f"{self.mention.reach}_of(*(one.output({name!r}) for one in members))"
+            seen = f"{self}.output({name!r}) asks for a family's own output"
+            raise BadStatement(seen, f"join the members: {joined}")
         mention = replace(self.mention, output=outputs.standard_name(name))
         return Output(self.ledger, mention)
 
@@ -248,23 +246,21 @@ class Declarations:
         made = xtrigger_of(label, call, position)
         known = self.xtriggers.setdefault(label, made)
         if known is not made:
-            self.findings.error(
-                "duplicate-name",
-                f"the xtrigger {label!r} is already made at {known.position}",
-                "keep what flow.xtrigger(…) returned and use it again, or choose another name",
-                position,
-            )
+            message = f"the xtrigger {label!r} is already made at {known.position}"
+            again = "keep what flow.xtrigger(…) returned and use it again"
+            hint = f"{again}, or choose another name"
+            self.findings.error("duplicate-name", message, hint, position)
 
     def add_limit(self, name: str, limit: int, members: Iterable[Task | Family]) -> None:
         if limit < 0:
             seen = f"the limit {name!r} is {limit}"
             hint = "write how many tasks may be active at once; 0 is no limit"
             self.findings.error("bad-value", seen, hint, written_at())
-        names = tuple(one.name for one in members if _is_node(one))
-        self.limits[name] = LimitDeclared(limit, names)
-
-
-def _is_node(member: object) -> bool:
-    if not isinstance(member, Task | Family):
-        raise BadStatement(f"{member!r} cannot be in a limit", "name tasks and families")
-    return True
+        names = []
+        for member in members:
+            if not isinstance(member, Task | Family):
+                raise BadStatement(
+                    f"{member!r} cannot be in a limit", "name tasks and families"
+                )
+            names.append(member.name)
+        self.limits[name] = LimitDeclared(limit, tuple(names))

@@ -95,7 +95,10 @@ def read_settings(
     values: Values = {}
     for word, value in settings.items():
         if word not in Settings.__annotations__:
-            raise BadStatement(f"{who} has a setting {word}=", _nearest(word))
+            near = get_close_matches(word, Settings.__annotations__, n=1)
+            guess = f"did you mean {near[0]}=? " if near else ""
+            known = ", ".join(Settings.__annotations__)
+            raise BadStatement(f"{who} has a setting {word}=", f"{guess}Known are {known}")
         try:
             values[_ITEMS.get(word, word)] = _read(word, value)
         except BadValue as bad:
@@ -115,12 +118,6 @@ def merged(given: Values, own: Values) -> Values:
         else:
             values[name] = value
     return values
-
-
-def _nearest(word: str) -> str:
-    near = get_close_matches(word, Settings.__annotations__, n=1)
-    guess = f"did you mean {near[0]}=? " if near else ""
-    return f"{guess}Known are {', '.join(Settings.__annotations__)}"
 
 
 def _read(word: str, value: object) -> object:

@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -85,11 +84,9 @@ def check_function(function: TaskFunction) -> None:
         if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
     ]
     if needed:
-        raise BadStatement(
-            f"the function {where} needs {', '.join(needed)}, and a task is called without "
-            "arguments",
-            "give them defaults, or read them from the environment",
-        )
+        lacks = f"needs {', '.join(needed)}, and a task is called without arguments"
+        hint = "give them defaults, or read them from the environment"
+        raise BadStatement(f"the function {where} {lacks}", hint)
 
 
 def call(function: TaskFunction) -> object:
@@ -144,23 +141,17 @@ class StatementLog:
 
     def open(self, recurrence: str) -> None:
         if self.current is not None:
-            raise BadStatement(
-                f"the cycle {recurrence!r} begins inside of {self.current.recurrence!r}",
-                "end the one before: each 'with flow.cycle(…)' stands by itself",
-            )
+            seen = f"the cycle {recurrence!r} begins inside of {self.current.recurrence!r}"
+            hint = "end the one before: each 'with flow.cycle(…)' stands by itself"
+            raise BadStatement(seen, hint)
         new = StatementSection(recurrence, written_at())
         self.current = self.sections.setdefault("".join(recurrence.split()), new)
 
-    def close(self) -> None:
-        self.current = None
-
     def expect_cycle(self, *sides: object) -> None:
         if self.current is None:
-            raise BadStatement(
-                f"{' >> '.join(map(str, sides))} stands outside of a cycle of the workflow "
-                f"{self.workflow!r}",
-                "write it under 'with flow.cycle(\"P1\"):', or whichever recurrence it has",
-            )
+            outside = f"stands outside of a cycle of the workflow {self.workflow!r}"
+            hint = "write it under 'with flow.cycle(\"P1\"):', or whichever recurrence it has"
+            raise BadStatement(f"{' >> '.join(map(str, sides))} {outside}", hint)
 
     def record(self, chain: Chain, instead_of: Chain | None = None) -> None:
         """Records a chain in place of the one it grew from; if that grew twice, both stay."""
@@ -179,13 +170,8 @@ class Cycle:
     def __enter__(self) -> None:
         self._ledger.open(self._recurrence)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._ledger.close()
+    def __exit__(self, *error: object) -> None:
+        self._ledger.current = None
 
 
 # The terms of a statement, and the operators that join them: `&`, `|`, `>>`, `~` and `[…]`.
@@ -401,11 +387,10 @@ def _checked(term: object, before: list[Term]) -> Term:
         raise _no_term(term)
     for other in before:
         if term.ledger is not other.ledger:
-            raise BadStatement(
-                f"{other} belongs to the workflow {other.ledger.workflow!r}, and {term} to the "
-                f"workflow {term.ledger.workflow!r}",
-                "join tasks of one workflow; an xtrigger can wait for a task of another one",
-            )
+            theirs, ours = (f"the workflow {one.ledger.workflow!r}" for one in (other, term))
+            seen = f"{other} belongs to {theirs}, and {term} to {ours}"
+            hint = "join tasks of one workflow; an xtrigger can wait for a task of another one"
+            raise BadStatement(seen, hint)
     return term
 
 
@@ -447,11 +432,9 @@ def _unclear(left: object, sign: str, right: object) -> BadStatement:
     parts = [part for side in near for part in _parts(side, sign)]
     middle = f"({f' {sign} '.join(map(str, parts))})"
     meant = " >> ".join([*map(str, before[:-1]), middle, *map(str, after[1:])])
-    return BadStatement(
-        f"to Python '>>' binds tighter than '{sign}', so this joins a whole chain: "
-        f"{_grouped(left)} {sign} {_grouped(right)}",
-        f"add parentheses: {meant}",
-    )
+    whole = f"this joins a whole chain: {_grouped(left)} {sign} {_grouped(right)}"
+    seen = f"to Python '>>' binds tighter than '{sign}', so {whole}"
+    return BadStatement(seen, f"add parentheses: {meant}")
 
 
 def _sides_of(value: object) -> tuple[object, ...]:

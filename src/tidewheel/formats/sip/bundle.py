@@ -21,6 +21,7 @@ from typing import NoReturn
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.sip.definition import first_look
+from tidewheel.formats.sip.document import Unreadable
 from tidewheel.formats.sip.model import (
     FOLDER_DEPTH_MAX,
     NAME_LENGTH_MAX,
@@ -54,12 +55,11 @@ def sources_in(
         return []
     definitions = [path for path in sorted(files) if is_definition(path)]
     if not definitions:
-        findings.error(
-            "no-definitions",
-            "there is no definition",
+        hint = (
             f"put a file that ends in {', '.join(SUFFIXES)} (or in one of them and .j2) beside "
-            "the folder stages",
+            "the folder stages"
         )
+        findings.error("no-definitions", "there is no definition", hint)
     everything = SipSource(file="", files=files)
     return [_source(one, everything, executable) for one in definitions]
 
@@ -128,10 +128,6 @@ def _check_size(files: Mapping[str, bytes], findings: Findings) -> None:
 _LISTED_MAX = 1_000  # folders that are looked at for advice
 
 
-class _Unreadable(Exception):
-    """A finding says why."""
-
-
 def read_folder(path: Path, findings: Findings) -> SipSource | None:
     """Returns a definition file and the folders of its stages; None with a finding if none."""
     name = path.name
@@ -145,7 +141,7 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
         for stage, version in first_look(name, reading.files[name]):
             for folder in folders_for(stage, version):
                 reading.read_all(folder)
-    except _Unreadable:
+    except Unreadable:
         return None
     return SipSource(
         file=name,
@@ -204,9 +200,8 @@ class _Reading:
     def read(self, path: str, limit: int, *, follow: bool = False) -> None:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
         if len(self.files) > STAGE_FILES_MAX:
-            self._refuse(
-                path, "too-many-files", f"there are more than {STAGE_FILES_MAX} files", ""
-            )
+            seen = f"there are more than {STAGE_FILES_MAX} files"
+            self._refuse(path, "too-many-files", seen, "")
         if (self.root / path).is_symlink() and not follow:
             self._refuse(path, "link", f"{path} is a link", _COPY)
         try:
@@ -220,13 +215,9 @@ class _Reading:
                 self._refuse(path, "not-a-file", f"{path} is no regular file", _COPY)
             content = file.read(limit + 1)
         if len(content) > limit or self._bytes + len(content) > SOURCE_BYTES_MAX:
-            self._refuse(
-                path,
-                "file-too-large",
-                f"{path} is too large: a file of a stage may have {STAGE_FILE_BYTES_MAX} "
-                f"bytes, all of a definition {SOURCE_BYTES_MAX}",
-                "keep data elsewhere, and name its place in a parameter",
-            )
+            most = f"{STAGE_FILE_BYTES_MAX} bytes, all of a definition {SOURCE_BYTES_MAX}"
+            seen = f"{path} is too large: a file of a stage may have {most}"
+            self._refuse(path, "file-too-large", seen, _ELSEWHERE)
         self._bytes += len(content)
         self.files[path] = content
         if found.st_mode & stat.S_IXUSR:
@@ -242,7 +233,7 @@ class _Reading:
 
     def _refuse(self, path: str, code: str, message: str, hint: str) -> NoReturn:
         self.findings.error(code, message, hint, Position(path))
-        raise _Unreadable
+        raise Unreadable
 
 
 _COPY = "copy what it leads to into the folder: only that is stored with the workflow"

@@ -61,21 +61,16 @@ def read_definition(
 ) -> model.SipDefinition | None:
     """Returns the definition as far as it is understood; None if it is none at all."""
     if not isinstance(root, Fields):
-        findings.error(
-            "no-definition",
-            f"{KINDS[type(root)]} stands where the keys of a definition are expected",
-            f"write {written({'schema_version': SCHEMA_VERSION, 'stages': []}, root.position)}",
-            root.position,
-        )
+        message = f"{KINDS[type(root)]} stands where the keys of a definition are expected"
+        example: dict[str, Json] = {"schema_version": SCHEMA_VERSION, "stages": []}
+        hint = f"write {written(example, root.position)}"
+        findings.error("no-definition", message, hint, root.position)
         return None
     if is_instance(root):
-        findings.error(
-            "no-definition",
-            "this is a scheduling block instance, no workflow definition",
-            f"ask for it once its workflows are registered: tidewheel sbi submit "
-            f"{root.position.file}",
-            root.position,
-        )
+        message = "this is a scheduling block instance, no workflow definition"
+        command = f"tidewheel sbi submit {root.position.file}"
+        hint = f"ask for it once its workflows are registered: {command}"
+        findings.error("no-definition", message, hint, root.position)
         return None
     reader = FieldReader(root, DEFINITION, "the definition", findings)
     found = reader.scalar("schema_version")
@@ -109,13 +104,10 @@ def _identity(
         hint = "a file's name should tell which workflow it defines: rename one of them"
         findings.warning("name-differs", seen, hint, reader.position_of("id"))
     if version is None and not from_file.version:
-        findings.warning(
-            "no-version",
-            "neither the file nor its name has a version: it is taken for 0.0.0",
-            f"write {pair('version', '1.0.0', reader.position)}, or call the file "
-            f"{from_file.stem}-1.0.0",
-            reader.position,
-        )
+        message = "neither the file nor its name has a version: it is taken for 0.0.0"
+        example = pair("version", "1.0.0", reader.position)
+        advice = f"write {example}, or call the file {from_file.stem}-1.0.0"
+        findings.warning("no-version", message, advice, reader.position)
     return name or from_file.name, version or from_file.version or "0.0.0"
 
 
@@ -129,9 +121,8 @@ def _version(reader: FieldReader, findings: Findings, *, required: bool) -> str 
         _bad_name("version", found.text, problem, found.position, findings)
         return None
     if not found.quoted and _PLAIN_NUMBER.fullmatch(found.text):
-        seen = (
-            f"version of {reader.what} is {found.text}, which other readers take for a number"
-        )
+        shown = f"version of {reader.what} is {found.text}"
+        seen = f"{shown}, which other readers take for a number"
         hint = f'write "{found.text}" in quotes, or a version such as 1.0.0'
         findings.warning("version-is-a-number", seen, hint, found.position)
     return found.text

@@ -74,8 +74,8 @@ Node = Scalar | Items | Fields
 KINDS: Mapping[type, str] = {Scalar: "a text", Items: "a list", Fields: "a mapping"}
 
 
-class TooMuch(Exception):
-    """The file is nested too deeply or has too many parts; a finding says so."""
+class Unreadable(Exception):
+    """A file cannot be read on, because it is too much or not accepted; a finding says why."""
 
 
 class Builder:
@@ -133,7 +133,7 @@ class Builder:
         if depth > DEPTH_MAX:
             seen = f"lists and mappings are nested more than {DEPTH_MAX} deep here"
             self._findings.error("nested-too-deeply", seen, "write it flatter", position)
-            raise TooMuch
+            raise Unreadable
 
     def _counted(self, position: Position) -> None:
         self._count += 1
@@ -141,7 +141,7 @@ class Builder:
             seen = f"the file has more than {NODES_MAX} values"
             hint = "split it, or make it shorter"
             self._findings.error("file-too-large", seen, hint, position)
-            raise TooMuch
+            raise Unreadable
 
     def _structure(self, value: Json, position: Position, depth: int = 0) -> Node:
         self.check_depth(depth, position)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -93,7 +94,11 @@ class ParameterSource:
         self, stage: Stage, request: Values, outputs: Mapping[str, Values] | None = None
     ) -> StageValues:
         """Returns a stage's values; ``outputs`` are by stage, None before the stage is due."""
-        given = self.given_to(stage.id, request)
+        # What a request gives all stages, and over it what it gives this one.
+        given = {
+            **{name: value for name, value in request.items() if value is not None},
+            **self.given_apart(stage.id, request),
+        }
         folder = self.folders.get(stage.id)
         own = dict(folder.defaults) if folder else {}
         made: dict[str, Json] = {}
@@ -117,11 +122,6 @@ class ParameterSource:
             to_come=awaited,
             missing=missing,
         )
-
-    def given_to(self, stage: str, request: Values) -> Values:
-        """Returns what a request gives all stages, and over it what it gives this one."""
-        given = {name: value for name, value in request.items() if value is not None}
-        return {**given, **self.given_apart(stage, request)}
 
     def given_apart(self, stage: str, request: Values) -> Values:
         """Returns what a request gives this stage alone."""
@@ -231,13 +231,10 @@ def report_missing(
     """Reports each parameter for want of which a run is refused, with its stage."""
     for stage in definition.stages:
         for name in values[stage.id].missing:
-            findings.error(
-                "missing-parameter",
-                f"stage {stage.id} needs the parameter {name!r}: it has no default, and no "
-                "stage before it provides it",
-                f"give it with the request: -p {name}=VALUE, or among its parameters",
-                REQUEST,
-            )
+            lacks = "it has no default, and no stage before it provides it"
+            seen = f"stage {stage.id} needs the parameter {name!r}: {lacks}"
+            hint = f"give it with the request: -p {name}=VALUE, or among its parameters"
+            findings.error("missing-parameter", seen, hint, REQUEST)
 
 
 def report_unused(
@@ -285,13 +282,11 @@ def warn_of_names(
     """
     for spec in source.specs():
         if spec.name in FIXED_NAMES:
-            findings.warning(
-                "shadowed-parameter",
-                f"the parameter {spec.name!r} of {', '.join(spec.stages)} is hidden: templates "
-                "know something else by this name",
-                f"write parameters['{spec.name}'], or rename it",
-                Position(source.folders[spec.stages[0]].folder),
-            )
+            hidden = "is hidden: templates know something else by this name"
+            seen = f"the parameter {spec.name!r} of {', '.join(spec.stages)} {hidden}"
+            hint = f"write parameters['{spec.name}'], or rename it"
+            place = Position(source.folders[spec.stages[0]].folder)
+            findings.warning("shadowed-parameter", seen, hint, place)
     taken = values_of_definition(source.folders, request)
     for name in used:
         values = _by_stage(name, source, request)
@@ -299,13 +294,11 @@ def warn_of_names(
         if different and name not in request:
             same = next(one for one, value in values.items() if value == taken[name])
             given = any(name in source.given_apart(one, request) for one in values)
-            findings.warning(
-                "conflicting-defaults",
-                f"{same} and {different[0]} have different {'values' if given else 'defaults'} "
-                f"of {name!r}; the definition takes that of {same}",
-                f"give {name} once for all stages, or rename it in one of them",
-                REQUEST if given else Position(source.folders[different[0]].folder),
-            )
+            what = f"different {'values' if given else 'defaults'} of {name!r}"
+            seen = f"{same} and {different[0]} have {what}; the definition takes that of {same}"
+            hint = f"give {name} once for all stages, or rename it in one of them"
+            place = REQUEST if given else Position(source.folders[different[0]].folder)
+            findings.warning("conflicting-defaults", seen, hint, place)
 
 
 def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, Json]:
@@ -329,15 +322,10 @@ def read_parameters(texts: Iterable[str], file: Path | None) -> dict[str, object
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise BadSetting("parameter", text, PAIR_ACCEPTED)
-        found[name.strip()] = _value(value)
+        found[name.strip()] = value
+        with suppress(ValueError, RecursionError):
+            found[name.strip()] = json.loads(value, parse_constant=str)
     return found
-
-
-def _value(text: str) -> object:
-    try:
-        return json.loads(text, parse_constant=str)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _from_file(path: Path) -> dict[str, Json]:

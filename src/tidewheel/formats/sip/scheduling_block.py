@@ -150,10 +150,8 @@ def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None
     if root is None:
         return None
     if not isinstance(root, Fields):
-        hint = (
-            "a scheduling block instance is a mapping with id, version, scheduling_block and "
-            "processing_blocks"
-        )
+        names = "id, version, scheduling_block and processing_blocks"
+        hint = f"a scheduling block instance is a mapping with {names}"
         findings.error("sbi-kind", f"the file is {KINDS[type(root)]}", hint, root.position)
         return None
     if root.get("stages") is not None and root.get("processing_blocks") is None:
@@ -241,10 +239,8 @@ class _Reading:
         name = reader.text("id") or ""
         if name and not _is_id(name, pattern):
             kind = example.partition("-")[0]
-            hint = (
-                f"accepted is {kind}-<eight digits>-<letters>-<anything but blanks and />, "
-                f"such as {example}"
-            )
+            form = f"{kind}-<eight digits>-<letters>-<anything but blanks and />"
+            hint = f"accepted is {form}, such as {example}"
             self.findings.error("bad-id", f"{name!r} is no id", hint, reader.position_of("id"))
         return name
 

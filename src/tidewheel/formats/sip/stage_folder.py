@@ -132,13 +132,11 @@ class _Folder:
                 found.append(name)
                 continue
             optional = ", each also with .j2" if template else ""
-            self._findings.error(
-                f"{kind}-file-kind",
-                f"stage {self._stage.id}: {name.path} is no {kind} file: "
-                f"{_ending(name)} is not accepted",
-                f"accepted are {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE,
-                self._position(name.path),
-            )
+            ending = (name.suffix or "its name") + (".j2" if name.is_template else "")
+            wrong = f"is no {kind} file: {ending} is not accepted"
+            seen = f"stage {self._stage.id}: {name.path} {wrong}"
+            hint = f"accepted are {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE
+            self._findings.error(f"{kind}-file-kind", seen, hint, self._position(name.path))
         if len(found) > 1:
             seen = f"stage {self._stage.id} has both {found[0].path} and {found[1].path}"
             hint = "keep one of them"
@@ -157,17 +155,16 @@ class _Folder:
         """Warns of a file that looks like a template, but whose name does not say so."""
         if (sign := _TEMPLATE_SIGN.search(text)) is not None:
             name = path.rpartition("/")[2]
-            self._findings.warning(
-                "template-name",
-                f"stage {self._stage.id}: {name} looks like a template, but its name says that "
-                "it is none",
-                f"call it {name}.j2, if values shall stand there",
-                Position(path, text.count("\n", 0, sign.start()) + 1),
-            )
+            but = "looks like a template, but its name says that it is none"
+            place = Position(path, text.count("\n", 0, sign.start()) + 1)
+            hint = f"call it {name}.j2, if values shall stand there"
+            seen = f"stage {self._stage.id}: {name} {but}"
+            self._findings.warning("template-name", seen, hint, place)
 
     def _is_blank(self, stem: str, path: str, text: str) -> bool:
         """Says whether the file has nothing in it but comments, as if it were not there."""
-        blank = _is_blank(text)
+        lines = (line.strip() for line in text.splitlines())
+        blank = all(not line or line.startswith("#") for line in lines)
         if blank and (stem == SCRIPT or not text.strip()):
             seen = f"stage {self._stage.id}: nothing is written in {path.rpartition('/')[2]}"
             self._findings.warning("blank-file", seen, _BLANK[stem], Position(path))
@@ -178,11 +175,13 @@ class _Folder:
         for name in self._names:
             meant = _DATA_SPELLINGS.get(name.stem.lower(), "")
             if meant and meant not in stems and name.suffix in _DATA:
-                self._findings.warning(
-                    "unread-file",
-                    f"stage {self._stage.id}: {name.path} is kept with the stage, but not read",
+                kept = f"{name.path} is kept with the stage, but not read"
+                hint, place = (
                     f"call it {meant}{name.suffix}, if it shall be",
                     self._position(name.path),
+                )
+                self._findings.warning(
+                    "unread-file", f"stage {self._stage.id}: {kept}", hint, place
                 )
             if name.stem in _COMPOSE_SPELLINGS and name.suffix in _YAML:
                 seen = f"stage {self._stage.id}: the compose file is called {name.path}"
@@ -200,14 +199,13 @@ class _Folder:
         if not named and not any(one.stem in known for one in self._names):
             stems = {one.stem.lower(): one.path for one in reversed(self._names)}
             near = stems.get(nearest(COMPOSE, stems) or "", "")
-            self._findings.error(
-                "no-compose-file",
-                f"stage {self._stage.id}: there is no {COMPOSE}.yaml in {self._folder}",
+            message = f"stage {self._stage.id}: there is no {COMPOSE}.yaml in {self._folder}"
+            advice = (
                 (f"{near} is there: rename it, or " if near else "")
                 + f"add {COMPOSE}.yaml or {COMPOSE}.yaml.j2; or, to run without containers, "
-                f"{COMMAND}.yaml with a list of words or {SCRIPT}.sh",
-                Position(self._folder),
+                f"{COMMAND}.yaml with a list of words or {SCRIPT}.sh"
             )
+            self._findings.error("no-compose-file", message, advice, Position(self._folder))
 
     def _parameters(self) -> tuple[dict[str, Json], tuple[str, ...]]:
         """Reads defaults, and names without one, which a request or earlier stage must give."""
@@ -256,40 +254,21 @@ class _Folder:
         return Position(f"{self._folder}/{name}")
 
 
-def _is_blank(text: str) -> bool:
-    """Says whether a text has nothing but remarks."""
-    lines = (line.strip() for line in text.splitlines())
-    return all(not line or line.startswith("#") for line in lines)
-
-
-def _ending(name: FileName) -> str:
-    return (name.suffix or "its name") + (".j2" if name.is_template else "")
-
-
 def _stems(stem: str) -> tuple[str, ...]:
     return (stem, *_COMPOSE_SPELLINGS) if stem == COMPOSE else (stem,)
-
-
-def _like_stages(source: SipSource) -> str:
-    """Returns a folder beside the definition that was probably meant; "" if there is none."""
-    beside = {one.lower(): one for one in sorted(source.folders) if "/" not in one}
-    near = STAGES_FOLDER if STAGES_FOLDER in beside else nearest(STAGES_FOLDER, beside)
-    return beside[near] if near else ""
 
 
 def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None:
     wanted = folders_for(stage.id, stage.version)[0]
     if STAGES_FOLDER not in source.folders:
         if all(one.code != "no-stages-folder" for one in findings):  # once for all stages
-            meant = _like_stages(source)
-            findings.error(
-                "no-stages-folder",
-                f"there is no folder {STAGES_FOLDER} beside {source.file}",
-                f"{meant} is there: rename it to {STAGES_FOLDER}"
-                if meant
-                else f"make {wanted} with a {COMPOSE}.yaml in it, and so for each stage",
-                stage.position,
-            )
+            beside = {one.lower(): one for one in sorted(source.folders) if "/" not in one}
+            like = STAGES_FOLDER if STAGES_FOLDER in beside else nearest(STAGES_FOLDER, beside)
+            message = f"there is no folder {STAGES_FOLDER} beside {source.file}"
+            advice = f"make {wanted} with a {COMPOSE}.yaml in it, and so for each stage"
+            if like:
+                advice = f"{beside[like]} is there: rename it to {STAGES_FOLDER}"
+            findings.error("no-stages-folder", message, advice, stage.position)
         return
     lead = f"{STAGES_FOLDER}/{stage.id}/"
     versions = sorted(one.removeprefix(lead) for one in source.folders if one.startswith(lead))

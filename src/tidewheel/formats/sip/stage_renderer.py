@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TypeVar
 
 from tidewheel.core.graph.findings import Findings
@@ -65,12 +64,14 @@ def shared_names(
     for stage in source.definition.stages:
         values = source.values_for(stage, request, outputs)
         folder = source.folders.get(stage.id)
-        declared = {*chain(folder.defaults, folder.required)} if folder else set()
+        declared = {*folder.defaults, *folder.required} if folder else set()
+        timeout = stage.timeout_seconds
         about: dict[str, Json] = {
             "id": stage.id,
             "version": stage.version,
             "type": stage.type.value,
-            "timeout": _shortest(stage.timeout_seconds),
+            # 60, not 60.0, because templates print it.
+            "timeout": timeout if timeout is None or timeout % 1 else int(timeout),
             _PARAMETERS: _only(declared, values.known),
         }
         if outputs is not None:  # then whatever has no value is a mistake
@@ -105,11 +106,6 @@ def own_names(
 
 def _only(names: set[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
     return {name: value for name, value in values.items() if name in names}
-
-
-def _shortest(seconds: float | None) -> float | None:
-    """Returns 60, not 60.0, because templates print it."""
-    return int(seconds) if seconds is not None and seconds.is_integer() else seconds
 
 
 # Stage files with their values: arguments first, then what is executed, which may use them.

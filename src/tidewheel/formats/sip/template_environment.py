@@ -168,12 +168,6 @@ def _kind(value: object) -> str:
     return "a text" if isinstance(value, str) else "this"
 
 
-class AsDue(_Missing):
-    """Refuses every name without a value, as when a stage is due."""
-
-    __slots__ = ()
-
-
 class AsRequested(_Missing):
     """Lets only outputs of stages be missing, as when a run is requested."""
 
@@ -225,7 +219,7 @@ class AsGlanced(AsRequested):
 UNDEFINED: Mapping[str, type[jinja2.Undefined]] = {
     "check": AsChecked,
     "request": AsRequested,
-    "due": AsDue,
+    "due": _Missing,
     "glance": AsGlanced,
 }
 
@@ -258,7 +252,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         super().__init__(
             undefined=UNDEFINED[moment],
             finalize=self._printed,
-            loader=jinja2.FunctionLoader(_no_file),
+            loader=jinja2.FunctionLoader(lambda _: None),  # there is no file to include
             keep_trailing_newline=True,
         )
         self.filters["tojson"] = _to_json
@@ -368,11 +362,6 @@ _KINDS = {
     **{"list": "a list", "Listing": "a list", "dict": "a mapping", "Structure": "a mapping"},
     **{"Parameters": "a mapping", "NoneType": "null"},
 }
-
-
-def _no_file(name: str) -> None:
-    """Returns None, because there is no file that a template could include."""
-    del name
 
 
 def _raw_advice(text: str, line: int) -> str:

@@ -23,7 +23,7 @@ import yaml
 from yaml import events
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.sip.document import Builder, Node, Scalar, TooMuch
+from tidewheel.formats.sip.document import Builder, Node, Scalar, Unreadable
 from tidewheel.formats.sip.model import JSON_BYTES_MAX, YAML_BYTES_MAX
 from tidewheel.formats.sip.placeholders import PLACE, RESERVED
 from tidewheel.formats.sip.templates import RenderedText
@@ -38,10 +38,6 @@ EMPTY = (
 PositionOf = Callable[[int, int], Position]  # line and column, both from 0
 
 
-class _Refused(Exception):
-    """Raised where the rest cannot be read; a finding says why."""
-
-
 def read_yaml(
     text: str, position_of: PositionOf, builder: Builder, findings: Findings
 ) -> Node | None:
@@ -49,22 +45,28 @@ def read_yaml(
     reader = _YamlReader(position_of, builder, findings)
     try:
         return reader.read(text)
-    except (_Refused, TooMuch):
+    except Unreadable:
         return None
     except yaml.MarkedYAMLError as error:
-        _report(error, text, position_of, findings)
+        seen, hint, mark = _described(error, text, position_of)
+        place = position_of(mark.line, mark.column) if mark is not None else position_of(0, 0)
+        findings.error("yaml-syntax", seen, hint, place)
     except yaml.reader.ReaderError as error:
-        _report_character(error, text, position_of, findings)
+        before = text[: error.position]
+        place = position_of(before.count("\n"), len(before) - before.rfind("\n") - 1)
+        seen = f"a character is not accepted in YAML: {error.reason}"
+        hint = "remove it, or write it as an escape in double quotes"
+        findings.error("yaml-syntax", seen, hint, place)
     return None
 
 
+@dataclass(frozen=True, slots=True)
 class _YamlReader:
     """Builds nodes from events, without recursion."""
 
-    def __init__(self, position_of: PositionOf, builder: Builder, findings: Findings) -> None:
-        self._position_of = position_of
-        self._builder = builder
-        self._findings = findings
+    _position_of: PositionOf
+    _builder: Builder
+    _findings: Findings
 
     def read(self, text: str) -> Node | None:
         documents = 0
@@ -97,9 +99,8 @@ class _YamlReader:
     def _events(self, text: str) -> Iterator[events.Event]:
         parsed: Any = yaml.parse(text, Loader=yaml.CSafeLoader)
         for event in parsed:
-            if isinstance(event, events.AliasEvent):
-                self._refuse(event, "yaml-alias", *_ALIAS)
-            if isinstance(event, events.NodeEvent) and event.anchor is not None:
+            anchor = isinstance(event, events.NodeEvent) and event.anchor is not None
+            if anchor or isinstance(event, events.AliasEvent):
                 self._refuse(event, "yaml-alias", *_ALIAS)
             if getattr(event, "tag", None) is not None:
                 self._refuse(event, "yaml-tag", f"the tag {event.tag} is not accepted", _TAG)
@@ -111,7 +112,7 @@ class _YamlReader:
 
     def _refuse(self, event: events.Event, code: str, message: str, hint: str) -> None:
         self._findings.error(code, message, hint, self._position(event))
-        raise _Refused
+        raise Unreadable
 
 
 _ALIAS = (
@@ -125,42 +126,33 @@ _SEVERAL_DOCUMENTS = (
 )
 
 
-def _report(
-    error: yaml.MarkedYAMLError, text: str, position_of: PositionOf, findings: Findings
-) -> None:
-    if error.context_mark is not None and "quoted scalar" in (error.context or ""):
+def _described(
+    error: yaml.MarkedYAMLError, text: str, position_of: PositionOf
+) -> tuple[str, str, Any]:
+    """Returns what is wrong, what to do, and the parser's mark of where; it may have none."""
+    opened: Any = error.context_mark
+    mark: Any = error.problem_mark or opened
+    if opened is not None and "quoted scalar" in (error.context or ""):
         # The parser stops where the text ends; the author looks for where the quote is.
-        opened = error.context_mark
-        findings.error(
-            "yaml-syntax",
-            "this is no YAML: a quote is opened here and not closed",
-            "close it; a quote within a text in quotes is written twice ('') or, in double "
-            'quotes, as \\"',
-            position_of(opened.line, opened.column),
-        )
-        return
-    if error.context_mark is not None and error.context in _OPENED:
+        return *_QUOTE_OPENED, opened
+    if opened is not None and error.context in _OPENED:
         # The parser goes on as long as it can; what is wrong stands where it began.
-        message, hint = _OPENED[error.context]
-        opened, problem = error.context_mark, error.problem_mark or error.context_mark
-        if problem.line > opened.line + 1:
-            met = position_of(problem.line, problem.column).line
-            message = f"{message}: {error.problem} in line {met}"
-        findings.error("yaml-syntax", message, hint, position_of(opened.line, opened.column))
-        return
-    mark: Any = error.problem_mark or error.context_mark
-    line, column = (mark.line, mark.column) if mark is not None else (0, 0)
+        seen, hint = _OPENED[error.context]
+        if mark.line > opened.line + 1:
+            seen = f"{seen}: {error.problem} in line {position_of(mark.line, mark.column).line}"
+        return seen, hint, opened
     around = f" {error.context}" if error.context else ""
-    findings.error(
-        "yaml-syntax",
-        f"this is no YAML: {error.problem or 'it ends too early'}{around}",
-        _FLOW_ADVICE
-        if error.context == "while parsing a flow node"
-        else _yaml_advice(text, line),
-        position_of(line, column),
-    )
+    seen = f"this is no YAML: {error.problem or 'it ends too early'}{around}"
+    if error.context == "while parsing a flow node":
+        return seen, _FLOW_ADVICE, mark
+    return seen, _yaml_advice(text, mark.line if mark is not None else 0), mark
 
 
+_QUOTE_OPENED = (
+    "this is no YAML: a quote is opened here and not closed",
+    "close it; a quote within a text in quotes is written twice ('') or, in double quotes, as "
+    '\\"',
+)
 _FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
 _OPENED = {
     "while scanning a simple key": (
@@ -197,17 +189,6 @@ def _yaml_advice(text: str, line: int) -> str:
 def _key_column(line: str) -> int:
     """Returns the column where the first key of a line begins: behind the signs of lists."""
     return len(line) - len(line.lstrip(" -"))
-
-
-def _report_character(
-    error: yaml.reader.ReaderError, text: str, position_of: PositionOf, findings: Findings
-) -> None:
-    before = text[: error.position]
-    line = before.count("\n")
-    seen = f"a character is not accepted in YAML: {error.reason}"
-    hint = "remove it, or write it as an escape in double quotes"
-    place = position_of(line, len(before) - before.rfind("\n") - 1)
-    findings.error("yaml-syntax", seen, hint, place)
 
 
 # JSON. The standard library tells no places and stops at the first mistake; a YAML parser
@@ -259,28 +240,25 @@ def read_json(
         return _JsonReader(text, position, builder, findings).read()
     except _Bad as bad:
         findings.error(*_refusal(str(bad), bad.hint), position(bad.at))
-    except TooMuch:
+    except Unreadable:
         pass
     return None
 
 
+@dataclass(slots=True)
 class _JsonReader:
     """Builds nodes from tokens; how deep they may be nested is limited."""
 
-    def __init__(
-        self,
-        text: str,
-        position: Callable[[int], Position],
-        builder: Builder,
-        findings: Findings,
-    ) -> None:
-        self._text = text
-        self._position = position
-        self._builder = builder
-        self._findings = findings
+    _text: str
+    _position: Callable[[int], Position]
+    _builder: Builder
+    _findings: Findings
+    _tokens: Iterator[_Token] = field(init=False)
+    _ends: tuple[int, int] = (0, 0)  # of the last two tokens
+    _commas_missing: int = 0
+
+    def __post_init__(self) -> None:
         self._tokens = self._scanned()
-        self._ends = (0, 0)  # of the last two tokens
-        self._commas_missing = 0
 
     def read(self) -> Node:
         node = self._value(next(self._tokens), 1)
@@ -491,15 +469,10 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
     is_json = file_name(path).suffix == JSON_SUFFIX
     limit = JSON_BYTES_MAX if is_json else YAML_BYTES_MAX
     if len(content) > limit:
-        findings.error(
-            "file-too-large",
-            f"{path} has {len(content)} bytes; {'JSON' if is_json else 'YAML'} files may have "
-            f"{limit}",
-            "make it shorter"
-            if is_json
-            else f"make it shorter, or write JSON ({JSON_BYTES_MAX})",
-            Position(path),
-        )
+        allowed = f"{'JSON' if is_json else 'YAML'} files may have {limit}"
+        hint = "make it shorter" + ("" if is_json else f", or write JSON ({JSON_BYTES_MAX})")
+        seen = f"{path} has {len(content)} bytes; {allowed}"
+        findings.error("file-too-large", seen, hint, Position(path))
         return None
     try:
         text = content.decode("utf-8-sig")
@@ -514,9 +487,8 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
         return None
     if (reserved := RESERVED.search(text)) is not None:
         line = text.count("\n", 0, reserved.start()) + 1
-        seen = (
-            f"the file has the character U+{ord(reserved[0]):X}, which is kept for our own use"
-        )
+        found = f"the file has the character U+{ord(reserved[0]):X}"
+        seen = f"{found}, which is kept for our own use"
         findings.error("reserved-character", seen, "remove it", Position(path, line))
         return None
     return text.replace("\r\n", "\n")

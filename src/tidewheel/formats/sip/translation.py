@@ -14,10 +14,10 @@ from shlex import join, quote
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph import definition as graph
+from tidewheel.core.graph.findings import Position
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.sip.model import (
-    Dependency,
     ObjectDependency,
     SipDefinition,
     Stage,
@@ -155,18 +155,13 @@ def stage_environment(rendered: RenderedStage) -> graph.Pairs:
 
 def _arrows(definition: SipDefinition, known: set[str]) -> Iterator[graph.Arrow]:
     for stage in definition.stages:
-        there = [
-            one
-            for one in stage.dependencies
-            if isinstance(one, ObjectDependency) or one.stage in known
-        ]
+        there: list[tuple[graph.Condition, Position]] = []
+        for one in stage.dependencies:
+            if isinstance(one, ObjectDependency):
+                there.append((graph.Atom(object_node(one.name), SUCCEEDED), one.position))
+            elif one.stage in known:
+                ends = (graph.Atom(one.stage, output) for output in OUTPUTS[one.condition])
+                there.append((graph.any_of(tuple(ends)), one.position))
         if there:
-            condition = graph.all_of(tuple(_condition(one) for one in there))
-            yield graph.Arrow(condition, (stage.id,), position=there[0].position)
-
-
-def _condition(dependency: Dependency) -> graph.Condition:
-    if isinstance(dependency, ObjectDependency):
-        return graph.Atom(object_node(dependency.name), SUCCEEDED)
-    outputs = OUTPUTS[dependency.condition]
-    return graph.any_of(tuple(graph.Atom(dependency.stage, output) for output in outputs))
+            condition = graph.all_of(tuple(one for one, _ in there))
+            yield graph.Arrow(condition, (stage.id,), position=there[0][1])

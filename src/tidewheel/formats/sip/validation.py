@@ -341,13 +341,10 @@ class _Validator:
             self._refuse_stages_of_parameters(some(sorted(changed)))
 
     def _refuse_stages_of_parameters(self, seen: str) -> None:
-        self._findings.error(
-            "stages-of-parameters",
-            f"which stages there are depends on parameters: {seen}",
-            "name every stage in the definition itself; whether it runs can depend on a "
-            "condition",
-            Position(self._source.file),
-        )
+        message = f"which stages there are depends on parameters: {seen}"
+        runs = "whether it runs can depend on a condition"
+        hint = f"name every stage in the definition itself; {runs}"
+        self._findings.error("stages-of-parameters", message, hint, Position(self._source.file))
 
     def _with_stage_files(
         self, text: DefinitionText, parameters: ParameterSource
@@ -435,12 +432,10 @@ def render_stages(
     )
     for stage_id, values in wish.values().items():
         for name in values.missing:
-            findings.error(
-                "missing-parameter",
-                f"stage {stage_id} needs the parameter {name!r}, and no stage before it has "
-                "made this output",
-                "a stage gives it with its outputs, or the request does",
-            )
+            lacks = "and no stage before it has made this output"
+            seen = f"stage {stage_id} needs the parameter {name!r}, {lacks}"
+            hint = "a stage gives it with its outputs, or the request does"
+            findings.error("missing-parameter", seen, hint)
     if findings.error_count > before:
         return None
     rendered = StageRenderer(wish, findings, findings).render()
