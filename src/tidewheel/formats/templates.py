@@ -206,13 +206,10 @@ def _wait(watched: int, pid: int, limits: RenderLimits) -> None:
         if select.select([watched], [], [], patience)[0]:
             return
         patience = _LOOK_AGAIN_SECONDS
-        seen_asleep = seen_asleep + 1 if _is_asleep(pid) else 0
-
-
-def _is_asleep(pid: int) -> bool:
-    """Says whether a process sleeps, rather than waits for the processor or for a disk."""
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-        return file.read().rpartition(")")[2].split()[0] == "S"
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            state = file.read().rpartition(")")[2].split()[0]
+        # It sleeps, rather than waits for the processor or for a disk.
+        seen_asleep = seen_asleep + 1 if state == "S" else 0
 
 
 def _is_too_slow(status: int | None) -> bool:

@@ -102,7 +102,10 @@ class Expressions:
         if self.days_at_time_of_context and not written.has_time:
             written = written.at_time_of(here)
         point = written.next_from(here)
-        return replace(self._here(point), reckoning=_reckoning(written), period=written.period)
+        reckoning = Reckoning.MONTH if written.day_of_year is None else Reckoning.ORDINAL
+        if written.week is not None or written.day_of_week is not None:
+            reckoning = Reckoning.WEEK
+        return replace(self._here(point), reckoning=reckoning, period=written.period)
 
     def _move(self, text: str, found: Found, intervals: tuple[Interval, ...]) -> Found:
         point = add_all(self.style.calendar, found.point, intervals, found.utc_offset_minutes)
@@ -119,12 +122,6 @@ class Expressions:
         if point is None:
             raise BadCycling(f"{text or 'the end'!r} needs a final cycle point", NO_FINAL_POINT)
         return point
-
-
-def _reckoning(point: TruncatedPoint) -> Reckoning:
-    if point.week is not None or point.day_of_week is not None:
-        return Reckoning.WEEK
-    return Reckoning.MONTH if point.day_of_year is None else Reckoning.ORDINAL
 
 
 # Works out initial points that start from the clock: now, next(T00), previous(--0101).
@@ -366,10 +363,7 @@ _NOT_IN_FORMATS = re.compile(r"[/:\s]")
 
 
 class CyclingReader:
-    """Reads one workflow's notation.
-
-    Readers of different calendars do not disturb each other.
-    """
+    """Reads one workflow's notation; readers of different calendars go side by side."""
 
     def __init__(
         self,

@@ -55,10 +55,6 @@ class Section:
         entry = self.entries.get(name)
         return entry if isinstance(entry, Section) else None
 
-    def item(self, name: str) -> Item | None:
-        entry = self.entries.get(name)
-        return entry if isinstance(entry, Item) else None
-
 
 Path = tuple[str, ...]  # names of sections, and of an entry of the last one
 

@@ -255,8 +255,8 @@ class _Upgrader:
         self._warn(("scheduling", "dependencies"), "is an old name", hint, old)
         graph = Section("graph", old.line)
         for entry in old.entries.values():
-            item = entry.item("graph") if isinstance(entry, Section) else entry
+            item = entry.entries.get("graph") if isinstance(entry, Section) else entry
             name = "R1" if entry.name == "graph" else entry.name
-            if item is not None:
+            if isinstance(item, Item):
                 graph.entries[name] = Item(name, item.text, item.line, item.earlier)
         scheduling.entries["graph"] = graph

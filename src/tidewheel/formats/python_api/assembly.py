@@ -172,10 +172,13 @@ class Resolver:
         }
 
     def special_nodes(self, reader: CyclingReader) -> definition.SpecialNodes:
+        def interval(text: object) -> Interval:
+            return reader.interval(str(text))
+
         return definition.SpecialNodes(
             sequential=frozenset(name for name, on in self._special("sequential", bool) if on),
-            wait_for_clock=dict(self._special("wait_for_clock", _interval(reader))),
-            expire_after=dict(self._special("expire_after", _interval(reader))),
+            wait_for_clock=dict(self._special("wait_for_clock", interval)),
+            expire_after=dict(self._special("expire_after", interval)),
             wait_for_message=dict(self._special("wait_for_message", str)),
         )
 
@@ -196,10 +199,6 @@ class Resolver:
                 self._findings.error(
                     "bad-value", f"{name}: {word}: {bad.message}", bad.hint, one.position
                 )
-
-
-def _interval(reader: CyclingReader) -> Callable[[object], Interval]:
-    return lambda text: reader.interval(str(text))
 
 
 # The definition.

@@ -86,10 +86,7 @@ _NAME_PROBLEMS: dict[str, tuple[str, Callable[[str], str]]] = {
 def read_settings(
     who: str, settings: Mapping[str, object], findings: Findings, position: Position
 ) -> Values:
-    """Returns the settings by the names of items.
-
-    A value that cannot be read has a finding and is left out.
-    """
+    """Returns the settings by the names of items; one that cannot be read has a finding."""
     if "script" in settings and "run" in settings:
         raise BadStatement(f"{who} has both script= and run=", "keep one of them")
     values: Values = {}

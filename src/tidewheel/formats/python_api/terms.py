@@ -428,8 +428,9 @@ def _check_left(side: Term, *, leads_on: bool) -> None:
 def _unclear(left: object, sign: str, right: object) -> BadStatement:
     """Returns the error for a chain beside a sign, with what was meant, in parentheses."""
     before, after = _sides_of(left), _sides_of(right)
-    near = (before[-1], after[0])
-    parts = [part for side in near for part in _parts(side, sign)]
+    parts: list[object] = []
+    for side in (before[-1], after[0]):
+        parts += side.terms if isinstance(side, Joined) and side.sign == sign else (side,)
     middle = f"({f' {sign} '.join(map(str, parts))})"
     meant = " >> ".join([*map(str, before[:-1]), middle, *map(str, after[1:])])
     whole = f"this joins a whole chain: {_grouped(left)} {sign} {_grouped(right)}"
@@ -439,10 +440,6 @@ def _unclear(left: object, sign: str, right: object) -> BadStatement:
 
 def _sides_of(value: object) -> tuple[object, ...]:
     return value._sides if isinstance(value, Statement) else (value,)
-
-
-def _parts(side: object, sign: str) -> tuple[object, ...]:
-    return side.terms if isinstance(side, Joined) and side.sign == sign else (side,)
 
 
 def _grouped(value: object) -> str:

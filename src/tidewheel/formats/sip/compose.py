@@ -76,10 +76,7 @@ def _word(node: Node) -> Node:
 
 
 def _told(node: Node) -> Node:
-    """Returns the value of a variable as a text.
-
-    `SITE: {{ site }}` gives a value, an empty one too; `SITE:` gives none.
-    """
+    """Quotes the value of a variable: `SITE: {{ site }}` gives one, also an empty one."""
     if isinstance(node, Scalar) and node.printed:
         return replace(node, quoted=True)
     return _text(node)

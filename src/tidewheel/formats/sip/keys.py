@@ -200,21 +200,18 @@ def owners(name: str, keys: Mapping[str, Key]) -> list[str]:
 
 def sip_json_schema() -> Schema:
     """Returns the schema of a definition file."""
-    stage = _mapping(STAGE)
-    properties = stage["properties"]
-    assert isinstance(properties, dict)
-    properties["dependencies"]["items"] = _mapping(DEPENDENCY)
-    properties["resources_required"]["items"] = {
-        "oneOf": [_resource(kind, keys) for kind, keys in RESOURCES.items()]
-    }
-    definition = _mapping(DEFINITION)
-    top = definition["properties"]
-    assert isinstance(top, dict)
-    top["stages"]["items"] = stage
-    top["schema_version"] = {
-        "description": DEFINITION["schema_version"].about,
-        "enum": [SCHEMA_VERSION, float(SCHEMA_VERSION)],
-    }
+    resources = [_mapping(keys, type={"const": kind}) for kind, keys in RESOURCES.items()]
+    stage = _mapping(
+        STAGE,
+        dependencies=_key(STAGE["dependencies"], items=_mapping(DEPENDENCY)),
+        resources_required=_key(STAGE["resources_required"], items={"oneOf": resources}),
+    )
+    versions = [SCHEMA_VERSION, float(SCHEMA_VERSION)]
+    definition = _mapping(
+        DEFINITION,
+        schema_version=_key(DEFINITION["schema_version"], enum=versions),
+        stages=_key(DEFINITION["stages"], items=stage),
+    )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"SIP workflow definition {SCHEMA_VERSION}",
@@ -222,23 +219,16 @@ def sip_json_schema() -> Schema:
     }
 
 
-def _mapping(keys: Mapping[str, Key]) -> Schema:
+def _mapping(keys: Mapping[str, Key], **others: Schema) -> Schema:
+    """Returns the schema of a mapping; ``others`` have more to say than their rows."""
     return {
         "type": "object",
-        "properties": {name: _key(key) for name, key in keys.items()},
+        "properties": {name: others.get(name) or _key(key) for name, key in keys.items()},
         "required": [name for name, key in keys.items() if key.absent is REFUSED],
         "additionalProperties": False,
     }
 
 
-def _resource(kind: str, keys: Mapping[str, Key]) -> Schema:
-    schema = _mapping(keys)
-    properties = schema["properties"]
-    assert isinstance(properties, dict)
-    properties["type"] = {"const": kind}
-    return schema
-
-
-def _key(key: Key) -> Schema:
+def _key(key: Key, **more: object) -> Schema:
     schema = {"enum": list(key.choices)} if key.choices else key.kind.schema
-    return {"description": key.about, **schema}
+    return {"description": key.about, **schema, **more}

@@ -103,7 +103,10 @@ class ParameterSource:
         own = dict(folder.defaults) if folder else {}
         made: dict[str, Json] = {}
         to_come: dict[str, str] = {}
-        for earlier in self._providers(stage):
+        # The nearest come first. Most workflows have none, and a chain of stages is long.
+        providers = {one.stage for one in self.folders.values() if one.outputs}
+        before = self.definition.upstream(stage.id) if providers else ()
+        for earlier in (one for one in before if one in providers):
             for name in self.folders[earlier].outputs:
                 if outputs is None:
                     to_come.setdefault(name, earlier)
@@ -126,12 +129,6 @@ class ParameterSource:
     def given_apart(self, stage: str, request: Values) -> Values:
         """Returns what a request gives this stage alone."""
         return _apart(stage, request, self.declared)
-
-    def _providers(self, stage: Stage) -> Iterator[str]:
-        """Yields the stages before this one that declare outputs, the nearest first."""
-        providers = {one.stage for one in self.folders.values() if one.outputs}
-        if providers:  # most workflows have none, and a chain of stages is long
-            yield from (one for one in self.definition.upstream(stage.id) if one in providers)
 
     def specs(self) -> tuple[ParameterSpec, ...]:
         """Returns every declared parameter, once."""
@@ -168,10 +165,7 @@ def _declared(folders: Mapping[str, StageFolder]) -> frozenset[str]:
 
 
 def values_of_definition(folders: Mapping[str, StageFolder], request: Values) -> Values:
-    """Returns the values for the definition's own text, which belongs to no stage.
-
-    Of several stages the first counts.
-    """
+    """Returns the values for the definition's own text; of several stages the first counts."""
     declared = _declared(folders)
     apart: dict[str, Json] = {}
     for stage in folders:
@@ -276,10 +270,7 @@ def _report_unused(
 def warn_of_names(
     source: ParameterSource, used: Iterable[str], request: Values, findings: Findings
 ) -> None:
-    """Names that do not mean what they seem to mean.
-
-    ``used`` are those of the definition's own template, which belongs to no stage.
-    """
+    """Warns of names that mislead; ``used`` are those of the definition's own template."""
     for spec in source.specs():
         if spec.name in FIXED_NAMES:
             hidden = "is hidden: templates know something else by this name"
