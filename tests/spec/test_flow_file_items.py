@@ -10,7 +10,6 @@ import pytest
 from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed, read_flow
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions
-from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall
 
 GRAPH = '[scheduling]\n    [[graph]]\n        R1 = "a"\n'
 
@@ -139,10 +138,7 @@ def test_every_item_has_its_type(tmp_path):
     assert scheduler.mail.batch_interval_seconds == 60.0
     assert scheduling.final_point.text == "+P1Y"
     assert scheduling.initial_constraints == ("T00", "T12")
-    assert [(one.name, one.limit, one.members) for one in settings.queues] == [
-        ("default", 50, ()),
-        ("small", 2, ("a", "FAM")),
-    ]
+    assert settings.queues == {"default": (50, ()), "small": (2, ("a", "FAM"))}
     special = settings.special_tasks
     assert [(one.name, one.argument) for one in special.clock_expire] == [
         ("a", "PT1H"),
@@ -150,10 +146,10 @@ def test_every_item_has_its_type(tmp_path):
     ]
     assert special.external_trigger[0].argument == "data, there"
     assert [one.name for one in special.sequential] == ["a"]
-    assert settings.xtriggers[0].call == XtriggerCall(
-        "wall_clock", (), (("offset", "PT1H"),), 30.0
-    )
-    assert settings.xtriggers[0].sequential
+    (xtrigger,) = settings.xtriggers.values()
+    assert (xtrigger.function, xtrigger.arguments) == ("wall_clock", ())
+    assert (xtrigger.keywords, xtrigger.interval_seconds) == ((("offset", "PT1H"),), 30.0)
+    assert xtrigger.sequential
 
 
 def test_without_a_word_the_defaults_hold(tmp_path):
@@ -336,8 +332,8 @@ def test_a_function_of_ones_own_is_found_in_lib_python(tmp_path):
         tmp_path, "[scheduling]\n[[xtriggers]]\nx = mine(1, two, k='a, b')\n"
     )
     assert found == []
-    assert settings.xtriggers[0].call.arguments == (1, "two")
-    assert settings.xtriggers[0].call.keyword("k") == "a, b"
+    assert settings.xtriggers["x"].arguments == (1, "two")
+    assert settings.xtriggers["x"].keywords == (("k", "a, b"),)
 
 
 @pytest.mark.parametrize(

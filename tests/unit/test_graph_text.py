@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.graph_sections import variants
 from tidewheel.formats.flow_cylc.graph_text import (
     Both,
     Chain,
@@ -17,6 +16,7 @@ from tidewheel.formats.flow_cylc.graph_text import (
     read_chains,
 )
 from tidewheel.formats.flow_cylc.names import Parameters
+from tidewheel.formats.flow_cylc.workflow import variants
 
 TABLE = Parameters(
     values={"m": (1, 2, 3), "animal": ("cat", "dog")},

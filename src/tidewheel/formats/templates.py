@@ -52,11 +52,13 @@ _CPU_SECONDS_MAX = 20.0
 _LOOK_AGAIN_SECONDS = 0.1
 
 
-def limits_for(text: str) -> RenderLimits:
+def limits_for(text: str, more_seconds: float = 0.0) -> RenderLimits:
     """Gives a long template more time; an endless one can be short."""
     cpu = min(_CPU_SECONDS_MAX, 1.0 + _CPU_SECONDS_PER_CHARACTER * len(text))
     return RenderLimits(
-        cpu_seconds=cpu, idle_seconds=max(1.8, cpu + 0.3), wall_seconds=10 * cpu
+        cpu_seconds=cpu + more_seconds,
+        idle_seconds=max(1.8, cpu + 0.3) + more_seconds,
+        wall_seconds=10 * (cpu + more_seconds),
     )
 
 
@@ -122,12 +124,10 @@ def ask_child(
 ) -> Answer | RenderFailure:
     """Returns what a rendering child answers to a request, as ``parse`` reads it."""
     answer, status = _hear(child, request, limits)
-    if _is_too_slow(status):
-        return _too_slow(limits)
-    try:
-        return parse(json.loads(answer))
-    except (ValueError, TypeError, KeyError, IndexError):
-        return _no_result(status, limits)
+    if not _is_too_slow(status):
+        with contextlib.suppress(ValueError, TypeError, KeyError, IndexError):
+            return parse(json.loads(answer))
+    return _failure(status, limits)
 
 
 def ask_child_for_lines(
@@ -138,10 +138,7 @@ def ask_child_for_lines(
     answers: list[dict[str, Any]] = []
     with contextlib.suppress(ValueError):  # the last line may be half of one
         answers.extend(json.loads(line) for line in answer.splitlines()[:count])
-    if len(answers) == count:
-        return answers, None
-    failure = _too_slow(limits) if _is_too_slow(status) else _no_result(status, limits)
-    return answers, failure
+    return answers, None if len(answers) == count else _failure(status, limits)
 
 
 def _hear(
@@ -177,6 +174,7 @@ def _run_child(
     asked: int, answered: int, child: RenderChild, limits: RenderLimits
 ) -> int | None:
     """Runs the child and returns its exit status; none if it had to be killed."""
+    seen = os.environ if child.code_trusted else _HARMLESS_ENVIRONMENT
     process = subprocess.Popen(
         # -P: the current folder is the workflow's, and its files are no modules of ours.
         [sys.executable, "-P", "-m", "tidewheel.formats.template_child", child.module],
@@ -184,7 +182,7 @@ def _run_child(
         stdout=answered,
         stderr=subprocess.DEVNULL,
         cwd=child.folder,
-        env=_environment(code_trusted=child.code_trusted),
+        env={name: os.environ[name] for name in seen if name in os.environ},
         start_new_session=True,
     )
     watched = os.pidfd_open(process.pid)
@@ -208,38 +206,25 @@ def _wait(watched: int, pid: int, limits: RenderLimits) -> None:
         if select.select([watched], [], [], patience)[0]:
             return
         patience = _LOOK_AGAIN_SECONDS
-        seen_asleep = seen_asleep + 1 if _is_asleep(pid) else 0
-
-
-def _is_asleep(pid: int) -> bool:
-    """Says whether a process sleeps, rather than waits for the processor or for a disk."""
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-        return file.read().rpartition(")")[2].split()[0] == "S"
-
-
-def _environment(*, code_trusted: bool) -> dict[str, str]:
-    if code_trusted:
-        return dict(os.environ)
-    return {name: os.environ[name] for name in _HARMLESS_ENVIRONMENT if name in os.environ}
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            state = file.read().rpartition(")")[2].split()[0]
+        # It sleeps, rather than waits for the processor or for a disk.
+        seen_asleep = seen_asleep + 1 if state == "S" else 0
 
 
 def _is_too_slow(status: int | None) -> bool:
     return status is None or status in (-signal.SIGPROF, -signal.SIGXCPU)
 
 
-def _too_slow(limits: RenderLimits) -> RenderFailure:
+def _failure(status: int | None, limits: RenderLimits) -> RenderFailure:
+    if _is_too_slow(status):
+        seen = f"rendering took more than {limits.cpu_seconds:.1f} seconds"
+        hint = "look for a loop that is too large, or that does not end"
+        return RenderFailure("template-too-slow", seen, hint)
+    seen = f"rendering ended without a result (status {status})"
+    memory = f"{limits.memory_bytes // 1024**2} MiB are allowed"
     return RenderFailure(
-        "template-too-slow",
-        f"rendering took more than {limits.cpu_seconds:.1f} seconds",
-        "look for a loop that is too large, or that does not end",
-    )
-
-
-def _no_result(status: int | None, limits: RenderLimits) -> RenderFailure:
-    return RenderFailure(
-        "template-failed",
-        f"rendering ended without a result (status {status})",
-        f"it may have needed too much memory: {limits.memory_bytes // 1024**2} MiB are allowed",
+        "template-failed", seen, f"it may have needed too much memory: {memory}"
     )
 
 

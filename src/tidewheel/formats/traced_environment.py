@@ -137,15 +137,10 @@ class TracedEnvironment(SandboxedEnvironment):
         if any(True for _ in tree.find_all(_LOOKING_BACK)):
             self._looks_back = True
         if self._marking:
-            self._mark(tree, self._file_number(name))
+            if name is not None and name not in self.files:
+                self.files.append(name)
+            self._mark(tree, 0 if name is None else self.files.index(name))
         return tree
-
-    def _file_number(self, name: str | None) -> int:
-        if name is None:
-            return 0
-        if name not in self.files:
-            self.files.append(name)
-        return self.files.index(name)
 
     def _mark(self, node: nodes.Node, file_number: int) -> None:
         if isinstance(node, _CAPTURING):

@@ -14,7 +14,7 @@ from tidewheel.core.graph.findings import Findings
 from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.items import FLOW, ItemSpec, SectionSpec
 from tidewheel.formats.flow_cylc.names import BadParameter
-from tidewheel.formats.flow_cylc.sections import Item, Section, parse_sections
+from tidewheel.formats.flow_cylc.sections import Item, PlacedFindings, Section, parse_sections
 from tidewheel.formats.flow_cylc.upgrade import upgrade
 from tidewheel.formats.flow_cylc.values import BadValue, plain_text, unquoted
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
@@ -32,8 +32,9 @@ INDENT = "    "
 
 def config_tree(loaded: LoadedWorkflow) -> Tree:
     """Returns all settings: a namespace with what it inherits, a task with its completion."""
-    root = parse_sections(loaded.source, Findings())
-    upgrade(root, loaded.source, Findings())
+    findings = PlacedFindings(loaded.source, Findings())
+    root = parse_sections(findings)
+    upgrade(root, findings)
     tree: Tree = {
         name: _texts(section)
         for name in FLOW.entries

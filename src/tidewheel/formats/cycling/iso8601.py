@@ -88,10 +88,8 @@ class DateTimeText:
         if len(text) > TEXT_LENGTH_MAX or not text.isascii():
             raise BadCycling(f"{text[:TEXT_LENGTH_MAX]!r} is too long", _NOT_ASCII_OR_LONG)
         if re.fullmatch(r"\d\d", text):
-            raise BadCycling(
-                f"{text!r} is a century of two digits, which is not accepted",
-                f"write T{text} for the hour or {text}00 for the year",
-            )
+            seen = f"{text!r} is a century of two digits, which is not accepted"
+            raise BadCycling(seen, f"write T{text} for the hour or {text}00 for the year")
         date, time = self._parts(text)
         utc_offset_minutes = self._zone(text, time)
         if date.get("truncated") or ("century" not in date and "year_of_century" in date):
@@ -154,8 +152,9 @@ class DateTimeText:
             day_max = days_in_month(calendar, year, month)
         if not 1 <= day <= day_max:
             raise BadCycling(f"{text!r} is no date of the {calendar.value} calendar")
-        second = _second_of_day(text, time)
-        seconds = (first + day - 1) * SECONDS_PER_DAY + second - utc_offset * SECONDS_PER_MINUTE
+        hour, minute, second = (part or 0 for part in _time_fields(text, time))
+        seconds = (first + day - 1) * SECONDS_PER_DAY + hour * SECONDS_PER_HOUR + second
+        seconds += (minute - utc_offset) * SECONDS_PER_MINUTE
         return Written(Point(seconds), utc_offset, reckoning)
 
     def _year(self, text: str, date: Mapping[str, str]) -> int:
@@ -171,10 +170,9 @@ class DateTimeText:
     def _truncated(
         self, text: str, date: Mapping[str, str], time: Mapping[str, str], utc_offset: int
     ) -> TruncatedPoint:
-        fields = {name: int(value) for name, value in date.items() if name in _DATE_MAX}
+        fields = {name: int(value) for name, value in date.items() if name in _DATE_FIELDS}
         for name, value in fields.items():
-            low, high = _DATE_MAX[name]
-            _check(text, name.replace("_", " "), value, low, high)
+            _check(text, name.replace("_", " "), value, *_DATE_FIELDS[name][1:])
         month_days = days_in_month(self._calendar, _LEAP_YEAR, fields.get("month_of_year", 1))
         _check(text, "day of the month", fields.get("day_of_month", 1), 1, month_days)
         year_days = days_in_year(self._calendar, _LEAP_YEAR)
@@ -183,27 +181,22 @@ class DateTimeText:
         return TruncatedPoint(
             calendar=self._calendar,
             utc_offset_minutes=utc_offset,
-            year_of_century=fields.get("year_of_century"),
-            year_of_decade=fields.get("year_of_decade"),
-            month=fields.get("month_of_year"),
-            week=fields.get("week_of_year"),
-            day_of_year=fields.get("day_of_year"),
-            day_of_month=fields.get("day_of_month"),
-            day_of_week=fields.get("day_of_week"),
             hour=hour,
             minute=minute,
             second=second,
+            **{_DATE_FIELDS[name][0]: value for name, value in fields.items()},
         )
 
 
-_DATE_MAX = {
-    "year_of_century": (0, 99),
-    "year_of_decade": (0, 9),
-    "month_of_year": (1, 12),
-    "week_of_year": (1, 53),
-    "day_of_year": (1, 366),
-    "day_of_month": (1, 31),
-    "day_of_week": (1, 7),
+# By metomi's name: the field of a truncated point, its first and last value.
+_DATE_FIELDS = {
+    "year_of_century": ("year_of_century", 0, 99),
+    "year_of_decade": ("year_of_decade", 0, 9),
+    "month_of_year": ("month", 1, 12),
+    "week_of_year": ("week", 1, 53),
+    "day_of_year": ("day_of_year", 1, 366),
+    "day_of_month": ("day_of_month", 1, 31),
+    "day_of_week": ("day_of_week", 1, 7),
 }
 
 
@@ -221,11 +214,6 @@ def _parser(expanded_year_digits: int) -> TimePointParser:
 def _check(text: str, what: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise BadCycling(f"{text!r} has {what} {value}", f"accepted is {low} to {high}")
-
-
-def _second_of_day(text: str, time: Mapping[str, str]) -> int:
-    hour, minute, second = _time_fields(text, time)
-    return (hour or 0) * SECONDS_PER_HOUR + (minute or 0) * SECONDS_PER_MINUTE + (second or 0)
 
 
 def _time_fields(
@@ -300,15 +288,11 @@ def read_chain(calendar: Calendar, text: str) -> tuple[str, tuple[Interval, ...]
     base, rest = text[: start.start()], text[start.start() :]
     pieces = _SIGNED.findall(rest)
     if "".join(sign + piece for sign, piece in pieces) != rest:
-        raise BadCycling(
-            f"{rest!r} is no row of intervals",
-            "write each with its sign, such as +P1D or -P1M+P1D",
-        )
+        seen = f"{rest!r} is no row of intervals"
+        raise BadCycling(seen, "write each with its sign, such as +P1D or -P1M+P1D")
     if len(pieces) > INTERVALS_IN_A_ROW_MAX:
-        raise BadCycling(
-            f"{text[:100]!r} has {len(pieces)} intervals in a row",
-            f"write at most {INTERVALS_IN_A_ROW_MAX}",
-        )
+        seen = f"{text[:100]!r} has {len(pieces)} intervals in a row"
+        raise BadCycling(seen, f"write at most {INTERVALS_IN_A_ROW_MAX}")
     return base, tuple(read_interval(calendar, sign + piece) for sign, piece in pieces)
 
 
@@ -386,10 +370,8 @@ class Form:
 def split_recurrences(text: str) -> list[str]:
     """Returns the recurrences of a heading: separated by commas that no parentheses enclose."""
     if len(text) > RECURRENCE_LENGTH_MAX:
-        raise BadCycling(
-            f"{text[:50]!r}… is a recurrence of {len(text)} characters",
-            f"write at most {RECURRENCE_LENGTH_MAX}",
-        )
+        seen = f"{text[:50]!r}… is a recurrence of {len(text)} characters"
+        raise BadCycling(seen, f"write at most {RECURRENCE_LENGTH_MAX}")
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

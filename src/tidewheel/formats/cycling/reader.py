@@ -43,11 +43,8 @@ from tidewheel.formats.cycling.iso8601 import (
     split_recurrences,
 )
 
-# Works out point expressions: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $, now, next(T00).
-
 # Works out point expressions in their context: ^+P1D, T06, min(T00,T06)+PT1H, -P1, $.
 
-INITIAL, FINAL = "^", "$"
 NO_FINAL_POINT = "set a final cycle point, or write the end of the recurrence"
 
 
@@ -94,32 +91,28 @@ class Expressions:
         return self._move(text, found, intervals)
 
     def _find_base(self, text: str, base: str, context: Point | None) -> Found:
-        match base:
-            case "^":
-                return self._here(self.initial)
-            case "$":
-                return self._here(self._known(text, self.final))
-            case "":
-                return self._here(self._known(text, context))
-            case _:
-                written = self.read_point(base)
+        if base == "^":
+            return self._here(self.initial)
+        if base in ("$", ""):
+            return self._here(self._known(text, self.final if base else context))
+        written = self.read_point(base)
         if isinstance(written, Written):
             return Found(written.point, written.utc_offset_minutes, written.reckoning)
         here = self._known(text, context)
         if self.days_at_time_of_context and not written.has_time:
             written = written.at_time_of(here)
         point = written.next_from(here)
-        return replace(self._here(point), reckoning=_reckoning(written), period=written.period)
+        reckoning = Reckoning.MONTH if written.day_of_year is None else Reckoning.ORDINAL
+        if written.week is not None or written.day_of_week is not None:
+            reckoning = Reckoning.WEEK
+        return replace(self._here(point), reckoning=reckoning, period=written.period)
 
     def _move(self, text: str, found: Found, intervals: tuple[Interval, ...]) -> Found:
         point = add_all(self.style.calendar, found.point, intervals, found.utc_offset_minutes)
         if not self.style.first_point <= point <= self.style.last_point:
-            raise BadCycling(
-                f"{text!r} leads to a point that cannot be written as {self.style.format}",
-                "set 'cycle point num expanded year digits' for years beyond 0000 to 9999"
-                if self.style.calendar is not Calendar.INTEGER
-                else "",
-            )
+            seen = f"{text!r} leads to a point that cannot be written as {self.style.format}"
+            hint = "set 'cycle point num expanded year digits' for years beyond 0000 to 9999"
+            raise BadCycling(seen, "" if self.style.calendar is Calendar.INTEGER else hint)
         return replace(found, point=point)
 
     def _here(self, point: Point) -> Found:
@@ -129,12 +122,6 @@ class Expressions:
         if point is None:
             raise BadCycling(f"{text or 'the end'!r} needs a final cycle point", NO_FINAL_POINT)
         return point
-
-
-def _reckoning(point: TruncatedPoint) -> Reckoning:
-    if point.week is not None or point.day_of_week is not None:
-        return Reckoning.WEEK
-    return Reckoning.MONTH if point.day_of_year is None else Reckoning.ORDINAL
 
 
 # Works out initial points that start from the clock: now, next(T00), previous(--0101).
@@ -182,10 +169,8 @@ def _nearest(
 ) -> Point:
     written = expressions.read_point(time)
     if not isinstance(written, TruncatedPoint):
-        raise BadCycling(
-            f"{text!r} has a whole date-time in its parentheses",
-            "write only the end of one, such as T00 or --0101; several are separated by ';'",
-        )
+        hint = "write only the end of one, such as T00 or --0101; several are separated by ';'"
+        raise BadCycling(f"{text!r} has a whole date-time in its parentheses", hint)
     return written.next_from(now) if direction == "next" else written.last_before(now)
 
 
@@ -206,12 +191,15 @@ class _Span:
 def read_recurrence(text: str, expressions: Expressions) -> Sequence:
     """Returns the points of a recurrence between the initial and the final point."""
     body, excluded = split_exclusions("".join(text.split()))
-    span = _span(read_form(body), expressions, expressions.initial, expressions.final)
+    span = _Recurrence(read_form(body), expressions).span(
+        expressions.initial, expressions.final
+    )
     style = expressions.style
+    ends = (span.end, expressions.final, style.last_point)
     sequence = replace(
         _sequence(span, style.calendar),
         lower=max(expressions.initial, style.first_point),
-        upper=_earliest(span.end, expressions.final, style.last_point),
+        upper=min(point for point in ends if point is not None),
         endless=span.end is None and expressions.final is None,
         text=text.strip(),
     )
@@ -219,7 +207,10 @@ def read_recurrence(text: str, expressions: Expressions) -> Sequence:
         raise _too_many(body)
     if excluded:
         sequence = _excluding(sequence, excluded, expressions, span)
-    _check_written(sequence, expressions)
+    for point in islice(sequence.points(), _POINTS_CHECKED):
+        if style.rounded(point) != point:  # then points that are written the same may follow
+            seen = f"{sequence.text!r} has points that {style.format} cannot tell apart"
+            raise BadCycling(seen, "set a 'cycle point format' with smaller units")
     return sequence
 
 
@@ -238,7 +229,7 @@ def _excluding(
             if found.period is None:
                 points.add(found.point)
                 continue
-        inner = _span(read_form(text), expressions, start, end)
+        inner = _Recurrence(read_form(text), expressions).span(start, end)
         sequences.append(_sequence(inner, sequence.calendar))
     return replace(sequence, excluded_points=frozenset(points), exclusions=tuple(sequences))
 
@@ -254,107 +245,93 @@ def _sequence(span: _Span, calendar: Calendar) -> Sequence:
     )
 
 
-def _span(
-    form: Form, expressions: Expressions, context_start: Point, context_end: Point | None
-) -> _Span:
-    match form.kind:
-        case RecurrenceKind.FROM_START:
-            start = expressions.find(form.start, context_start)
-            return _from_start(form, start, _step(form, start, expressions), expressions)
-        case RecurrenceKind.TO_END:
-            end = expressions.find(form.end, context_end)
-            step = _step(form, end, expressions)
-            return _to_end(form, end, step, expressions, context_start)
-        case _:
-            start = expressions.find(form.start, context_start)
-            if form.repetitions == 1:
-                return _from_start(form, start, None, expressions)
-            end = expressions.find(form.end, context_end)
-            return _between(form, start, end, expressions)
+@dataclass(frozen=True, slots=True)
+class _Recurrence:
+    """Works out one recurrence, without what it excludes."""
 
+    form: Form
+    expressions: Expressions
 
-def _step(form: Form, anchor: Found, expressions: Expressions) -> Interval | None:
-    """Returns the interval between two points; None if there is but one."""
-    interval = anchor.period
-    if form.interval is not None:
-        interval = read_interval(expressions.style.calendar, form.interval)
-    if form.repetitions == 1:
-        return None
-    if interval is None:
-        # R/5 is accepted for R1/5 in integer cycling, as Cylc does.
-        if form.repeats and form.repetitions is None and _is_integer(expressions):
+    def span(self, context_start: Point, context_end: Point | None) -> _Span:
+        form, find = self.form, self.expressions.find
+        if form.kind is RecurrenceKind.TO_END:
+            end = find(form.end, context_end)
+            return self._to_end(end, self._step(end), context_start)
+        start = find(form.start, context_start)
+        if form.kind is RecurrenceKind.FROM_START:
+            return self._from_start(start, self._step(start))
+        if form.repetitions == 1:
+            return self._from_start(start, None)
+        return self._between(start, find(form.end, context_end))
+
+    @property
+    def _is_integer(self) -> bool:
+        return self.expressions.style.calendar is Calendar.INTEGER
+
+    def _step(self, anchor: Found) -> Interval | None:
+        """Returns the interval between two points; None if there is but one."""
+        form, interval = self.form, anchor.period
+        if form.interval is not None:
+            interval = read_interval(self.expressions.style.calendar, form.interval)
+        if form.repetitions == 1:
             return None
-        raise BadCycling(
-            f"{form.text!r} does not say how often",
-            f"write R1/{form.start or form.end}, or "
-            f"an interval: {form.start or '^'}/P1{'' if _is_integer(expressions) else 'D'}",
+        if interval is None:
+            # R/5 is accepted for R1/5 in integer cycling, as Cylc does.
+            if form.repeats and form.repetitions is None and self._is_integer:
+                return None
+            each = f"{form.start or '^'}/P1{'' if self._is_integer else 'D'}"
+            hint = f"write R1/{form.start or form.end}, or an interval: {each}"
+            raise BadCycling(f"{form.text!r} does not say how often", hint)
+        return interval or None  # repeating without moving on is one point
+
+    def _moved(self, anchor: Found, step: Interval, count: int) -> Point:
+        """Returns some steps at once, as metomi finds the other end of a bounded recurrence."""
+        calendar = self.expressions.style.calendar
+        return add(calendar, anchor.point, step * count, anchor.utc_offset_minutes)
+
+    def _from_start(self, start: Found, step: Interval | None) -> _Span:
+        if step is None:
+            return _Span(start, None, start.point)
+        count = self.form.repetitions
+        return _Span(
+            start, step, None if count is None else self._moved(start, step, count - 1)
         )
-    # Repeating without moving on is one point.
-    return interval if interval else None
 
-
-def _is_integer(expressions: Expressions) -> bool:
-    return expressions.style.calendar is Calendar.INTEGER
-
-
-def _times(expressions: Expressions, anchor: Found, step: Interval, count: int) -> Point:
-    """Returns some steps at once, as metomi finds the other end of a bounded recurrence."""
-    return add(
-        expressions.style.calendar, anchor.point, step * count, anchor.utc_offset_minutes
-    )
-
-
-def _from_start(
-    form: Form, start: Found, step: Interval | None, expressions: Expressions
-) -> _Span:
-    if step is None:
-        return _Span(start, None, start.point)
-    if form.repetitions is None:
-        return _Span(start, step, None)
-    return _Span(start, step, _times(expressions, start, step, form.repetitions - 1))
-
-
-def _to_end(
-    form: Form, end: Found, step: Interval | None, expressions: Expressions, until: Point
-) -> _Span:
-    if step is None:
-        return _Span(end, None, end.point)
-    if form.repetitions is not None:
-        first = _times(expressions, end, step, 1 - form.repetitions)
-        return _Span(replace(end, point=first), step, end.point)
-    found = steps_back(
-        expressions.style.calendar,
-        end.point,
-        step,
-        until,
-        utc_offset_minutes=end.utc_offset_minutes,
-        reckoning=end.reckoning,
-    )
-    if found is None:
-        raise _too_many(form.text)
-    start = replace(end, point=found[0])
-    return _Span(start, step, _times(expressions, start, step, found[1]))
-
-
-def _between(form: Form, start: Found, end: Found, expressions: Expressions) -> _Span:
-    """Returns the span between two points.
-
-    Of date-times the end is the second point; of integers it is the last of n (Cylc).
-    """
-    distance = end.point - start.point
-    if not distance:
-        return _Span(start, None, start.point)
-    if distance < 0:
-        raise BadCycling(f"{form.text!r} has its end before its start")
-    if not _is_integer(expressions):
-        step = Interval(units=distance)
-        return _from_start(form, start, step, expressions)
-    if form.repetitions is None or distance % (form.repetitions - 1):
-        raise BadCycling(
-            f"{form.text!r} cannot be divided into equal whole steps",
-            "write Rn/start/interval, or a number n that fits",
+    def _to_end(self, end: Found, step: Interval | None, until: Point) -> _Span:
+        if step is None:
+            return _Span(end, None, end.point)
+        if self.form.repetitions is not None:
+            first = self._moved(end, step, 1 - self.form.repetitions)
+            return _Span(replace(end, point=first), step, end.point)
+        found = steps_back(
+            self.expressions.style.calendar,
+            end.point,
+            step,
+            until,
+            utc_offset_minutes=end.utc_offset_minutes,
+            reckoning=end.reckoning,
         )
-    return _Span(start, Interval(units=distance // (form.repetitions - 1)), end.point)
+        if found is None:
+            raise _too_many(self.form.text)
+        start = replace(end, point=found[0])
+        return _Span(start, step, self._moved(start, step, found[1]))
+
+    def _between(self, start: Found, end: Found) -> _Span:
+        """Returns the span between two points.
+
+        Of date-times the end is the second point; of integers it is the last of n (Cylc).
+        """
+        distance, count = end.point - start.point, self.form.repetitions
+        if not distance:
+            return _Span(start, None, start.point)
+        if distance < 0:
+            raise BadCycling(f"{self.form.text!r} has its end before its start")
+        if not self._is_integer:
+            return self._from_start(start, Interval(units=distance))
+        if count is None or distance % (count - 1):
+            seen = f"{self.form.text!r} cannot be divided into equal whole steps"
+            raise BadCycling(seen, "write Rn/start/interval, or a number n that fits")
+        return _Span(start, Interval(units=distance // (count - 1)), end.point)
 
 
 def _too_many(text: str) -> BadCycling:
@@ -363,21 +340,6 @@ def _too_many(text: str) -> BadCycling:
         "bring its start and its end together, or write an interval that has not both months "
         "or years and smaller units",
     )
-
-
-def _earliest(*points: Point | None) -> Point:
-    return min(point for point in points if point is not None)
-
-
-def _check_written(sequence: Sequence, expressions: Expressions) -> None:
-    """Refuses points that are written the same, because they could not be told apart."""
-    style = expressions.style
-    for point in islice(sequence.points(), _POINTS_CHECKED):
-        if style.rounded(point) != point:
-            raise BadCycling(
-                f"{sequence.text!r} has points that {style.format} cannot tell apart",
-                "set a 'cycle point format' with smaller units",
-            )
 
 
 # Reads everything about cycling in one workflow: points, intervals, offsets, recurrences.
@@ -401,10 +363,7 @@ _NOT_IN_FORMATS = re.compile(r"[/:\s]")
 
 
 class CyclingReader:
-    """Reads one workflow's notation.
-
-    Readers of different calendars do not disturb each other.
-    """
+    """Reads one workflow's notation; readers of different calendars go side by side."""
 
     def __init__(
         self,
@@ -415,17 +374,18 @@ class CyclingReader:
         point_format: str | None = None,
         expanded_year_digits: int = 0,
     ) -> None:
-        self.calendar = _read_mode(mode)
+        if mode not in MODES:
+            seen, hint = f"cycling mode {mode!r} is unknown", f"accepted are {', '.join(MODES)}"
+            raise BadCycling(seen, hint)
+        self.calendar = MODES[mode]
         if self.calendar is Calendar.INTEGER:
             self.style = PointStyle(calendar=self.calendar)
             return
         zone, minutes = _read_time_zone(time_zone or UTC)
         year = "+XCCYY" if expanded_year_digits else "CCYY"
         if point_format and (found := _NOT_IN_FORMATS.search(point_format)):
-            raise BadCycling(
-                f"cycle point format {point_format!r} has {found[0]!r}",
-                "points are part of task ids and file names; leave it out",
-            )
+            seen = f"cycle point format {point_format!r} has {found[0]!r}"
+            raise BadCycling(seen, "points are part of task ids and file names; leave it out")
         self.style = PointStyle(
             calendar=self.calendar,
             utc_offset_minutes=minutes,
@@ -456,10 +416,8 @@ class CyclingReader:
                 raise BadCycling(f"[{text}] has a point after ^", "write [^], [^+P1] or so")
             return FromInitial(inner)
         if stripped.startswith("$"):
-            raise BadCycling(
-                f"[{text}] starts from the final point, which no dependency can",
-                "write [^], an interval such as [-P1], or a point",
-            )
+            seen = f"[{text}] starts from the final point, which no dependency can"
+            raise BadCycling(seen, "write [^], an interval such as [-P1], or a point")
         if stripped.startswith("P"):
             stripped = "+" + stripped
         base, intervals = read_chain(self.calendar, stripped)
@@ -541,14 +499,6 @@ class CyclingReader:
             raise BadCycling(
                 f"{text!r}: {error.message}", error.hint or POINTS_ACCEPTED
             ) from None
-
-
-def _read_mode(mode: str) -> Calendar:
-    if mode not in MODES:
-        raise BadCycling(
-            f"cycling mode {mode!r} is unknown", f"accepted are {', '.join(MODES)}"
-        )
-    return MODES[mode]
 
 
 def _read_time_zone(text: str) -> tuple[str, int]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
-from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.flow_cylc.items import FLOW, NAMESPACE, ItemSpec, SectionSpec
-from tidewheel.formats.flow_cylc.sections import Item, Section
-from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.sections import Item, Path, PlacedFindings, Section, where
 from tidewheel.formats.flow_cylc.values import BadValue
 
 ADVICES_MAX = 100
@@ -38,15 +36,14 @@ Values = dict[str, object]
 class Checker:
     """Reads the values of sections; equal texts are read once and shared."""
 
-    def __init__(self, source: SourceText, findings: Findings) -> None:
-        self._source = source
+    def __init__(self, findings: PlacedFindings) -> None:
         self._findings = findings
         # By reader and text: a function is a quicker key than a member of an enumeration.
         self._known: dict[tuple[Callable[[str], object], str], object] = {}
         self._noted: set[tuple[str, ...]] = set()
         self._unknown = 0
 
-    def check(self, section: Section, spec: SectionSpec, path: tuple[str, ...]) -> Values:
+    def check(self, section: Section, spec: SectionSpec, path: Path) -> Values:
         """Returns the values of the section that could be read; the others have a finding."""
         values: Values = {}
         known = self._known
@@ -54,7 +51,7 @@ class Checker:
             entry_spec = spec.entries.get(name) or spec.other
             if type(entry) is Item and type(entry_spec) is ItemSpec:
                 if entry_spec.idle_because:
-                    self._note(entry_spec.idle_because, path, entry)
+                    self._note(entry_spec.idle_because, (*path, name), entry)
                 key = (entry_spec.read, entry.text)
                 if key in known and not entry_spec.choices:
                     values[name] = known[key]
@@ -62,102 +59,60 @@ class Checker:
                 try:
                     value = entry_spec.read(entry.text)
                 except BadValue as error:
-                    self._bad_value(error, path, entry)
+                    seen = f"{where((*path, name), entry)}: {error}"
+                    self._findings.error("bad-value", seen, error.hint, entry)
                     continue
                 known[key] = value
                 if entry.text[-1:] == '"' and entry.text[0] != '"':
-                    self._check_quotes(path, entry)
+                    self._check_quotes((*path, name), entry)
                 if entry_spec.choices and value and value not in entry_spec.choices:
-                    self._bad_choice(entry_spec, value, path, entry)
+                    self._bad_choice(entry_spec.choices, str(value), (*path, name), entry)
                     continue
                 values[name] = value
             elif isinstance(entry, Section) and isinstance(entry_spec, SectionSpec):
                 if entry_spec.idle_because:
-                    self._note(entry_spec.idle_because, path, entry)
+                    self._note(entry_spec.idle_because, (*path, name), entry)
                 values[name] = self.check(entry, entry_spec, (*path, name))
             else:
-                self._misplaced(entry, entry_spec, spec, path)
+                self._misplaced(entry, spec, path)
         return values
 
-    def position(self, entry: Item | Section) -> Position:
-        return position_of(entry, self._source)
-
-    def _note(self, because: str, path: tuple[str, ...], entry: Item | Section) -> None:
-        kind = (*(("runtime", *path[2:]) if path[0] == "runtime" else path), entry.name)
+    def _note(self, because: str, path: Path, entry: Item | Section) -> None:
+        kind = ("runtime", *path[2:]) if path[0] == "runtime" else path
         if kind not in self._noted:
             self._noted.add(kind)
-            self._findings.note(
-                "no-effect",
-                f"{where(path, entry)} has no effect: {because}",
-                position=self.position(entry),
-            )
+            seen = f"{where(path, entry)} has no effect: {because}"
+            self._findings.all.note("no-effect", seen, "", self._findings.position(entry))
 
-    def _check_quotes(self, path: tuple[str, ...], item: Item) -> None:
+    def _check_quotes(self, path: Path, item: Item) -> None:
         if item.text.count('"') % 2:
-            self._findings.warning(
-                "unpaired-quote",
-                f"{where(path, item)} ends with a quote that nothing opens",
-                "add the quote that is missing, or remove this one",
-                self.position(item),
-            )
+            seen = f"{where(path, item)} ends with a quote that nothing opens"
+            hint = "add the quote that is missing, or remove this one"
+            self._findings.warning("unpaired-quote", seen, hint, item)
 
-    def _bad_value(self, error: BadValue, path: tuple[str, ...], item: Item) -> None:
-        self._findings.error(
-            "bad-value", f"{where(path, item)}: {error}", error.hint, self.position(item)
-        )
+    def _bad_choice(self, choices: tuple[str, ...], value: str, path: Path, item: Item) -> None:
+        near = difflib.get_close_matches(value.lower(), choices, 1)
+        guess = f"did you mean {near[0]}? " if near else ""
+        hint = f"{guess}accepted are {', '.join(choices)}"
+        self._findings.error("bad-value", f"{where(path, item)} is {value[:60]!r}", hint, item)
 
-    def _bad_choice(
-        self, spec: ItemSpec, value: object, path: tuple[str, ...], item: Item
-    ) -> None:
-        near = difflib.get_close_matches(str(value).lower(), spec.choices, 1)
-        self._findings.error(
-            "bad-value",
-            f"{where(path, item)} is {str(value)[:60]!r}",
-            (f"did you mean {near[0]}? " if near else "")
-            + f"accepted are {', '.join(spec.choices)}",
-            self.position(item),
-        )
-
-    def _misplaced(
-        self,
-        entry: Item | Section,
-        entry_spec: ItemSpec | SectionSpec | None,
-        spec: SectionSpec,
-        path: tuple[str, ...],
-    ) -> None:
-        shown = where(path, entry)
-        if entry.name in spec.entries:
-            expected = "an item" if isinstance(entry_spec, ItemSpec) else "a section"
-            form = (
-                f"write {entry.name} = …"
-                if isinstance(entry_spec, ItemSpec)
-                else f"write {'[' * (len(path) + 1)}{entry.name}{']' * (len(path) + 1)}"
-            )
-            self._findings.error(
-                "item-and-section", f"{shown} is {expected}", form, self.position(entry)
-            )
+    def _misplaced(self, entry: Item | Section, spec: SectionSpec, path: Path) -> None:
+        shown = where((*path, entry.name), entry)
+        if (known := spec.entries.get(entry.name)) is not None:
+            depth = len(path) + 1
+            expected, form = "a section", f"write {'[' * depth}{entry.name}{']' * depth}"
+            if isinstance(known, ItemSpec):
+                expected, form = "an item", f"write {entry.name} = …"
+            self._findings.error("item-and-section", f"{shown} is {expected}", form, entry)
             return
         what = "section" if isinstance(entry, Section) else "item"
         self._unknown += 1
         # Looking for near names is slow, and nobody reads that much advice.
         advice = advice_for(entry, spec, path) if self._unknown <= ADVICES_MAX else ""
-        self._findings.error(
-            f"unknown-{what}", f"there is no {what} {shown}", advice, self.position(entry)
-        )
+        self._findings.error(f"unknown-{what}", f"there is no {what} {shown}", advice, entry)
 
 
-def where(path: tuple[str, ...], entry: Item | Section) -> str:
-    """Returns `[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
-    sections = "".join(f"[{name}]" for name in path)
-    return f"{sections}[{entry.name}]" if isinstance(entry, Section) else sections + entry.name
-
-
-def position_of(entry: Item | Section, source: SourceText) -> Position:
-    line = source.lines[entry.line] if 0 <= entry.line < len(source.lines) else ""
-    return source.position(entry.line, len(line) - len(line.lstrip()) + 1)
-
-
-def advice_for(entry: Item | Section, spec: SectionSpec, path: tuple[str, ...]) -> str:
+def advice_for(entry: Item | Section, spec: SectionSpec, path: Path) -> str:
     """Returns the nearest name that is known here, or the place where this name is."""
     same_kind = [
         name

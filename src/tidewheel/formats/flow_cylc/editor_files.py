@@ -17,10 +17,11 @@ from tidewheel.formats.flow_cylc.values import ValueKind
 
 Json = dict[str, object]
 
+_TEXT: Json = {"type": "string"}
 _LIST: Json = {"type": ["array", "string"], "items": {"type": "string"}}
 _DURATION = "ISO 8601, such as PT10M or P1D"
 _TYPES: dict[ValueKind, Json] = {
-    ValueKind.TEXT: {"type": "string"},
+    ValueKind.TEXT: _TEXT,
     ValueKind.TEXTS: _LIST,
     ValueKind.NAMES: _LIST,
     ValueKind.INTEGER: {"type": "integer"},
@@ -28,15 +29,9 @@ _TYPES: dict[ValueKind, Json] = {
     ValueKind.BOOLEAN: {"type": "boolean"},
     ValueKind.DURATION: {"type": "string", "description": _DURATION},
     ValueKind.DURATIONS: {**_LIST, "description": f"{_DURATION}; 3*PT1M is three of them"},
-    ValueKind.POINT: {
-        "type": "string",
-        "description": "a cycle point, such as 20300101T00Z or 1",
-    },
+    ValueKind.POINT: {**_TEXT, "description": "a cycle point, such as 20300101T00Z or 1"},
     ValueKind.PARAMETER: {**_LIST, "description": "1..5, 1..9..2, or names"},
-    ValueKind.XTRIGGER: {
-        "type": "string",
-        "description": "function(argument, key=value):PT10S",
-    },
+    ValueKind.XTRIGGER: {**_TEXT, "description": "function(argument, key=value):PT10S"},
     ValueKind.GRAPH: {"type": "string", "description": "lines such as: a & b[-P1]:fail? => c"},
 }
 

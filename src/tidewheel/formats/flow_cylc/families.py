@@ -28,6 +28,15 @@ class Families:
     def is_family(self, name: str) -> bool:
         return name in self.members
 
+    def tasks_of(self, name: str) -> tuple[str, ...]:
+        """Returns the members of a family, or the task itself."""
+        return self.members.get(name, (name,))
+
+    def drawn_in(self, name: str) -> str | None:
+        """Returns the family that a name is drawn in; None if it is only in root."""
+        parent = self.first_parents.get(name, ROOT)
+        return None if parent == ROOT else parent
+
 
 @dataclass(frozen=True, slots=True)
 class InheritanceProblem:
@@ -97,12 +106,9 @@ class _Linearizer:
         tail = _merge([*lineages, parents])
         if tail is None:
             shown = ", ".join(parents)
-            return self._problem(
-                name,
-                f"no order of its ancestors keeps the order of {shown} and of their parents",
-                "name the more special parent first; a parent of a parent comes after it",
-                alone,
-            )
+            seen = f"no order of its ancestors keeps the order of {shown} and of their parents"
+            hint = "name the more special parent first; a parent of a parent comes after it"
+            return self._problem(name, seen, hint, alone)
         self._tails[parents] = tail
         return tail
 

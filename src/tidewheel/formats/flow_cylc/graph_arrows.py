@@ -12,18 +12,7 @@ from dataclasses import dataclass, field
 
 from tidewheel.core.cycling.calendar import BadCycling
 from tidewheel.core.cycling.offset import Offset
-from tidewheel.core.graph.definition import (
-    AnyOf,
-    Arrow,
-    Atom,
-    Condition,
-    Group,
-    OutputMark,
-    Placement,
-    XtriggerTerm,
-    all_of,
-    any_of,
-)
+from tidewheel.core.graph import definition
 from tidewheel.core.graph.findings import Findings, Position, nearest
 from tidewheel.core.graph.outputs import FINISHED, STANDARD, SUCCEEDED, made_by, standard_name
 from tidewheel.formats.flow_cylc.graph_text import (
@@ -62,26 +51,25 @@ class _Wrong(Exception):
 class Lowered:
     """Holds what the chains of one section say."""
 
-    arrows: dict[tuple[Condition, tuple[str, ...], bool], Arrow] = field(default_factory=dict)
-    placements: dict[str, Placement] = field(default_factory=dict)
-    marks: dict[tuple[str, str, bool, bool, bool], OutputMark] = field(default_factory=dict)
+    arrows: dict[tuple[definition.Condition, tuple[str, ...], bool], definition.Arrow] = field(
+        default_factory=dict
+    )
+    placements: dict[str, definition.Placement] = field(default_factory=dict)
+    marks: dict[tuple[str, str, bool, bool, bool], definition.OutputMark] = field(
+        default_factory=dict
+    )
     polled: dict[str, str] = field(default_factory=dict)  # task -> workflow::task:status
 
 
+@dataclass(slots=True)
 class Lowering:
     """Reads the chains of all sections against one set of families."""
 
-    def __init__(
-        self,
-        families: Mapping[str, tuple[str, ...]],
-        read_offset: Callable[[str], Offset],
-        findings: Findings,
-    ) -> None:
-        self._families = families
-        self._read_offset = read_offset
-        self._findings = findings
-        self._offsets: dict[str, Offset] = {}
-        self._arrow_count = 0
+    _families: Mapping[str, tuple[str, ...]]
+    _read_offset: Callable[[str], Offset]
+    _findings: Findings
+    _offsets: dict[str, Offset] = field(default_factory=dict)
+    _arrow_count: int = 0
 
     def lower(self, chains: Iterable[Chain]) -> Lowered:
         lowered = Lowered()
@@ -93,12 +81,9 @@ class Lowering:
                 if self._findings.is_full:
                     break
             if self._arrow_count > ARROWS_MAX:
-                self._findings.error(
-                    "too-many-edges",
-                    f"the graph has more than {ARROWS_MAX} arrows",
-                    "join tasks that are treated alike into families",
-                    chain.position,
-                )
+                seen = f"the graph has more than {ARROWS_MAX} arrows"
+                hint = "join tasks that are treated alike into families"
+                self._findings.error("too-many-edges", seen, hint, chain.position)
                 break
         return lowered
 
@@ -124,13 +109,10 @@ class Lowering:
         for token in _right_tokens(right):
             position = position or token.position
             if token.offset is not None and not leads_on:
-                raise _Wrong(
-                    "offset-on-the-right",
-                    f"{token.text}[{token.offset}] stands at the right end of a chain",
-                    "an arrow makes the task at its own point: move the offset to the left "
-                    "side with the opposite sign",
-                    token.position,
-                )
+                seen = f"{token.text}[{token.offset}] stands at the right end of a chain"
+                move = "move the offset to the left side with the opposite sign"
+                hint = f"an arrow makes the task at its own point: {move}"
+                raise _Wrong("offset-on-the-right", seen, hint, token.position)
             if token.suicide:
                 doomed.extend(self._members(token))
                 continue
@@ -144,7 +126,7 @@ class Lowering:
     def _add(
         self,
         lowered: Lowered,
-        condition: Condition,
+        condition: definition.Condition,
         targets: list[str],
         position: Position,
         *,
@@ -154,14 +136,11 @@ class Lowering:
             return
         key = (condition, tuple(targets), suicide)
         if (*key[:2], not suicide) in lowered.arrows:
-            raise _Wrong(
-                "contrary-arrows",
-                f"the same condition both runs and removes {', '.join(targets[:3])}",
-                "keep one of '=> name' and '=> !name'",
-                position,
-            )
+            seen = f"the same condition both runs and removes {', '.join(targets[:3])}"
+            hint = "keep one of '=> name' and '=> !name'"
+            raise _Wrong("contrary-arrows", seen, hint, position)
         if key not in lowered.arrows:
-            lowered.arrows[key] = Arrow(condition, key[1], suicide, position)
+            lowered.arrows[key] = definition.Arrow(condition, key[1], suicide, position)
             self._arrow_count += len(targets)
 
     def _mention(self, token: Token, lowered: Lowered, *, leads_on: bool) -> None:
@@ -172,7 +151,7 @@ class Lowering:
         if token.offset is None:
             for name in members:
                 if name not in lowered.placements:
-                    lowered.placements[name] = Placement(name, token.position)
+                    lowered.placements[name] = definition.Placement(name, token.position)
         else:
             self._offset(token)
         if token.qualifier is None and not token.optional and not leads_on:
@@ -181,21 +160,17 @@ class Lowering:
             key = (mark.node, mark.output, mark.optional, mark.by_family, mark.explicit)
             lowered.marks.setdefault(key, mark)
 
-    def _marks(self, token: Token, members: tuple[str, ...]) -> Iterable[OutputMark]:
+    def _marks(self, token: Token, members: tuple[str, ...]) -> Iterable[definition.OutputMark]:
         is_family = token.text in self._families
         output, every = self._output(token)
         if output == FINISHED and token.optional:
-            raise _Wrong(
-                "finish-is-optional",
-                f"{token.text}:{token.qualifier}? asks for either end already",
-                "write it without '?'",
-                token.position,
-            )
+            seen = f"{token.text}:{token.qualifier}? asks for either end already"
+            raise _Wrong("finish-is-optional", seen, "write it without '?'", token.position)
         if is_family and not every and not token.optional and output != FINISHED:
             return
         for name in members:
             for made in made_by(output):
-                yield OutputMark(
+                yield definition.OutputMark(
                     name,
                     made,
                     optional=token.optional or output == FINISHED,
@@ -209,12 +184,9 @@ class Lowering:
         qualifier = token.qualifier
         if token.text not in self._families:
             if qualifier in FAMILY_QUALIFIERS:
-                raise _Wrong(
-                    "no-family",
-                    f"{token.text}:{qualifier} asks for a family, and {token.text} is a task",
-                    self._nearest_family(token.text),
-                    token.position,
-                )
+                seen = f"{token.text}:{qualifier} asks for a family, and {token.text} is a task"
+                hint = self._nearest_family(token.text)
+                raise _Wrong("no-family", seen, hint, token.position)
             return standard_name(qualifier or SUCCEEDED), True
         if qualifier is None:
             return SUCCEEDED, True
@@ -222,13 +194,12 @@ class Lowering:
             output = qualifier.removesuffix("-all").removesuffix("-any")
             if standard_name(output) not in (*STANDARD, FINISHED):
                 raise self._custom_of_family(token, output)
-            raise _Wrong(
-                "family-output",
-                f"{token.text}:{qualifier} does not say how many members of the family",
-                f"write {token.text}:{_short(qualifier)}-all or "
-                f"{token.text}:{_short(qualifier)}-any",
-                token.position,
+            short = next(
+                (one for one in _FAMILY_OUTPUTS if qualifier.startswith(one)), "succeed"
             )
+            message = f"{token.text}:{qualifier} does not say how many members of the family"
+            hint = f"write {token.text}:{short}-all or {token.text}:{short}-any"
+            raise _Wrong("family-output", message, hint, token.position)
         return FAMILY_QUALIFIERS[qualifier]
 
     def _custom_of_family(self, token: Token, output: str) -> _Wrong:
@@ -237,62 +208,52 @@ class Lowering:
         members = self._members(token)
         named = joint.join(f"{one}:{output}" for one in members[:_NAMED_MAX])
         accepted = ", ".join(f"{short}-all" for short in _FAMILY_OUTPUTS)
-        return _Wrong(
-            "family-output",
-            f"{token.text}:{token.qualifier}: a family has no output {output!r}",
+        seen = f"{token.text}:{token.qualifier}: a family has no output {output!r}"
+        hint = (
             f"accepted of a family are {accepted}, and the same with -any; for an output of "
-            f"its members name them: {named}{f'{joint}…' if len(members) > _NAMED_MAX else ''}",
-            token.position,
+            f"its members name them: {named}{f'{joint}…' if len(members) > _NAMED_MAX else ''}"
         )
+        return _Wrong("family-output", seen, hint, token.position)
 
     def _nearest_family(self, name: str) -> str:
-        near = nearest(name, self._families)
-        if near:
+        if near := nearest(name, self._families):
             return f"did you mean the family {near}?"
-        return (
-            f"-all and -any are for families, and nothing inherits from {name}; "
-            "leave them out for a task"
-        )
+        none = f"nothing inherits from {name}; leave them out for a task"
+        return f"-all and -any are for families, and {none}"
 
     def _members(self, token: Token) -> tuple[str, ...]:
         return self._families.get(token.text, (token.text,))
 
-    def _condition(self, side: Expression) -> Condition:
+    def _condition(self, side: Expression) -> definition.Condition:
         if isinstance(side, Token):
             return self._leaf(side)
         terms = tuple(self._condition(term) for term in side.terms)
         if isinstance(side, Both):
-            return all_of(terms)
+            return definition.all_of(terms)
         for term in nodes_of(side):
             if term.kind is GraphTokenKind.XTRIGGER:
-                raise _Wrong(
-                    "xtrigger-in-or",
-                    f"@{term.text} stands in an OR",
-                    "a task waits for all of its xtriggers: join them with '&', or write "
-                    "the other condition on a task of its own",
-                    term.position,
-                )
+                seen = f"@{term.text} stands in an OR"
+                join = "join them with '&', or write the other condition on a task of its own"
+                hint = f"a task waits for all of its xtriggers: {join}"
+                raise _Wrong("xtrigger-in-or", seen, hint, term.position)
         assert isinstance(side, Either)
-        return any_of(terms)
+        return definition.any_of(terms)
 
-    def _leaf(self, token: Token) -> Condition:
+    def _leaf(self, token: Token) -> definition.Condition:
         if token.kind is GraphTokenKind.XTRIGGER:
-            return XtriggerTerm(token.text)
+            return definition.XtriggerTerm(token.text)
         if token.suicide:
             raise _suicide_on_the_left(token)
         output, every = self._output(token)
         offset = self._offset(token)
         if token.text in self._families:
             if token.qualifier is None:
-                raise _Wrong(
-                    "family-output",
-                    f"the family {token.text} on the left does not say what of its members",
-                    f"write {token.text}:succeed-all or {token.text}:succeed-any",
-                    token.position,
-                )
-            return Group(token.text, made_by(output), every, offset)
-        atoms = tuple(Atom(token.text, made, offset) for made in made_by(output))
-        return atoms[0] if len(atoms) == 1 else AnyOf(atoms)
+                seen = f"the family {token.text} on the left does not say what of its members"
+                hint = f"write {token.text}:succeed-all or {token.text}:succeed-any"
+                raise _Wrong("family-output", seen, hint, token.position)
+            return definition.Group(token.text, made_by(output), every, offset)
+        atoms = tuple(definition.Atom(token.text, made, offset) for made in made_by(output))
+        return atoms[0] if len(atoms) == 1 else definition.AnyOf(atoms)
 
     def _offset(self, token: Token) -> Offset | None:
         text = token.offset
@@ -302,46 +263,29 @@ class Lowering:
             try:
                 self._offsets[text] = self._read_offset(text)
             except BadCycling as bad:
-                raise _Wrong(
-                    "offset",
-                    f"the offset of {token.text}[{text}] is not understood: {bad.message}",
-                    bad.hint,
-                    token.position,
-                ) from None
+                seen = f"the offset of {token.text}[{text}] is not understood: {bad.message}"
+                raise _Wrong("offset", seen, bad.hint, token.position) from None
         return self._offsets[text]
 
 
-def _short(qualifier: str) -> str:
-    return next((short for short in _FAMILY_OUTPUTS if qualifier.startswith(short)), "succeed")
-
-
 def _suicide_on_the_left(token: Token) -> _Wrong:
-    return _Wrong(
-        "suicide-on-the-left",
-        f"!{token.text} stands on the left of an arrow",
-        "'!' goes with a task on the right: 'condition => !task'",
-        token.position,
-    )
+    seen = f"!{token.text} stands on the left of an arrow"
+    hint = "'!' goes with a task on the right: 'condition => !task'"
+    return _Wrong("suicide-on-the-left", seen, hint, token.position)
 
 
 def _right_tokens(side: Expression) -> Iterable[Token]:
     if isinstance(side, Either):
         token = next(nodes_of(side))
-        raise _Wrong(
-            "or-on-the-right",
-            "'|' stands on the right of an arrow",
-            "an arrow leads to all of its right side: use '&', or one line for each",
-            token.position,
-        )
+        seen = "'|' stands on the right of an arrow"
+        hint = "an arrow leads to all of its right side: use '&', or one line for each"
+        raise _Wrong("or-on-the-right", seen, hint, token.position)
     if isinstance(side, Both):
         for term in side.terms:
             yield from _right_tokens(term)
         return
     if side.kind is GraphTokenKind.XTRIGGER:
-        raise _Wrong(
-            "xtrigger-on-the-right",
-            f"@{side.text} stands on the right of an arrow",
-            "an xtrigger can only be waited for: '@name => task'",
-            side.position,
-        )
+        seen = f"@{side.text} stands on the right of an arrow"
+        hint = "an xtrigger can only be waited for: '@name => task'"
+        raise _Wrong("xtrigger-on-the-right", seen, hint, side.position)
     yield side

@@ -16,8 +16,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.flow_cylc.checker import position_of
-from tidewheel.formats.flow_cylc.sections import Item, Section
+from tidewheel.formats.flow_cylc.sections import Item, PlacedFindings, Section
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.values import BadValue, unquoted
 
@@ -45,28 +44,20 @@ class GraphString:
         return "\n".join(line.text for line in self.lines)
 
 
-def read_graph(
-    graph: Section, source: SourceText, findings: Findings
-) -> tuple[GraphString, ...]:
+def read_graph(graph: Section, findings: PlacedFindings) -> tuple[GraphString, ...]:
     strings = []
     for item in graph.items():
-        parts: list[Item] = []
-        part: Item | None = item
-        while part is not None:
-            parts.append(part)
-            part = part.earlier
+        parts = [item]
+        while (part := parts[0].earlier) is not None:
+            parts.insert(0, part)
         lines: list[GraphLine] = []
-        for one in reversed(parts):
+        for one in parts:
             try:
-                lines += _lines(one, source)
+                lines += _lines(one, findings.source)
             except BadValue as error:
-                findings.error(
-                    "bad-value",
-                    f"[scheduling][graph]{item.name}: {error}",
-                    error.hint,
-                    position_of(one, source),
-                )
-        strings.append(GraphString(item.name, tuple(lines), position_of(parts[-1], source)))
+                seen = f"[scheduling][graph]{item.name}: {error}"
+                findings.error("bad-value", seen, error.hint, one)
+        strings.append(GraphString(item.name, tuple(lines), findings.position(parts[0])))
     return tuple(strings)
 
 
@@ -157,22 +148,14 @@ def tokens_of(line: GraphLine, findings: Findings) -> list[Token] | None:
     found: list[Token] = []
     if "#" not in line.text and line.text.isspace():
         return found
-    for match in _matches(line.text):
-        kind = match.lastgroup
-        if kind == "comment":
-            break
+    at = 0
+    while (match := _TOKEN.match(line.text, at)) and match.lastgroup != "comment":
+        at = match.end()
         if match["wrong"] is not None:
             _report(line, match.start("wrong"), findings)
             return None
         found.append(_token(line, match))
     return found
-
-
-def _matches(text: str) -> Iterator[re.Match[str]]:
-    at = 0
-    while match := _TOKEN.match(text, at):
-        yield match
-        at = match.end()
 
 
 def _token(line: GraphLine, match: re.Match[str]) -> Token:
@@ -203,18 +186,10 @@ def _place(line: GraphLine, at: int) -> Position:
 
 def _report(line: GraphLine, at: int, findings: Findings) -> None:
     rest = line.text[at:]
-    for mistake, advice in _MISTAKEN:
-        if rest.startswith(mistake):
-            seen, hint = mistake, advice
-            break
-    else:
-        seen, hint = rest[0], "a node is written NAME<PARAMETERS>[OFFSET]:OUTPUT?"
-    findings.error(
-        "graph-syntax",
-        f"{seen!r} is not understood in: {line.text.strip()}",
-        hint,
-        _place(line, at),
-    )
+    other = (rest[0], "a node is written NAME<PARAMETERS>[OFFSET]:OUTPUT?")
+    seen, hint = next((one for one in _MISTAKEN if rest.startswith(one[0])), other)
+    message = f"{seen!r} is not understood in: {line.text.strip()}"
+    findings.error("graph-syntax", message, hint, _place(line, at))
 
 
 # Tokens as chains: expressions joined by arrows, each chain on its own logical line.
@@ -340,22 +315,16 @@ class _Reader:
         if token.kind is not GraphTokenKind.SIGN:
             return token
         if token.text != OPEN:
-            raise _Wrong(
-                token.position,
-                f"a task is missing before {token.text!r}",
-                "between two operators, and at both ends of a chain, stands a task",
-            )
+            hint = "between two operators, and at both ends of a chain, stands a task"
+            raise _Wrong(token.position, f"a task is missing before {token.text!r}", hint)
         if depth >= DEPTH_MAX:
             raise _Wrong(token.position, f"more than {DEPTH_MAX} parentheses inside each other")
         inner = self._side(depth + 1)
         if not self._take(CLOSE):
-            raise self._unclosed(token)
+            if self._at < len(self._tokens) and not _is_operator(self._tokens[self._at]):
+                raise _missing_operator(self._tokens[self._at])
+            raise _Wrong(token.position, "'(' is not closed", "add ')' before the arrow")
         return inner
-
-    def _unclosed(self, opened: Token) -> _Wrong:
-        if self._at < len(self._tokens) and not _is_operator(self._tokens[self._at]):
-            return _missing_operator(self._tokens[self._at])
-        return _Wrong(opened.position, "'(' is not closed", "add ')' before the arrow")
 
     def _next(self) -> Token | None:
         if self._at == len(self._tokens):
@@ -373,8 +342,5 @@ class _Reader:
 
 
 def _missing_operator(token: Token) -> _Wrong:
-    return _Wrong(
-        token.position,
-        f"an operator is missing before {token.text!r}",
-        "join tasks with '=>', '&' or '|'; a name has no spaces",
-    )
+    hint = "join tasks with '=>', '&' or '|'; a name has no spaces"
+    return _Wrong(token.position, f"an operator is missing before {token.text!r}", hint)

@@ -54,51 +54,28 @@ def idle(because: str, kind: ValueKind = ValueKind.TEXT) -> ItemSpec:
     return ItemSpec(kind, idle_because=because)
 
 
-def text(to: str = "") -> ItemSpec:
-    return ItemSpec(ValueKind.TEXT, "", to=to)
+def _items_of(kind: ValueKind, default: object = None) -> Callable[..., ItemSpec]:
+    """Returns what makes items of one kind, given their fields and, seldom, other defaults."""
+
+    def item(to: str = "", default: object = default) -> ItemSpec:
+        return ItemSpec(kind, default, to=to)
+
+    return item
 
 
-def texts(to: str = "") -> ItemSpec:
-    return ItemSpec(ValueKind.TEXTS, (), to=to)
-
-
-def duration(to: str, default: float | None = None) -> ItemSpec:
-    return ItemSpec(ValueKind.DURATION, default, to=to)
-
-
-def durations(to: str) -> ItemSpec:
-    return ItemSpec(ValueKind.DURATIONS, (), to=to)
-
-
-def boolean(to: str, default: bool | None = None) -> ItemSpec:
-    return ItemSpec(ValueKind.BOOLEAN, default, to=to)
-
-
-def point(to: str) -> ItemSpec:
-    return ItemSpec(ValueKind.POINT, "", to=to)
+text, texts = _items_of(ValueKind.TEXT, ""), _items_of(ValueKind.TEXTS, ())
+duration, durations = _items_of(ValueKind.DURATION), _items_of(ValueKind.DURATIONS, ())
+boolean, point = _items_of(ValueKind.BOOLEAN), _items_of(ValueKind.POINT, "")
 
 
 # The table.
 
 CYCLING_MODES = (
-    "gregorian",
-    "integer",
-    "360day",
-    "365day",
-    "366day",
-    "360_day",
-    "365_day",
-    "366_day",
+    *("gregorian", "integer", "360day", "365day", "366day", "360_day", "365_day", "366_day"),
 )
 WORKFLOW_EVENTS = (
-    "startup",
-    "shutdown",
-    "abort",
-    "stall",
-    "stall timeout",
-    "workflow timeout",
-    "inactivity timeout",
-    "restart timeout",
+    *("startup", "shutdown", "abort", "stall", "stall timeout", "workflow timeout"),
+    *("inactivity timeout", "restart timeout"),
 )
 # Cylc 7's names of workflow events, which a current Cylc still understands.
 OLD_WORKFLOW_EVENTS = {
@@ -108,20 +85,9 @@ OLD_WORKFLOW_EVENTS = {
     "timeout": "stall timeout",
 }
 TASK_EVENTS = (
-    "submitted",
-    "submission timeout",
-    "submission retry",
-    "submission failed",
-    "started",
-    "execution timeout",
-    "retry",
-    "succeeded",
-    "failed",
-    "late",
-    "expired",
-    "warning",
-    "critical",
-    "custom",
+    *("submitted", "submission timeout", "submission retry", "submission failed", "started"),
+    *("execution timeout", "retry", "succeeded", "failed", "late", "expired"),
+    *("warning", "critical", "custom"),
 )
 RUN_MODES = ("live", "skip")
 
@@ -264,7 +230,7 @@ NAMESPACE = SectionSpec(
                 "batch submit command template": idle(
                     "the runner of the platform calls sbatch itself"
                 ),
-            },
+            }
         ),
         "remote": SectionSpec(
             {

@@ -38,21 +38,14 @@ RESERVED_OUTPUTS = frozenset(
 
 def task_name_problem(name: str) -> str:
     """Says why this cannot be the name of a task or family; empty if it can."""
-    if not _TASK.fullmatch(name):
-        return "names have letters, digits and _ - + % @, and begin with a letter, digit or _"
-    if name.startswith(RESERVED_PREFIX):
-        return f"names that begin with {RESERVED_PREFIX} are reserved"
-    return ""
+    accepted = "have letters, digits and _ - + % @, and begin with a letter, digit or _"
+    return _problem(name, _TASK, "names", accepted)
 
 
 def output_name_problem(name: str) -> str:
-    if not _OUTPUT.fullmatch(name):
-        return "outputs have letters, digits, _ and -"
     if name in RESERVED_OUTPUTS:
         return "that word has a meaning of its own; choose another"
-    if name.startswith(RESERVED_PREFIX):
-        return f"outputs that begin with {RESERVED_PREFIX} are reserved"
-    return ""
+    return _problem(name, _OUTPUT, "outputs", "have letters, digits, _ and -")
 
 
 def message_problem(message: str) -> str:
@@ -76,10 +69,14 @@ def variable_name_problem(name: str) -> str:
 
 
 def xtrigger_name_problem(name: str) -> str:
-    if not _XTRIGGER.fullmatch(name):
-        return "xtriggers have letters, digits and _"
+    return _problem(name, _XTRIGGER, "xtriggers", "have letters, digits and _")
+
+
+def _problem(name: str, pattern: re.Pattern[str], those: str, accepted: str) -> str:
+    if not pattern.fullmatch(name):
+        return f"{those} {accepted}"
     if name.startswith(RESERVED_PREFIX):
-        return f"xtriggers that begin with {RESERVED_PREFIX} are reserved"
+        return f"{those} that begin with {RESERVED_PREFIX} are reserved"
     return ""
 
 
@@ -148,10 +145,8 @@ class Parameters:
         pieces = self.pieces(name)
         for reference in references(pieces):
             if reference.offset:
-                raise BadParameter(
-                    f"{name}: an offset of {reference.name!r} has no meaning here",
-                    "offsets such as <m-1> are for graphs",
-                )
+                seen = f"{name}: an offset of {reference.name!r} has no meaning here"
+                raise BadParameter(seen, "offsets such as <m-1> are for graphs")
         fixed = {one.name: one.value for one in references(pieces) if one.value is not None}
         return [
             (self._write(pieces, chosen), chosen)
@@ -172,11 +167,10 @@ class Parameters:
             elif reference.name in chosen:
                 used[reference.name] = chosen[reference.name]
             else:
-                raise BadParameter(
-                    f"inherit = {parent}: the heading does not use parameter "
-                    f"{reference.name!r}, so its value is unknown",
-                    f"give a value as in <{reference.name}=1>, or use it in the heading too",
-                )
+                unused = f"the heading does not use parameter {reference.name!r}"
+                seen = f"inherit = {parent}: {unused}, so its value is unknown"
+                hint = f"give a value as in <{reference.name}=1>, or use it in the heading too"
+                raise BadParameter(seen, hint)
         return self._write(pieces, used), used
 
     def pieces(self, text: str) -> Pieces:
@@ -198,21 +192,16 @@ class Parameters:
     def _reference(self, item: str, text: str) -> Reference:
         match = _REFERENCE.fullmatch(item)
         if match is None:
-            raise BadParameter(
-                f"<{_shown(item)}> in {_shown(text)} is not understood",
-                "write for example <m>, <m,n>, <m=1> or <m-1>",
-            )
+            seen = f"<{_shown(item)}> in {_shown(text)} is not understood"
+            raise BadParameter(seen, "write for example <m>, <m,n>, <m=1> or <m-1>")
         name, sign, number, value = match.groups()
         known = self.values.get(name)
         if not known:
             others = [one for one in self.values if one != name]
-            raise BadParameter(
-                f"parameter {name!r} in {_shown(text)} is not defined"
-                if known is None
-                else f"parameter {name!r} in {_shown(text)} has no values",
-                meant(name, others, f"define it: [task parameters] {name} = 1..3"),
-                "unknown-parameter",
-            )
+            lacks = "is not defined" if known is None else "has no values"
+            hint = meant(name, others, f"define it: [task parameters] {name} = 1..3")
+            seen = f"parameter {name!r} in {_shown(text)} {lacks}"
+            raise BadParameter(seen, hint, "unknown-parameter")
         if value is None:
             return Reference(name, int(f"{sign}{number}") if sign else 0)
         same = [one for one in known if str(one) == value]
@@ -221,11 +210,9 @@ class Parameters:
             same = [one for one in whole if int(one) == int(value)]
         if same:
             return Reference(name, 0, same[0])
-        raise BadParameter(
-            f"{name}={value} in {_shown(text)} is not a value of that parameter",
-            "its values are " + ", ".join(str(value) for value in known[:20]),
-            "parameter-value",
-        )
+        seen = f"{name}={value} in {_shown(text)} is not a value of that parameter"
+        hint = "its values are " + ", ".join(str(value) for value in known[:20])
+        raise BadParameter(seen, hint, "parameter-value")
 
     def _choices(
         self, pieces: Pieces, text: str, fixed: Mapping[str, Value]
@@ -278,10 +265,8 @@ def fill_template(template: str, values: Mapping[str, Value]) -> str:
         if name not in values:
             raise BadParameter(f"template {template!r} shows {name!r}, which has no value here")
     if _TEMPLATE_FIELD.sub("", template).replace("%%", "").count("%"):
-        raise BadParameter(
-            f"template {template!r} contains a % that is no field",
-            "write fields as %(name)s or %(name)03d, and a percent sign as %%",
-        )
+        hint = "write fields as %(name)s or %(name)03d, and a percent sign as %%"
+        raise BadParameter(f"template {template!r} contains a % that is no field", hint)
     try:
         return template % dict(values)
     except (TypeError, ValueError, KeyError):

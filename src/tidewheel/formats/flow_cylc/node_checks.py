@@ -7,7 +7,7 @@ from typing import cast
 
 from tidewheel.core.graph.definition import Events, NodeDef
 from tidewheel.core.graph.findings import Findings, Position, meant
-from tidewheel.formats.flow_cylc.checker import Values, position_of
+from tidewheel.formats.flow_cylc.checker import Values
 from tidewheel.formats.flow_cylc.handler_fields import FIELD, BadField, with_references
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS
 from tidewheel.formats.flow_cylc.names import (
@@ -15,8 +15,7 @@ from tidewheel.formats.flow_cylc.names import (
     output_name_problem,
     variable_name_problem,
 )
-from tidewheel.formats.flow_cylc.sections import Section
-from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.sections import PlacedFindings, Section
 
 # What a command of an event handler may show, besides the task's and the workflow's meta items.
 RUN_HANDLER_NAMES = frozenset(
@@ -32,147 +31,76 @@ HANDLER_NAMES = RUN_HANDLER_NAMES | frozenset(
 Handlers = Iterable[tuple[str, tuple[str, ...]]]  # as in Events
 COMPLETION_LENGTH_MAX = 2_000
 BAD_HANDLER = "bad-handler"
-_LEGACY_PLACE = {"job": ("batch system", "batch submit command template"), "remote": ("host",)}
+_LEGACY_PLACES = (
+    *(("job", "batch system"), ("job", "batch submit command template"), ("remote", "host")),
+)
 
 
 class SectionChecks:
     """Checks of one section under `[runtime]`, whichever names it stands for."""
 
-    def __init__(self, source: SourceText, findings: Findings) -> None:
-        self._source = source
+    def __init__(self, findings: PlacedFindings) -> None:
         self._findings = findings
         self._legacy_warned = False
 
     def check(self, section: Section, values: Values) -> None:
+        here = f"[runtime][{section.name}]"
         if "parameter environment templates" in values:
-            self._merge_templates(section, values)
-        if "environment" in values:
-            self._check_variables(section, values)
+            self._merge_templates(section, values, here)
+        for name in cast("Values", values.get("environment", {})):
+            if problem := variable_name_problem(name):
+                seen = f"{name!r} cannot be the name of an environment variable"
+                self._findings.error("bad-name", seen, problem, section, "environment", name)
         if "outputs" in values:
             self._check_outputs(section, values)
         if len(cast("str", values.get("completion") or "")) > COMPLETION_LENGTH_MAX:
-            self._refuse_completion(section, values)
+            del values["completion"]
+            seen = f"{here}completion has more than {COMPLETION_LENGTH_MAX} characters"
+            hint = "name fewer outputs"
+            self._findings.error("bad-value", seen, hint, section, "completion")
         if "job" in values or "remote" in values:
-            self._check_place(section, values)
-        platform = values.get("platform")
-        if platform and "`" in cast("str", platform):
-            self._error(
-                "bad-value",
-                f"[runtime][{section.name}]platform: backticks are not accepted",
-                "write $(command)",
-                section,
-                "platform",
-            )
+            self._check_place(section, values, here)
+        if "`" in cast("str", values.get("platform") or ""):
+            seen = f"{here}platform: backticks are not accepted"
+            self._findings.error("bad-value", seen, "write $(command)", section, "platform")
 
-    def _merge_templates(self, section: Section, values: Values) -> None:
+    def _merge_templates(self, section: Section, values: Values, here: str) -> None:
         """Merges templates into the variables; they come before the others."""
-        own = cast("Values", values.pop("parameter environment templates"))
+        old = "parameter environment templates"
+        own = cast("Values", values.pop(old))
         present = cast("Values", values.get("environment", {}))
-        values["environment"] = {
-            **{name: value for name, value in own.items() if name not in present},
-            **present,
-        }
-        self._findings.warning(
-            "obsolete",
-            f"[runtime][{section.name}][parameter environment templates] is an old name",
-            f"move its items to [runtime][{section.name}][environment]",
-            self._place(section, "parameter environment templates"),
-        )
-
-    def _check_variables(self, section: Section, values: Values) -> None:
-        for name in cast("Values", values["environment"]):
-            problem = variable_name_problem(name)
-            if problem:
-                self._error(
-                    "bad-name",
-                    f"{name!r} cannot be the name of an environment variable",
-                    problem,
-                    section,
-                    "environment",
-                    name,
-                )
+        first = {name: value for name, value in own.items() if name not in present}
+        values["environment"] = {**first, **present}
+        hint = f"move its items to {here}[environment]"
+        self._findings.warning("obsolete", f"{here}[{old}] is an old name", hint, section, old)
 
     def _check_outputs(self, section: Section, values: Values) -> None:
         for name, message in cast("dict[str, str]", values["outputs"]).items():
-            problem = output_name_problem(name)
-            if problem:
-                self._error(
-                    "bad-name",
-                    f"{name!r} cannot be the name of an output",
-                    problem,
-                    section,
-                    "outputs",
-                    name,
-                )
-            problem = message_problem(message)
-            if problem:
-                self._error(
-                    "bad-value",
-                    f"{message!r} cannot be the message of output {name!r}",
-                    problem,
-                    section,
-                    "outputs",
-                    name,
-                )
+            if problem := output_name_problem(name):
+                seen = f"{name!r} cannot be the name of an output"
+                self._findings.error("bad-name", seen, problem, section, "outputs", name)
+            if problem := message_problem(message):
+                seen = f"{message!r} cannot be the message of output {name!r}"
+                self._findings.error("bad-value", seen, problem, section, "outputs", name)
 
-    def _refuse_completion(self, section: Section, values: Values) -> None:
-        del values["completion"]
-        self._error(
-            "bad-value",
-            f"[runtime][{section.name}]completion has more than {COMPLETION_LENGTH_MAX} "
-            "characters",
-            "name fewer outputs",
-            section,
-            "completion",
-        )
-
-    def _check_place(self, section: Section, values: Values) -> None:
+    def _check_place(self, section: Section, values: Values, here: str) -> None:
         if cast("Values", values.get("remote", {})).get("owner"):
-            self._error(
-                "obsolete",
-                f"[runtime][{section.name}][remote]owner is no longer accepted",
-                "name a platform on which jobs run as that user",
-                section,
-                "remote",
-                "owner",
-            )
-        for name, items in _LEGACY_PLACE.items():
-            given = cast("Values", values.get(name, {}))
-            for item in items:
-                if not given.get(item):
-                    continue
-                if values.get("platform"):
-                    self._error(
-                        "platform-conflict",
-                        f"[runtime][{section.name}][{name}]{item} cannot stand beside platform",
-                        "remove it",
-                        section,
-                        name,
-                        item,
-                    )
-                elif not self._legacy_warned and given[item] != "localhost":
-                    self._legacy_warned = True
-                    self._findings.warning(
-                        "obsolete",
-                        f"[runtime][{section.name}][{name}]{item} is an old way to say where "
-                        "jobs run",
-                        "write platform = NAME",
-                        self._place(section, name, item),
-                    )
-
-    def _error(self, code: str, message: str, hint: str, section: Section, *path: str) -> None:
-        self._findings.error(code, message, hint, self._place(section, *path))
-
-    def _place(self, section: Section, *path: str) -> Position:
-        entry = section
-        for name in path:
-            inner = entry.entries.get(name)
-            if inner is None:
-                break
-            if not isinstance(inner, Section):
-                return position_of(inner, self._source)
-            entry = inner
-        return position_of(entry, self._source)
+            seen = f"{here}[remote]owner is no longer accepted"
+            hint = "name a platform on which jobs run as that user"
+            self._findings.error("obsolete", seen, hint, section, "remote", "owner")
+        for name, item in _LEGACY_PLACES:
+            given = cast("Values", values.get(name, {})).get(item)
+            if given and values.get("platform"):
+                code, seen = (
+                    "platform-conflict",
+                    f"{here}[{name}]{item} cannot stand beside platform",
+                )
+                self._findings.error(code, seen, "remove it", section, name, item)
+            elif given and not self._legacy_warned and given != "localhost":
+                self._legacy_warned = True
+                seen = f"{here}[{name}]{item} is an old way to say where jobs run"
+                hint = "write platform = NAME"
+                self._findings.warning("obsolete", seen, hint, section, name, item)
 
 
 def check_tasks(
@@ -190,12 +118,8 @@ def check_tasks(
         if node.events.handlers or node.events.handled_events or node.events.mail_events:
             _check_events(node, meta, findings)
         if "succeeded" in node.skip.outputs and "failed" in node.skip.outputs:
-            findings.error(
-                "bad-value",
-                f"[runtime][{node.name}][skip]outputs names both succeeded and failed",
-                "remove one of the two",
-                node.position,
-            )
+            message = f"[runtime][{node.name}][skip]outputs names both succeeded and failed"
+            findings.error("bad-value", message, "remove one of the two", node.position)
 
 
 def _check_messages(node: NodeDef, findings: Findings) -> None:
@@ -203,13 +127,10 @@ def _check_messages(node: NodeDef, findings: Findings) -> None:
     for name, message in node.outputs:
         other = by_message.setdefault(message, name)
         if other != name:
-            findings.error(
-                "duplicate-message",
-                f"outputs {other!r} and {name!r} of {node.name!r} have the same message "
-                f"{message!r}",
-                "give each output a message of its own",
-                node.position,
-            )
+            both = f"outputs {other!r} and {name!r} of {node.name!r}"
+            seen = f"{both} have the same message {message!r}"
+            hint = "give each output a message of its own"
+            findings.error("duplicate-message", seen, hint, node.position)
 
 
 def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings) -> None:
@@ -217,12 +138,9 @@ def _check_events(node: NodeDef, meta: Mapping[str, object], findings: Findings)
     known = [*TASK_EVENTS, *(name for name, _ in node.outputs)]
     for event in (*events.handled_events, *events.mail_events):
         if event not in known:
-            findings.warning(
-                "unknown-event",
-                f"{event!r} in [runtime][{node.name}][events] is no event and no output",
-                meant(event, known, f"events are {', '.join(TASK_EVENTS)}"),
-                node.position,
-            )
+            seen = f"{event!r} in [runtime][{node.name}][events] is no event and no output"
+            hint = meant(event, known, f"events are {', '.join(TASK_EVENTS)}")
+            findings.warning("unknown-event", seen, hint, node.position)
     names = {*HANDLER_NAMES, *(f"workflow_{name}" for name in meta), *dict(node.meta)}
     _check_handlers(events.handlers, names, repr(node.name), findings, node.position)
 
@@ -242,20 +160,14 @@ def _check_handlers(
     for command in (one for _, commands in handlers for one in commands):
         problem = handler_problem(command, names)
         if problem:
-            findings.error(
-                BAD_HANDLER,
-                f"event handler {command!r} of {whose}: {problem}",
-                "known are " + ", ".join(f"%({name})s" for name in sorted(names)),
-                place,
-            )
+            seen = f"event handler {command!r} of {whose}: {problem}"
+            hint = "known are " + ", ".join(f"%({name})s" for name in sorted(names))
+            findings.error(BAD_HANDLER, seen, hint, place)
         elif not FIELD.search(command) and handler_problem(f"{command} %(event)s", names):
-            findings.warning(
-                "handler-arguments",
-                f"event handler {command!r} of {whose} is called without arguments, since they "
-                "could be run as commands",
-                "let it read the variables TIDEWHEEL_EVENT_EVENT, TIDEWHEEL_EVENT_MESSAGE, …",
-                place,
-            )
+            why = "is called without arguments, since they could be run as commands"
+            seen = f"event handler {command!r} of {whose} {why}"
+            hint = "let it read the variables TIDEWHEEL_EVENT_EVENT, TIDEWHEEL_EVENT_MESSAGE, …"
+            findings.warning("handler-arguments", seen, hint, place)
 
 
 def handler_problem(command: str, names: Iterable[str]) -> str:

@@ -8,13 +8,13 @@ not touch is its ancestors' very value.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from tidewheel.core.graph.definition import NodeDef, Pairs, RunMode
-from tidewheel.core.graph.findings import Findings, Position, meant
-from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
+from tidewheel.core.graph.findings import Position, meant
+from tidewheel.formats.flow_cylc.checker import Checker, Values
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.items import NAMESPACE, TASK_EVENTS, node_fields
 from tidewheel.formats.flow_cylc.names import (
@@ -26,8 +26,7 @@ from tidewheel.formats.flow_cylc.names import (
     task_name_problem,
 )
 from tidewheel.formats.flow_cylc.node_checks import SectionChecks
-from tidewheel.formats.flow_cylc.sections import Section
-from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.sections import PlacedFindings, Section
 
 # Groups of a node's settings (scripts, events, …), each made of the items that name its fields.
 
@@ -70,7 +69,20 @@ class Inherited:
         )
 
 
-NOTHING_INHERITED = Inherited({}, {group: getattr(_NODE, group) for group in _ITEMS})
+class Inheritance:
+    """Looks settings up along the families; those with the same ancestors share the answer."""
+
+    def __init__(self, owns: Mapping[str, Iterable[Values]]) -> None:
+        self._owns = owns
+        groups = {group: getattr(_NODE, group) for group in _ITEMS}
+        self._known: dict[tuple[str, ...], Inherited] = {(): Inherited({}, groups)}
+
+    def of(self, lineage: tuple[str, ...]) -> Inherited:
+        known = self._known.get(lineage)
+        if known is None:
+            inherited = self.of(lineage[1:])
+            known = self._known[lineage] = inherited.extended(self._owns[lineage[0]])
+        return known
 
 
 def _made(group: str, values: Values) -> object:
@@ -134,14 +146,13 @@ class Namespace:
 class Namespaces:
     """Holds all namespaces and their hierarchy."""
 
-    source: SourceText
-    findings: Findings
+    findings: PlacedFindings
     parameters: Parameters
     by_name: dict[str, Namespace] = field(default_factory=dict)
 
     def read(self, runtime: Section | None, checker: Checker) -> None:
         sections = list(runtime.sections()) if runtime is not None else []
-        checks = SectionChecks(self.source, self.findings)
+        checks = SectionChecks(self.findings)
         if not self._are_too_many(sections):
             for section in sections:
                 values = checker.check(section, NAMESPACE, ("runtime", section.name))
@@ -157,13 +168,10 @@ class Namespaces:
             with contextlib.suppress(BadParameter):  # reported where it is expanded
                 count += self.parameters.count_names(section.name)
             if count > NAMESPACES_MAX:
-                self._error(
-                    "too-many-namespaces",
-                    f"with this heading there are {count} tasks and families; at most "
-                    f"{NAMESPACES_MAX} are accepted",
-                    "use fewer values of parameters",
-                    section,
-                )
+                seen = f"with this heading there are {count} tasks and families"
+                most = f"{seen}; at most {NAMESPACES_MAX} are accepted"
+                hint = "use fewer values of parameters"
+                self.findings.error("too-many-namespaces", most, hint, section)
                 return True
         return False
 
@@ -171,19 +179,18 @@ class Namespaces:
         try:
             expanded = list(self.parameters.expand_heading(section.name))
         except BadParameter as error:
-            self._error("bad-parameter", str(error), error.hint, section)
+            self.findings.error("bad-parameter", str(error), error.hint, section)
             return
         if not expanded:
-            self._error("bad-name", "this heading names nothing", "", section)
+            self.findings.error("bad-name", "this heading names nothing", "", section)
         for name, chosen in expanded:
             self._add(name, chosen, values, section)
 
     def _add(self, name: str, chosen: Chosen, values: Values, section: Section) -> None:
         namespace = self.by_name.get(name)
         if namespace is None:
-            problem = task_name_problem(name)
-            if problem:
-                self._error("bad-name", f"{name!r} cannot be a name", problem, section)
+            if problem := task_name_problem(name):
+                self.findings.error("bad-name", f"{name!r} cannot be a name", problem, section)
                 return
             namespace = self.by_name[name] = Namespace(name, section)
         namespace.owns.append(values)
@@ -203,7 +210,8 @@ class Namespaces:
             try:
                 name, used = self.parameters.expand_parent(parent, chosen)
             except BadParameter as error:
-                self._error("bad-parameter", str(error), error.hint, section, "inherit")
+                message, hint = str(error), error.hint
+                self.findings.error("bad-parameter", message, hint, section, "inherit")
                 continue
             namespace.parameters.update(used)
             parents.append(name)
@@ -227,64 +235,31 @@ class Namespaces:
         families, problems = arrange(parents, first_parents)
         for problem in problems:
             section = self.by_name[problem.name].section
-            self._error(
-                "bad-inheritance",
-                f"[runtime][{problem.name}]inherit: {problem.message}",
-                problem.hint,
-                section,
-                "inherit",
-            )
+            seen = f"[runtime][{problem.name}]inherit: {problem.message}"
+            self.findings.error("bad-inheritance", seen, problem.hint, section, "inherit")
         return families
 
     def _known_parents(self, namespace: Namespace) -> tuple[str, ...]:
-        known = []
+        known: list[str] = []
+        where = (namespace.section, "inherit")
         for index, parent in enumerate(namespace.inherit):
             if parent in known:
-                self._error(
-                    "bad-inheritance",
-                    f"{namespace.name!r} inherits twice from {parent!r}",
-                    "name it once",
-                    namespace.section,
-                    "inherit",
-                )
-                continue
-            if parent in self.by_name or (parent == NOBODY and index == 0):
+                seen = f"{namespace.name!r} inherits twice from {parent!r}"
+                self.findings.error("bad-inheritance", seen, "name it once", *where)
+            elif parent in self.by_name or (parent == NOBODY and index == 0):
                 known.append(parent)
-                continue
-            self._error(
-                "unknown-parent",
-                f"{namespace.name!r} inherits from {parent!r}, which is not defined",
-                meant(parent, self.by_name, _missing_advice(parent)),
-                namespace.section,
-                "inherit",
-            )
+            else:
+                advice = f"add [[{parent}]] under [runtime]"
+                if parent == NOBODY:
+                    advice = "None has a meaning only as the first parent"
+                seen = f"{namespace.name!r} inherits from {parent!r}, which is not defined"
+                hint = meant(parent, self.by_name, advice)
+                self.findings.error("unknown-parent", seen, hint, *where)
         if known == [NOBODY]:
-            self._error(
-                "unknown-parent",
-                f"{namespace.name!r} inherits from None and from nothing else",
-                "remove the item, or name a second parent",
-                namespace.section,
-                "inherit",
-            )
+            seen = f"{namespace.name!r} inherits from None and from nothing else"
+            hint = "remove the item, or name a second parent"
+            self.findings.error("unknown-parent", seen, hint, *where)
         return tuple(known)
-
-    def _error(
-        self, code: str, message: str, hint: str, section: Section, item_name: str = ""
-    ) -> None:
-        self.findings.error(code, message, hint, self.place(section, item_name))
-
-    def place(self, section: Section, item_name: str = "") -> Position:
-        """Returns the position of an item of the section, or of its heading."""
-        entry = section.entries.get(item_name) if item_name else None
-        if entry is None and section.line < 0:
-            return Position(self.source.files[0])
-        return position_of(entry or section, self.source)
-
-
-def _missing_advice(parent: str) -> str:
-    if parent == NOBODY:
-        return "None has a meaning only as the first parent"
-    return f"add [[{parent}]] under [runtime]"
 
 
 # The resolved runtime of every namespace: inherited, filtered and made into node values.
@@ -305,15 +280,16 @@ class _Resolver:
     def __init__(self, namespaces: Namespaces, families: Families) -> None:
         self._namespaces = namespaces
         self._families = families
-        self._inherited: dict[tuple[str, ...], Inherited] = {(): NOTHING_INHERITED}
+        owns = {name: one.owns for name, one in namespaces.by_name.items()}
+        self._inheritance = Inheritance(owns)
 
     def node(self, namespace: Namespace) -> NodeDef:
         name = namespace.name
         lineage = self._families.lineages[name]
         if name in self._families.members:
-            groups = self._from(lineage).groups
+            groups = self._inheritance.of(lineage).groups
         else:
-            groups = self._from(lineage[1:]).extended(namespace.owns).groups
+            groups = self._inheritance.of(lineage[1:]).extended(namespace.owns).groups
         if namespace.parameters:
             filled = self._filled(groups["environment"], namespace)
             if filled is not groups["environment"]:
@@ -322,16 +298,9 @@ class _Resolver:
             name=name,
             lineage=lineage,
             parameters=tuple(namespace.parameters.items()),
-            position=self._namespaces.place(namespace.section),
+            position=self._namespaces.findings.position(namespace.section),
             **groups,
         )
-
-    def _from(self, lineage: tuple[str, ...]) -> Inherited:
-        known = self._inherited.get(lineage)
-        if known is None:
-            owns = self._namespaces.by_name[lineage[0]].owns
-            known = self._inherited[lineage] = self._from(lineage[1:]).extended(owns)
-        return known
 
     def _filled(self, environment: Pairs, namespace: Namespace) -> Pairs:
         """Fills in `%(m)s` in values: it is the task's value of the parameter m."""
@@ -343,11 +312,8 @@ class _Resolver:
                 text = fill_template(value, namespace.parameters) if "%(" in value else value
             except BadParameter as error:
                 text = value
-                self._namespaces.findings.warning(
-                    "bad-parameter",
-                    f"[runtime][{namespace.name}][environment]{name}: {error}",
-                    error.hint,
-                    self._namespaces.place(namespace.section),
-                )
+                seen = f"[runtime][{namespace.name}][environment]{name}: {error}"
+                findings = self._namespaces.findings
+                findings.warning("bad-parameter", seen, error.hint, namespace.section)
             filled.append((name, text))
         return cast("Pairs", tuple(filled))

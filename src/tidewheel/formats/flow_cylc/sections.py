@@ -55,20 +55,56 @@ class Section:
         entry = self.entries.get(name)
         return entry if isinstance(entry, Section) else None
 
-    def item(self, name: str) -> Item | None:
-        entry = self.entries.get(name)
-        return entry if isinstance(entry, Item) else None
+
+Path = tuple[str, ...]  # names of sections, and of an entry of the last one
 
 
-def parse_sections(source: SourceText, findings: Findings) -> Section:
+def where(path: Path, entry: Item | Section) -> str:
+    """Returns `[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
+    *sections, last = path
+    named = "".join(f"[{name}]" for name in sections)
+    return f"{named}[{last}]" if isinstance(entry, Section) else f"{named}{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFindings:
+    """Collects findings about entries of one text, each where its entry was written."""
+
+    source: SourceText
+    all: Findings
+
+    def error(self, code: str, seen: str, hint: str, entry: Item | Section, *path: str) -> None:
+        self.all.error(code, seen, hint, self.position(entry, *path))
+
+    def warning(
+        self, code: str, seen: str, hint: str, entry: Item | Section, *path: str
+    ) -> None:
+        self.all.warning(code, seen, hint, self.position(entry, *path))
+
+    def position(self, entry: Item | Section, *path: str) -> Position:
+        """Returns where an entry stands, or what is below it, as far as the path leads."""
+        for name in path:
+            inner = entry.entries.get(name) if isinstance(entry, Section) else None
+            if inner is None:
+                break
+            entry = inner
+        return self.position_of_line(entry.line)
+
+    def position_of_line(self, index: int) -> Position:
+        lines = self.source.lines
+        line = lines[index] if 0 <= index < len(lines) else ""
+        return self.source.position(index, len(line) - len(line.lstrip()) + 1)
+
+
+def parse_sections(findings: PlacedFindings) -> Section:
     """Returns the whole tree; its root has no name."""
-    return _Parser(source, findings).parse()
+    return _Parser(findings).parse()
 
 
 class _Parser:
-    def __init__(self, source: SourceText, findings: Findings) -> None:
-        self._source = source
-        self._lines = source.lines
+    def __init__(self, findings: PlacedFindings) -> None:
+        self._source = findings.source
+        self._lines = findings.source.lines
         self._findings = findings
         self._root = Section("", -1)
         self._path = [self._root]
@@ -97,34 +133,25 @@ class _Parser:
     def _heading(self, index: int, line: str) -> None:
         heading = split_heading(line)
         if heading is None:
-            return self._error(
-                "bad-heading",
-                "this heading is not closed, or something follows it",
-                "write for example [[name]]",
-                index,
-            )
+            seen = "this heading is not closed, or something follows it"
+            return self._error("bad-heading", seen, "write for example [[name]]", index)
         depth, name, closed = heading
         if not name:
             return self._error("bad-heading", "this heading has no name", "", index)
         if depth != closed:
-            self._error(
-                "bracket-mismatch",
-                f"this heading has {depth} opening and {closed} closing brackets",
-                f"write {'[' * depth}{name}{']' * depth}",
-                index,
-            )
+            seen = f"this heading has {depth} opening and {closed} closing brackets"
+            hint = f"write {'[' * depth}{name}{']' * depth}"
+            self._error("bracket-mismatch", seen, hint, index)
         if depth > SECTION_DEPTH_MAX:
             return self._error("bad-heading", f"{depth} brackets are too many", "", index)
         if depth > len(self._path):
             parent = self._path[-1].name
             allowed = len(self._path)
-            self._error(
-                "skipped-level",
-                f"this heading is {depth} levels deep, but "
-                + (f"[{parent}] above it is {allowed - 1}" if parent else "none is above it"),
-                f"write {'[' * allowed}{name}{']' * allowed}, or add the missing heading",
-                index,
+            seen = f"this heading is {depth} levels deep, but " + (
+                f"[{parent}] above it is {allowed - 1}" if parent else "none is above it"
             )
+            hint = f"write {'[' * allowed}{name}{']' * allowed}, or add the missing heading"
+            self._error("skipped-level", seen, hint, index)
             depth = allowed
         del self._path[depth:]
         self._enter(name, index)
@@ -135,13 +162,8 @@ class _Parser:
         section = entries.get(name)
         if not isinstance(section, Section):
             if section is not None:
-                self._error(
-                    "item-and-section",
-                    f"{name!r} is a section here and an item in line "
-                    f"{self._source.position(section.line).line}",
-                    "",
-                    index,
-                )
+                seen = f"{name!r} is a section here and an item {self._in_line(section.line)}"
+                self._error("item-and-section", seen, "", index)
             section = entries[name] = Section(name, index)
         self._path.append(section)
         self._set_here.clear()
@@ -157,12 +179,9 @@ class _Parser:
         elif not text:
             text, following = self._unopened_text(index, name)
         elif text.startswith(">"):
-            self._error(
-                "graph-outside-text",
-                "this is a line of a graph, but it is not inside of quotes",
-                'write graphs as R1 = """ … """ under [scheduling] [[graph]]',
-                index,
-            )
+            seen = "this is a line of a graph, but it is not inside of quotes"
+            hint = 'write graphs as R1 = """ … """ under [scheduling] [[graph]]'
+            self._error("graph-outside-text", seen, hint, index)
             return following
         self._set(Item(name, text, index))
         return following
@@ -175,42 +194,29 @@ class _Parser:
             return index + 1
         text, following = self._long_text(index, line[found.end() - 3 :].strip())
         if self._in_graph():
-            self._set(
-                Item(found[1], text, index)
-            )  # the reader of recurrences says what is wrong
+            # The reader of recurrences says what is wrong.
+            self._set(Item(found[1], text, index))
         else:
-            self._error(
-                "bad-name",
-                f"{found[1]!r} cannot be the name of an item",
-                "names have letters, digits, spaces and the signs + - : . , ! / ( ) ^ $",
-                index,
-            )
+            hint = "names have letters, digits, spaces and the signs + - : . , ! / ( ) ^ $"
+            self._error("bad-name", f"{found[1]!r} cannot be the name of an item", hint, index)
         return following
 
     def _set(self, item: Item) -> None:
         section = self._path[-1]
         before = section.entries.get(item.name)
         if isinstance(before, Section):
-            self._error(
-                "item-and-section",
-                f"{item.name!r} is an item here and a section in line "
-                f"{self._source.position(before.line).line}",
-                "",
-                item.line,
-            )
+            seen = f"{item.name!r} is an item here and a section {self._in_line(before.line)}"
+            self._error("item-and-section", seen, "", item.line)
             return
         if before is not None:
             if self._in_graph():
                 item.earlier = before
             elif item.name in self._set_here and self._set_twice < SET_TWICE_MAX:
                 self._set_twice += 1
-                self._findings.warning(
-                    "set-twice",
-                    f"{item.name!r} is set twice under one heading; line "
-                    f"{self._source.position(before.line).line} has no effect",
-                    "remove one of the two",
-                    self._source.position(item.line),
-                )
+                first, place = map(self._source.position, (before.line, item.line))
+                idle = f"line {first.line} has no effect"
+                seen = f"{item.name!r} is set twice under one heading; {idle}"
+                self._findings.all.warning("set-twice", seen, "remove one of the two", place)
         self._set_here.add(item.name)
         self._last_item = item
         section.entries[item.name] = item
@@ -252,12 +258,8 @@ class _Parser:
             if stop < len(lines)
             else "before the end of the file"
         )
-        self._error(
-            "unclosed-quotes",
-            f"the text of {name!r} begins with {quotes} and is not closed {seen}",
-            f"add {quotes} after its last line",
-            index,
-        )
+        message = f"the text of {name!r} begins with {quotes} and is not closed {seen}"
+        self._error("unclosed-quotes", message, f"add {quotes} after its last line", index)
         return "\n".join([text, *lines[index + 1 : stop], quotes]), stop
 
     def _unopened_text(self, index: int, name: str) -> tuple[str, int]:
@@ -267,13 +269,9 @@ class _Parser:
         quotes = next((one for one in _TRIPLE_QUOTES if one in line), "")
         if not quotes or line.count(quotes) > 1 or "=" in line.partition(quotes)[0]:
             return "", index + 1
-        self._error(
-            "unopened-quotes",
-            f"the text of {name!r} is closed by {quotes} in line "
-            f"{self._source.position(last).line}, but nothing opens it",
-            f"write {name} = {quotes}",
-            index,
-        )
+        closed = f"is closed by {quotes} {self._in_line(last)}"
+        seen = f"the text of {name!r} {closed}, but nothing opens it"
+        self._error("unopened-quotes", seen, f"write {name} = {quotes}", index)
         body = [quotes, *self._lines[index + 1 : last], line.partition(quotes)[0] + quotes]
         return "\n".join(body), last + 1
 
@@ -291,12 +289,8 @@ class _Parser:
     def _check_after(self, line: str, column: int, index: int) -> None:
         rest = line[column:].strip()
         if rest and not rest.startswith("#"):
-            self._error(
-                "text-after-quotes",
-                f"after the closing quotes stands {rest!r}",
-                "only a comment may follow",
-                index,
-            )
+            seen = f"after the closing quotes stands {rest!r}"
+            self._error("text-after-quotes", seen, "only a comment may follow", index)
 
     def _bad_line(self, index: int, line: str) -> None:
         stripped = line.strip()
@@ -316,12 +310,11 @@ class _Parser:
             "bad-line", f"this is neither a heading nor an item: {stripped!r}", hint, index
         )
 
-    def _error(self, code: str, message: str, hint: str, index: int) -> None:
-        self._findings.error(code, message, hint, self._position(index))
+    def _in_line(self, index: int) -> str:
+        return f"in line {self._source.position(index).line}"
 
-    def _position(self, index: int) -> Position:
-        line = self._lines[index]
-        return self._source.position(index, len(line) - len(line.lstrip()) + 1)
+    def _error(self, code: str, message: str, hint: str, index: int) -> None:
+        self._findings.all.error(code, message, hint, self._findings.position_of_line(index))
 
 
 def split_item(line: str) -> tuple[str | None, str]:

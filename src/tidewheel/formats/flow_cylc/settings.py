@@ -8,24 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from tidewheel.core.graph.definition import NodeDef, Pairs
+from tidewheel.core.graph.definition import NodeDef, Pairs, XtriggerDef
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position, meant
-from tidewheel.formats.flow_cylc.checker import Checker, Values, position_of
+from tidewheel.formats.flow_cylc import items
+from tidewheel.formats.flow_cylc.checker import Checker, Values
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
 from tidewheel.formats.flow_cylc.graph_text import GraphString, read_graph
-from tidewheel.formats.flow_cylc.items import (
-    EVENTS,
-    FLOW,
-    MAIL,
-    META,
-    OLD_WORKFLOW_EVENTS,
-    SCHEDULER,
-    SCHEDULING,
-    TASK_PARAMETERS,
-    WORKFLOW_EVENTS,
-    ItemSpec,
-    SectionSpec,
-)
 from tidewheel.formats.flow_cylc.names import (
     BadParameter,
     Parameters,
@@ -36,16 +24,12 @@ from tidewheel.formats.flow_cylc.names import (
 )
 from tidewheel.formats.flow_cylc.node_checks import check_run_handlers, check_tasks
 from tidewheel.formats.flow_cylc.runtime import Namespaces, handlers_of, implicit_node, resolve
-from tidewheel.formats.flow_cylc.sections import Item, Section, parse_sections
+from tidewheel.formats.flow_cylc.sections import PlacedFindings, Section, parse_sections
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
 from tidewheel.formats.flow_cylc.upgrade import upgrade
 from tidewheel.formats.flow_cylc.values import BadValue, duration_seconds
-from tidewheel.formats.flow_cylc.xtriggers import (
-    XtriggerCall,
-    check_call,
-    is_sequential,
-)
+from tidewheel.formats.flow_cylc.xtriggers import XtriggerCall, check_call, xtrigger_of
 
 QUEUE_LIMIT_DEFAULT = 100
 
@@ -119,26 +103,6 @@ class SchedulingSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueSetting:
-    """Holds `[[queues]] [[[name]]]`: members may be families; 0 is no limit."""
-
-    name: str
-    limit: int
-    members: tuple[str, ...]
-    position: Position = NOWHERE
-
-
-@dataclass(frozen=True, slots=True)
-class XtriggerSetting:
-    """Holds a label under `[[xtriggers]]` and the call that it stands for."""
-
-    label: str
-    call: XtriggerCall
-    sequential: bool = False
-    position: Position = NOWHERE
-
-
-@dataclass(frozen=True, slots=True)
 class SpecialTask:
     """Names a task or family in a list of `[[special tasks]]`, with what is in parentheses."""
 
@@ -165,8 +129,9 @@ class FlowSettings:
     scheduler: SchedulerSection = field(default_factory=SchedulerSection)
     scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
     graph: tuple[GraphString, ...] = ()
-    xtriggers: tuple[XtriggerSetting, ...] = ()
-    queues: tuple[QueueSetting, ...] = ()
+    xtriggers: Mapping[str, XtriggerDef] = field(default_factory=dict)  # by label
+    # Limit (0 is none) and members, which may be families, of each queue.
+    queues: Mapping[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     special_tasks: SpecialTasks = field(default_factory=SpecialTasks)
     parameters: Parameters = field(default_factory=Parameters)
     families: Families = field(default_factory=lambda: Families({}, {}, {}, {}))
@@ -211,195 +176,159 @@ _Settings = TypeVar(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class SchedulingReader:
     """Reads both sections; what is wrong becomes a finding, the rest a setting."""
 
-    def __init__(
-        self,
-        source: SourceText,
-        findings: Findings,
-        parameters: Parameters,
-        section: Section,
-        values: Values,
-    ) -> None:
-        self._source = source
-        self._findings = findings
-        self._parameters = parameters
-        self._section = section
-        self._values = values
+    findings: PlacedFindings
+    root: Section
+    parameters: Parameters
+    values: Values  # of [scheduling]
 
-    def scheduler(self, section: Section | None, values: Values) -> SchedulerSection:
-        section = section or Section("scheduler", -1)
-        place = self.place_of_events(section)
+    def scheduler(self, values: Values) -> SchedulerSection:
         said = cast("Values", values.get("events", {}))
-        events = self._filled(WorkflowEvents(), EVENTS, section, said)
         return replace(
-            self._filled(SchedulerSection(), SCHEDULER, section, values),
+            self._filled(SchedulerSection(), items.SCHEDULER, "scheduler", values),
             events=replace(
-                events,
-                handlers=handlers_of(said, WORKFLOW_EVENTS),
-                handled_events=self._event_names(said, "handler events", place),
-                mail_events=self._event_names(said, "mail events", place),
+                self._filled(WorkflowEvents(), items.EVENTS, "scheduler", said),
+                handlers=handlers_of(said, items.WORKFLOW_EVENTS),
+                handled_events=self._event_names(said, "handler events"),
+                mail_events=self._event_names(said, "mail events"),
             ),
             mail=self._filled(
-                WorkflowMail(), MAIL, section, cast("Values", values.get("mail", {}))
+                WorkflowMail(), items.MAIL, "scheduler", cast("Values", values.get("mail", {}))
             ),
         )
 
     def _filled(
-        self, settings: _Settings, spec: SectionSpec, section: Section, values: Values
+        self, settings: _Settings, spec: items.SectionSpec, section: str, values: Values
     ) -> _Settings:
         """Returns settings in which each item has filled its field; others are as they were."""
         said: dict[str, Any] = {}
         for name, value in values.items():
             entry = spec.entries.get(name)
-            if value is None or value == "" or not isinstance(entry, ItemSpec) or not entry.to:
+            if (
+                value is None
+                or value == ""
+                or not isinstance(entry, items.ItemSpec)
+                or not entry.to
+            ):
                 continue
             is_placed = isinstance(getattr(settings, entry.to), Placed)
-            said[entry.to] = (
-                Placed(str(value), self._place(section, name)) if is_placed else value
-            )
+            place = self.findings.position(self.root, section, name)
+            said[entry.to] = Placed(str(value), place) if is_placed else value
         return replace(settings, **said)
 
-    def place_of_events(self, section: Section | None) -> Position:
-        return self._place(section or Section("scheduler", -1), "events")
-
-    def _event_names(self, values: Values, item: str, place: Position) -> tuple[str, ...]:
+    def _event_names(self, values: Values, item: str) -> tuple[str, ...]:
         names = []
-        for name in cast("tuple[str, ...]", values.get(item) or ()):
-            if name in WORKFLOW_EVENTS:
+        place = (self.root, "scheduler", "events")
+        for name in _texts(values, item):
+            if name in items.WORKFLOW_EVENTS:
                 names.append(name)
-            elif name in OLD_WORKFLOW_EVENTS:
-                names.append(OLD_WORKFLOW_EVENTS[name])
-                self._findings.warning(
-                    "obsolete",
-                    f"event {name!r} in [scheduler][events]{item} is an old name",
-                    f"write {OLD_WORKFLOW_EVENTS[name]}",
-                    place,
-                )
+            elif name in items.OLD_WORKFLOW_EVENTS:
+                names.append(items.OLD_WORKFLOW_EVENTS[name])
+                seen = f"event {name!r} in [scheduler][events]{item} is an old name"
+                hint = f"write {items.OLD_WORKFLOW_EVENTS[name]}"
+                self.findings.warning("obsolete", seen, hint, *place)
             else:
-                self._findings.warning(
-                    "unknown-event",
-                    f"{name!r} in [scheduler][events]{item} is no event of a workflow",
-                    meant(name, WORKFLOW_EVENTS, f"events are {', '.join(WORKFLOW_EVENTS)}"),
-                    place,
+                seen = f"{name!r} in [scheduler][events]{item} is no event of a workflow"
+                hint = meant(
+                    name,
+                    items.WORKFLOW_EVENTS,
+                    f"events are {', '.join(items.WORKFLOW_EVENTS)}",
                 )
+                self.findings.warning("unknown-event", seen, hint, *place)
         return tuple(names)
 
     def scheduling(self) -> SchedulingSettings:
-        found = self._filled(SchedulingSettings(), SCHEDULING, self._section, self._values)
+        found = self._filled(SchedulingSettings(), items.SCHEDULING, "scheduling", self.values)
         return replace(found, runahead_limit=self._checked(found.runahead_limit))
 
     def _checked(self, given: Placed) -> Placed:
         """Returns the runahead limit, if it is one."""
         if given.text.isdigit():
-            self._findings.warning(
-                "obsolete",
-                f"[scheduling]runahead limit = {given.text} is a number of hours",
-                f"write PT{given.text}H",
-                given.position,
-            )
+            seen = f"[scheduling]runahead limit = {given.text} is a number of hours"
+            hint = f"write PT{given.text}H"
+            self.findings.all.warning("obsolete", seen, hint, given.position)
             return Placed(f"PT{given.text}H", given.position)
         if not _POINTS.fullmatch(given.text):
             try:
                 duration_seconds(given.text)
             except BadValue:
-                self._findings.error(
-                    "bad-value",
-                    f"[scheduling]runahead limit: {given.text[:60]!r} is no limit",
-                    "write a number of points such as P4, or a duration such as PT12H",
-                    given.position,
-                )
+                seen = f"[scheduling]runahead limit: {given.text[:60]!r} is no limit"
+                hint = "write a number of points such as P4, or a duration such as PT12H"
+                self.findings.all.error("bad-value", seen, hint, given.position)
                 return Placed("P4")
         return given
 
-    def xtriggers(self) -> tuple[XtriggerSetting, ...]:
-        section = self._section.section("xtriggers")
-        calls = cast("dict[str, XtriggerCall]", self._values.get("xtriggers", {}))
-        settings = []
-        for label, call in calls.items():
-            place = self._place(section or self._section, label)
-            problem = xtrigger_name_problem(label)
-            if problem:
-                self._findings.error(
-                    "bad-name", f"{label!r} cannot be the name of an xtrigger", problem, place
-                )
+    def xtriggers(self) -> dict[str, XtriggerDef]:
+        by_default = bool(self.values.get("sequential xtriggers"))
+        found = {}
+        for label, call in cast(
+            "dict[str, XtriggerCall]", self.values.get("xtriggers", {})
+        ).items():
+            place = self.findings.position(self.root, "scheduling", "xtriggers", label)
+            if problem := xtrigger_name_problem(label):
+                seen = f"{label!r} cannot be the name of an xtrigger"
+                self.findings.all.error("bad-name", seen, problem, place)
                 continue
-            check_call(label, call, self._source.folder, self._findings, place)
-            by_default = bool(self._values.get("sequential xtriggers"))
-            settings.append(
-                XtriggerSetting(label, call, is_sequential(call, by_default), place)
-            )
-        return tuple(settings)
+            check_call(label, call, self.findings.source.folder, self.findings.all, place)
+            found[label] = xtrigger_of(label, call, place, sequential=by_default)
+        return found
 
-    def queues(self) -> tuple[QueueSetting, ...]:
-        section = self._section.section("queues")
-        queues = []
-        for name, values in cast("dict[str, Values]", self._values.get("queues", {})).items():
-            place = self._place(section or self._section, name)
-            limit = values.get("limit")
+    def queues(self) -> dict[str, tuple[int, tuple[str, ...]]]:
+        queues = {}
+        for name, values in cast("dict[str, Values]", self.values.get("queues", {})).items():
+            place = ("scheduling", "queues", name)
+            limit = cast("int | None", values.get("limit"))
             if limit is None:
                 limit = QUEUE_LIMIT_DEFAULT if name == "default" else 0
-            if cast("int", limit) < 0:
-                self._findings.error(
-                    "bad-value",
-                    f"[scheduling][queues][{name}]limit is {limit}",
-                    "write how many tasks may be active at once; 0 is no limit",
-                    place,
-                )
+            if limit < 0:
+                seen = f"[scheduling][queues][{name}]limit is {limit}"
+                hint = "write how many tasks may be active at once; 0 is no limit"
+                self.findings.error("bad-value", seen, hint, self.root, *place)
                 limit = 0
-            members = tuple(self._expanded(_texts(values, "members"), place))
-            queues.append(QueueSetting(name, cast("int", limit), members, place))
-        return tuple(queues)
+            queues[name] = (limit, tuple(self._expanded(_texts(values, "members"), place)))
+        return queues
 
     def special_tasks(self) -> SpecialTasks:
-        lists = cast("SectionSpec", SCHEDULING.entries["special tasks"]).entries
+        lists = cast("items.SectionSpec", items.SCHEDULING.entries["special tasks"]).entries
         return SpecialTasks(**{one.to: self._special(kind) for kind, one in lists.items()})
 
     def _special(self, kind: str) -> tuple[SpecialTask, ...]:
-        values = cast("Values", self._values.get("special tasks", {}))
-        place = self._place(self._section.section("special tasks") or self._section, kind)
+        values = cast("Values", self.values.get("special tasks", {}))
+        place = ("scheduling", "special tasks", kind)
+        needs_argument = kind == "external-trigger"
+        # Points are moments of a clock only if they are Gregorian dates.
+        mode = self.values.get("cycling mode") or "gregorian"
         tasks = []
         for item in self._expanded(_texts(values, kind), place):
             match = _SPECIAL.fullmatch(item)
-            needs_argument = kind == "external-trigger"
+            here = f"[scheduling][special tasks]{kind}"
             if match is None or (needs_argument and not match[2]):
-                self._findings.error(
-                    "bad-value",
-                    f"[scheduling][special tasks]{kind}: {item[:60]!r} is not understood",
-                    f"write for example {_SPECIAL_FORMS[kind]}",
-                    place,
-                )
+                seen = f"{here}: {item[:60]!r} is not understood"
+                hint = f"write for example {_SPECIAL_FORMS[kind]}"
+                self.findings.error("bad-value", seen, hint, self.root, *place)
                 continue
-            if kind in _CLOCKS and not self._has_clock(kind, place):
+            if kind in _CLOCKS and mode != "gregorian":
+                seen = f"{here} has no meaning with cycling mode = {mode}"
+                hint = "it needs the gregorian calendar"
+                self.findings.error("bad-value", seen, hint, self.root, *place)
                 break
             argument = (match[2] or "").strip("\"'") if needs_argument else match[2] or ""
-            tasks.append(SpecialTask(match[1], argument, place))
+            position = self.findings.position(self.root, *place)
+            tasks.append(SpecialTask(match[1], argument, position))
         return tuple(tasks)
 
-    def _has_clock(self, kind: str, place: Position) -> bool:
-        """Says whether points are moments of a clock: only Gregorian dates are."""
-        mode = self._values.get("cycling mode") or "gregorian"
-        if mode != "gregorian":
-            self._findings.error(
-                "bad-value",
-                f"[scheduling][special tasks]{kind} has no meaning with cycling mode = {mode}",
-                "it needs the gregorian calendar",
-                place,
-            )
-        return mode == "gregorian"
-
-    def _expanded(self, names: tuple[str, ...], place: Position) -> Iterator[str]:
+    def _expanded(self, names: tuple[str, ...], place: tuple[str, ...]) -> Iterator[str]:
         for name in names:
             try:
-                expanded = self._parameters.expand_name(name)
+                expanded = self.parameters.expand_name(name)
             except BadParameter as error:
-                self._findings.error("bad-parameter", str(error), error.hint, place)
+                seen, hint = str(error), error.hint
+                self.findings.error("bad-parameter", seen, hint, self.root, *place)
                 continue
             yield from (one for one, _ in expanded)
-
-    def _place(self, section: Section, name: str) -> Position:
-        return position_of(section.entries.get(name) or section, self._source)
 
 
 def _texts(values: Values, name: str) -> tuple[str, ...]:
@@ -422,42 +351,40 @@ def read_settings(source: SourceText, findings: Findings) -> FlowSettings:
     """Returns the settings that a text makes; each mistake in it is a finding."""
     if not source.lines and findings.has_errors:
         return NOTHING  # there is no text, and why has been said
-    root = parse_sections(source, findings)
-    upgrade(root, source, findings)
-    return _Reader(source, findings, root).read()
+    placed = PlacedFindings(source, findings)
+    root = parse_sections(placed)
+    upgrade(root, placed)
+    return _Reader(placed, root).read()
 
 
 class _Reader:
-    def __init__(self, source: SourceText, findings: Findings, root: Section) -> None:
-        self._source = source
+    def __init__(self, findings: PlacedFindings, root: Section) -> None:
         self._findings = findings
         self._root = root
-        self._checker = Checker(source, findings)
+        self._checker = Checker(findings)
 
     def read(self) -> FlowSettings:
-        self._check_top()
-        meta = self._values("meta", META)
+        # Sections that do not exist; those that do are checked one by one.
+        top = Section("", -1, {**self._root.entries})
+        for section in self._root.sections():
+            if section.name in items.FLOW.entries:
+                top.entries[section.name] = Section(section.name, section.line)
+        self._checker.check(top, _TOP, ())
+        meta = self._values("meta", items.META)
         parameters = self._parameters()
-        namespaces = Namespaces(self._source, self._findings, parameters)
+        namespaces = Namespaces(self._findings, parameters)
         namespaces.read(self._root.section("runtime"), self._checker)
         families = namespaces.arrange()
         nodes = resolve(namespaces, families)
         tasks = (node for node in nodes.values() if not families.is_family(node.name))
-        check_tasks(tasks, meta, self._findings)
-        scheduling = SchedulingReader(
-            self._source,
-            self._findings,
-            parameters,
-            self._root.section("scheduling") or Section("scheduling", -1),
-            self._values("scheduling", SCHEDULING),
-        )
-        scheduler = scheduling.scheduler(
-            self._root.section("scheduler"), self._values("scheduler", SCHEDULER)
-        )
-        place = scheduling.place_of_events(self._root.section("scheduler"))
-        check_run_handlers(scheduler.events.handlers, meta, self._findings, place)
+        check_tasks(tasks, meta, self._findings.all)
+        values = self._values("scheduling", items.SCHEDULING)
+        scheduling = SchedulingReader(self._findings, self._root, parameters, values)
+        scheduler = scheduling.scheduler(self._values("scheduler", items.SCHEDULER))
+        place = self._findings.position(self._root, "scheduler", "events")
+        check_run_handlers(scheduler.events.handlers, meta, self._findings.all, place)
         return FlowSettings(
-            meta=cast("tuple[tuple[str, str], ...]", tuple(meta.items())),
+            meta=cast("Pairs", tuple(meta.items())),
             scheduler=scheduler,
             scheduling=scheduling.scheduling(),
             graph=self._graph(),
@@ -469,44 +396,25 @@ class _Reader:
             nodes=nodes,
         )
 
-    def _check_top(self) -> None:
-        """Reports sections that do not exist; those that do are checked one by one."""
-        known = SectionSpec({name: SectionSpec(other=None) for name in FLOW.entries})
-        top = Section("", -1)
-        top.entries = {
-            name: Section(name, entry.line)
-            if isinstance(entry, Section) and name in FLOW.entries
-            else entry
-            for name, entry in self._root.entries.items()
-        }
-        self._checker.check(top, known, ())
-
-    def _values(self, name: str, spec: SectionSpec) -> Values:
+    def _values(self, name: str, spec: items.SectionSpec) -> Values:
         section = self._root.section(name)
         return self._checker.check(section, spec, (name,)) if section is not None else {}
 
     def _parameters(self) -> Parameters:
-        values = self._values("task parameters", TASK_PARAMETERS)
+        values = self._values("task parameters", items.TASK_PARAMETERS)
         templates = cast("dict[str, str]", values.pop("templates", {}))
         lists = cast("dict[str, tuple[Value, ...]]", values)
         for name, known in lists.items():
             if known and name not in templates:
                 templates[name] = default_template(name, known)
-        for name in list(templates):
-            if name not in lists:
-                continue
+        firsts = {name: known[0] for name, known in lists.items() if known}
+        for name in [one for one in templates if one in lists]:
             try:
-                fill_template(
-                    templates[name],
-                    {one: some[0] for one, some in lists.items() if some},
-                )
+                fill_template(templates[name], firsts)
             except BadParameter as error:
-                self._findings.error(
-                    "bad-parameter",
-                    f"[task parameters][templates]{name}: {error}",
-                    error.hint,
-                    self._place("task parameters", "templates", name),
-                )
+                path = ("task parameters", "templates", name)
+                seen = f"[task parameters][templates]{name}: {error}"
+                self._findings.error("bad-parameter", seen, error.hint, self._root, *path)
                 templates[name] = default_template(name, lists[name])
         return Parameters(lists, templates)
 
@@ -514,31 +422,18 @@ class _Reader:
         scheduling = self._root.section("scheduling")
         graph = scheduling.section("graph") if scheduling is not None else None
         if graph is None:
-            if self._findings.has_errors:
+            if self._findings.all.has_errors:
                 return ()  # it may be what those errors hide
             missing = "[scheduling]" if scheduling is None else "[scheduling][[graph]]"
-            self._findings.error(
-                "no-graph",
-                f"there is no section {missing}",
-                'write for example: [scheduling] [[graph]] R1 = "a => b"',
-                Position(self._source.files[0]),
-            )
+            seen = f"there is no section {missing}"
+            hint = 'write for example: [scheduling] [[graph]] R1 = "a => b"'
+            self._findings.error("no-graph", seen, hint, self._root)
             return ()
-        strings = read_graph(graph, self._source, self._findings)
+        strings = read_graph(graph, self._findings)
         if not any(one.text.strip() for one in strings):
-            self._findings.error(
-                "no-graph",
-                "[scheduling][graph] is empty",
-                'write for example: R1 = "a => b"',
-                self._checker.position(graph),
-            )
+            hint = 'write for example: R1 = "a => b"'
+            self._findings.error("no-graph", "[scheduling][graph] is empty", hint, graph)
         return strings
 
-    def _place(self, *path: str) -> Position:
-        entry: Item | Section = self._root
-        for name in path:
-            inner = entry.entries.get(name) if isinstance(entry, Section) else None
-            if inner is None:
-                break
-            entry = inner
-        return self._checker.position(entry)
+
+_TOP = items.SectionSpec({name: items.SectionSpec(other=None) for name in items.FLOW.entries})

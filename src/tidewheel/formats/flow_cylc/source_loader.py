@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,25 +79,19 @@ def read_source(folder_or_file: Path, options: SourceOptions, findings: Findings
         folder, tuple(inlined.folder.names) or (name,), inlined.lines, inlined.origins
     )
     if _is_another_kind(source, findings):
-        return SourceText(folder, source.files, [], [])
+        return replace(source, lines=[], origins=[])
     first_line = source.lines[0] if source.lines else ""
     if _EMPY.match(first_line):
-        findings.error(
-            "empy",
-            "EmPy templates are not supported, as in Cylc 8.4 and later",
-            "write the template in Jinja2 and begin the file with #!jinja2",
-            source.position(0),
-        )
-        return SourceText(folder, source.files, [], [])
+        seen = "EmPy templates are not supported, as in Cylc 8.4 and later"
+        hint = "write the template in Jinja2 and begin the file with #!jinja2"
+        findings.error("empy", seen, hint, source.position(0))
+        return replace(source, lines=[], origins=[])
     if _JINJA2.match(first_line):
         source = _render(source, options, findings)
     elif given := read_variables(options.variables, findings):
-        findings.warning(
-            "unused-variable",
-            f"nothing uses {some(given)}: {source.files[0]} is no template",
-            "begin it with a line #!jinja2",
-            source.position(0),
-        )
+        seen = f"nothing uses {some(given)}: {source.files[0]} is no template"
+        hint = "begin it with a line #!jinja2"
+        findings.warning("unused-variable", seen, hint, source.position(0))
     else:
         _check_untemplated(source, findings)
     return join_continued(_within_limits(source, findings), findings)
@@ -119,12 +113,9 @@ def find_flow_file(folder_or_file: Path, findings: Findings) -> tuple[Path, str]
     if (folder_or_file / OLD_FLOW_FILE).exists():
         _refuse_old_file(Position(str(folder_or_file / OLD_FLOW_FILE)), findings)
     else:
-        findings.error(
-            "no-such-file",
-            f"there is no {FLOW_FILE} in {folder_or_file}",
-            _other_definitions(folder_or_file)
-            or f"name a folder that contains a {FLOW_FILE}, or a file",
-        )
+        other = f"name a folder that contains a {FLOW_FILE}, or a file"
+        hint = _other_definitions(folder_or_file) or other
+        findings.error("no-such-file", f"there is no {FLOW_FILE} in {folder_or_file}", hint)
     return None
 
 
@@ -146,35 +137,27 @@ def _is_another_kind(source: SourceText, findings: Findings) -> bool:
             return False
         for kind, (looks, ending) in _OTHER_KINDS.items():
             if looks.match(line):
-                findings.error(
-                    "definition-file-kind",
-                    f"this reads like {kind}, but a file called {source.files[0]} is taken "
-                    f"for a {FLOW_FILE}",
-                    f"call it {ending}",
-                    source.position(index),
-                )
+                taken = f"a file called {source.files[0]} is taken for a {FLOW_FILE}"
+                seen = f"this reads like {kind}, but {taken}"
+                hint = f"call it {ending}"
+                findings.error("definition-file-kind", seen, hint, source.position(index))
                 return True
     return False
 
 
 def _refuse_old_file(position: Position, findings: Findings) -> None:
-    findings.error(
-        "old-file-name",
-        f"{OLD_FLOW_FILE} is the name of Cylc 7, whose rules are not supported",
-        f"rename the file to {FLOW_FILE}; what else has changed is then reported line by line",
-        position,
-    )
+    seen = f"{OLD_FLOW_FILE} is the name of Cylc 7, whose rules are not supported"
+    later = "what else has changed is then reported line by line"
+    hint = f"rename the file to {FLOW_FILE}; {later}"
+    findings.error("old-file-name", seen, hint, position)
 
 
 def _check_untemplated(source: SourceText, findings: Findings) -> None:
     for index, line in enumerate(source.lines):
         if "{" in line and _TEMPLATE_TEXT.search(line) and not line.lstrip().startswith("#"):
-            findings.warning(
-                "template-not-rendered",
-                "this looks like Jinja2, but the file does not begin with #!jinja2",
-                f"make #!jinja2 the first line of {source.files[0]}",
-                source.position(index),
-            )
+            seen = "this looks like Jinja2, but the file does not begin with #!jinja2"
+            hint = f"make #!jinja2 the first line of {source.files[0]}"
+            findings.warning("template-not-rendered", seen, hint, source.position(index))
             return
 
 
@@ -182,31 +165,18 @@ def _within_limits(source: SourceText, findings: Findings) -> SourceText:
     """Cuts the text at the first line that is too much."""
     kept = min(len(source.lines), LINES_MAX)
     if len(source.lines) > LINES_MAX:
-        findings.error(
-            "too-many-lines",
-            f"the definition has more than {LINES_MAX} lines",
-            "use parameters or families instead of repeated sections",
-            source.position(LINES_MAX),
-        )
+        seen = f"the definition has more than {LINES_MAX} lines"
+        hint = "use parameters or families instead of repeated sections"
+        findings.error("too-many-lines", seen, hint, source.position(LINES_MAX))
     for index in range(kept):
-        if len(source.lines[index]) > LINE_LENGTH_MAX:
-            findings.error(
-                "line-too-long",
-                f"this line has {len(source.lines[index])} characters; at most "
-                f"{LINE_LENGTH_MAX} are accepted",
-                position=source.position(index),
-            )
+        if (length := len(source.lines[index])) > LINE_LENGTH_MAX:
+            seen = f"this line has {length} characters; at most {LINE_LENGTH_MAX} are accepted"
+            findings.error("line-too-long", seen, "", source.position(index))
             kept = index
             break
     if kept == len(source.lines):
         return source
-    return SourceText(
-        source.folder,
-        source.files,
-        source.lines[:kept],
-        source.origins[:kept],
-        source.templated,
-    )
+    return replace(source, lines=source.lines[:kept], origins=source.origins[:kept])
 
 
 def _render(source: SourceText, options: SourceOptions, findings: Findings) -> SourceText:
@@ -220,16 +190,13 @@ def _render(source: SourceText, options: SourceOptions, findings: Findings) -> S
         text="\n".join(["", *source.lines[1:]]),
         folder=source.folder.resolve(),
         variables={**given, "CYLC_VERSION": CYLC_VERSION},
-        names={
-            "CYLC_WORKFLOW_NAME": name,
-            "CYLC_WORKFLOW_NAME_BASE": name.rpartition("/")[2],
-        },
+        names={"CYLC_WORKFLOW_NAME": name, "CYLC_WORKFLOW_NAME_BASE": name.rpartition("/")[2]},
         code_trusted=options.code_trusted,
     )
     outcome = templates.render(job)
     if isinstance(outcome, templates.RenderFailure):
         findings.error(outcome.code, outcome.message, outcome.hint, _failed_at(outcome, source))
-        return SourceText(source.folder, source.files, [], [], templated=True)
+        return replace(source, lines=[], origins=[], templated=True)
     warn_of_unused(given, outcome.names, findings)
     return _rendered(source, outcome)
 
@@ -252,7 +219,7 @@ def _rendered(source: SourceText, rendered: templates.Rendered) -> SourceText:
         else:
             known = 1 <= number <= len(source.origins)
             origins.append(source.origins[number - 1] if known else origin(0, 0))
-    return SourceText(source.folder, tuple(files), lines, origins, templated=True)
+    return replace(source, files=tuple(files), lines=lines, origins=origins, templated=True)
 
 
 def _failed_at(failure: templates.RenderFailure, source: SourceText) -> Position:

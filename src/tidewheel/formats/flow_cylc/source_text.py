@@ -14,7 +14,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -74,12 +74,9 @@ class SourceFolder:
         finally:
             os.close(descriptor)
         if len(content) > self.bytes_left:
-            raise BadSource(
-                "source-too-large",
-                f"with {name} the definition is larger than {SOURCE_BYTES_MAX} bytes",
-                "use parameters or families instead of repeated sections",
-                asked_at,
-            )
+            seen = f"with {name} the definition is larger than {SOURCE_BYTES_MAX} bytes"
+            hint = "use parameters or families instead of repeated sections"
+            raise BadSource("source-too-large", seen, hint, asked_at)
         self.bytes_left -= len(content)
         return content
 
@@ -94,12 +91,9 @@ class SourceFolder:
                 "not-a-file", f"{name} cannot be followed to a file", "", asked_at
             ) from None
         if not target.is_relative_to(self.path):
-            raise BadSource(
-                "outside-source",
-                f"{name} is outside of the workflow's folder",
-                "copy the file into the folder: only what is in it is read",
-                asked_at,
-            )
+            seen = f"{name} is outside of the workflow's folder"
+            hint = "copy the file into the folder: only what is in it is read"
+            raise BadSource("outside-source", seen, hint, asked_at)
         return target
 
 
@@ -120,12 +114,9 @@ def _decode(content: bytes, name: str) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise BadSource(
-            "not-text",
-            f"{name} is not UTF-8 text: byte {content[error.start]:#04x} in line {line}",
-            "save the file as UTF-8",
-            Position(name, line),
-        ) from None
+        place, hint = Position(name, line), "save the file as UTF-8"
+        seen = f"{name} is not UTF-8 text: byte {content[error.start]:#04x} in line {line}"
+        raise BadSource("not-text", seen, hint, place) from None
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.removesuffix("\n")
@@ -133,12 +124,8 @@ def _decode(content: bytes, name: str) -> str:
 
 def _unreadable(name: str, error: OSError, asked_at: Position, folder: Path) -> BadSource:
     if isinstance(error, FileNotFoundError):
-        return BadSource(
-            "no-such-file",
-            f"there is no file {name} in the workflow's folder",
-            _nearest(Path(name).name, folder),
-            asked_at,
-        )
+        seen = f"there is no file {name} in the workflow's folder"
+        return BadSource("no-such-file", seen, _nearest(Path(name).name, folder), asked_at)
     reason = (error.strerror or "it cannot be opened").lower()
     return BadSource("unreadable", f"{name} cannot be read: {reason}", "", asked_at)
 
@@ -191,8 +178,7 @@ def join_continued(source: SourceText, findings: Findings) -> SourceText:
     """Joins lines, without trailing white space; the result is where its first part is."""
     text = "\n".join(source.lines)
     if "\\" not in text:
-        stripped = [line.rstrip() for line in source.lines]
-        return _with(source, stripped, source.origins)
+        return replace(source, lines=[line.rstrip() for line in source.lines])
     lines: list[str] = []
     origins: list[int] = []
     pending: list[str] = []
@@ -204,19 +190,17 @@ def join_continued(source: SourceText, findings: Findings) -> SourceText:
             pending.append(line[:-1])
             continue
         if "\\" in line and _BLANKS_AFTER.match(line):
-            findings.error(
-                "blanks-after-continuation",
-                "there is white space after the backslash at the end of this line",
-                "remove it: a backslash continues a line only as its last character",
-                source.position(index, len(line.rstrip()) + 1),
-            )
+            seen = "there is white space after the backslash at the end of this line"
+            hint = "remove it: a backslash continues a line only as its last character"
+            place = source.position(index, len(line.rstrip()) + 1)
+            findings.error("blanks-after-continuation", seen, hint, place)
             pending.append(line.rstrip()[:-1])
             continue
         lines.append("".join([*pending, line]).rstrip() if pending else line.rstrip())
         pending.clear()
     if pending:
         lines.append("".join(pending).rstrip())
-    return _with(source, lines, origins)
+    return replace(source, lines=lines, origins=origins)
 
 
 def _check_comment(source: SourceText, index: int, continued: bool, findings: Findings) -> None:
@@ -224,16 +208,9 @@ def _check_comment(source: SourceText, index: int, continued: bool, findings: Fi
     if continued or not source.lines[index].lstrip().startswith("#"):
         return
     if index + 1 < len(source.lines) and source.lines[index + 1].lstrip()[:1] not in ("", "#"):
-        findings.warning(
-            "continued-comment",
-            "this comment ends in a backslash, so the next line is part of the comment",
-            "remove the backslash",
-            source.position(index),
-        )
-
-
-def _with(source: SourceText, lines: list[str], origins: Sequence[int]) -> SourceText:
-    return SourceText(source.folder, source.files, lines, origins, source.templated)
+        seen = "this comment ends in a backslash, so the next line is part of the comment"
+        hint = "remove the backslash"
+        findings.warning("continued-comment", seen, hint, source.position(index))
 
 
 # `%include 'file'`: the lines of another file take the place of this one.
@@ -285,12 +262,9 @@ class Inlined:
             return True
         self.includes += 1
         if self.includes > INCLUDES_MAX or len(within) > INCLUDE_DEPTH_MAX:
-            self.findings.error(
-                "too-many-includes",
-                f"more than {INCLUDES_MAX} includes, or more than {INCLUDE_DEPTH_MAX} within "
-                "each other",
-                position=position,
-            )
+            nested = f"more than {INCLUDE_DEPTH_MAX} within each other"
+            seen = f"more than {INCLUDES_MAX} includes, or {nested}"
+            self.findings.error("too-many-includes", seen, position=position)
             return False
         self.add(wanted, position, within)
         return len(self.lines) <= LINES_MAX
@@ -301,10 +275,6 @@ class Inlined:
             return argument
         if first == last and len(argument) > 2:  # noqa: PLR2004 - two quotes and a name
             return argument[1:-1]
-        self.findings.error(
-            "bad-include",
-            f"the quotes around {argument} do not match",
-            "write: %include 'file'",
-            position,
-        )
+        seen = f"the quotes around {argument} do not match"
+        self.findings.error("bad-include", seen, "write: %include 'file'", position)
         return None

@@ -16,14 +16,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any, cast
 
-from jinja2 import (
-    BaseLoader,
-    Environment,
-    StrictUndefined,
-    Template,
-    TemplateNotFound,
-    nodes,
-)
+from jinja2 import BaseLoader, Environment, StrictUndefined, Template, TemplateNotFound, nodes
 
 from tidewheel.core.graph.findings import NOWHERE
 from tidewheel.formats.flow_cylc.source_text import BadSource, SourceFolder
@@ -33,16 +26,11 @@ from tidewheel.formats.traced_environment import TracedEnvironment
 # Functions that a template may call besides Jinja2's own filters and tests.
 
 _UNIT_SECONDS = {
-    "s": 1.0,
-    "seconds": 1.0,
-    "m": 60.0,
-    "minutes": 60.0,
-    "h": 3600.0,
-    "hours": 3600.0,
-    "d": 86400.0,
-    "days": 86400.0,
-    "w": 604800.0,
-    "weeks": 604800.0,
+    **dict.fromkeys(("s", "seconds"), 1.0),
+    **dict.fromkeys(("m", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hours"), 3600.0),
+    **dict.fromkeys(("d", "days"), 86400.0),
+    **dict.fromkeys(("w", "weeks"), 604800.0),
 }
 
 
@@ -95,15 +83,6 @@ FILTERS: dict[str, Callable[..., object]] = {
 FUNCTIONS: dict[str, Callable[..., object]] = {"raise": raise_, "assert": assert_}
 
 
-def environment_names() -> dict[str, str]:
-    """Returns `CYLC_…` variables by name, except for what describes a Cylc installation."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith("CYLC_") and name not in ("CYLC_VERSION", "CYLC_ENV_NAME")
-    }
-
-
 # The environment.
 
 _PYTHON_PREFIX = "__python__."
@@ -114,7 +93,7 @@ class FolderLoader(BaseLoader):
     """Loads for `{% include %}` and `{% import %}`: files and, if trusted, Python modules."""
 
     def __init__(self, folder: str, code_trusted: bool) -> None:
-        self._folder = SourceFolder(Path(folder))
+        self.folder = SourceFolder(Path(folder))
         self._code_trusted = code_trusted
         self.refused: BadSource | None = None
 
@@ -123,7 +102,7 @@ class FolderLoader(BaseLoader):
     ) -> tuple[str, str | None, Callable[[], bool] | None]:
         del environment
         try:
-            lines = self._folder.read_lines(template, NOWHERE)
+            lines = self.folder.read_lines(template, NOWHERE)
         except BadSource as error:
             self.refused = error
             raise TemplateNotFound(template) from None
@@ -151,10 +130,6 @@ class FolderLoader(BaseLoader):
         empty.root_render_func = export
         return empty
 
-    def check_inside(self, name: str) -> None:
-        """Refuses code outside the folder: it is read from there only, like other files."""
-        self._folder.resolve(name, NOWHERE)
-
     def _module(self, name: str) -> dict[str, object] | None:
         if not self._code_trusted:
             return None
@@ -179,7 +154,10 @@ class FlowEnvironment(TracedEnvironment):
         self.globals.update(FUNCTIONS)
         self.globals["environ"] = dict(os.environ) if code_trusted else {}
         if code_trusted:
-            self.globals.update(environment_names())
+            for name, value in os.environ.items():
+                # The other two describe a Cylc installation.
+                if name.startswith("CYLC_") and name not in ("CYLC_VERSION", "CYLC_ENV_NAME"):
+                    self.globals[name] = value
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
@@ -204,7 +182,8 @@ class FlowEnvironment(TracedEnvironment):
                 continue
             sys.path.insert(1, str(place))
             for file in sorted(place.glob("*.py")):
-                self._folder_loader.check_inside(f"Jinja2{kind}/{file.name}")
+                # Refuses code outside the folder: it is read from there only, like other files.
+                self._folder_loader.folder.resolve(f"Jinja2{kind}/{file.name}", NOWHERE)
                 module = importlib.import_module(file.stem)
                 table[file.stem] = getattr(module, file.stem)
 

@@ -37,10 +37,8 @@ def read_variables(texts: VariableTexts, findings: Findings) -> dict[str, object
         variables[name] = _split(text)
     variables |= texts.values
     if len(variables) > VARIABLES_MAX:
-        findings.error(
-            "too-many-variables",
-            f"{len(variables)} template variables; at most {VARIABLES_MAX} are accepted",
-        )
+        seen = f"{len(variables)} template variables; at most {VARIABLES_MAX} are accepted"
+        findings.error("too-many-variables", seen)
         return {}
     return variables
 
@@ -62,11 +60,13 @@ def warn_of_unused(given: Iterable[str], used: Collection[str], findings: Findin
         findings.warning("unused-variable", f"no template uses {some(unlike)}", hint)
 
 
-def _from_pairs(settings: Iterable[str], findings: Findings) -> dict[str, object]:
+def _from_pairs(
+    settings: Iterable[str], findings: Findings, position: Position = NOWHERE
+) -> dict[str, object]:
     return {
         name: value
-        for name, text in _pairs(settings, findings)
-        for value in _literal(name, text, findings, NOWHERE)
+        for name, text in _pairs(settings, findings, position)
+        for value in _literal(name, text, findings, position)
     }
 
 
@@ -84,13 +84,8 @@ def _from_file(path: Path, findings: Findings) -> dict[str, object]:
         findings.error("bad-variable-file", f"{path} is larger than {SET_FILE_BYTES_MAX} bytes")
         return variables
     for number, line in enumerate(text.splitlines(), 1):
-        setting = line.strip().split("#", 1)[0]
-        if not setting:
-            continue
-        where = Position(str(path), number)
-        for name, value_text in _pairs([setting], findings, where):
-            for value in _literal(name, value_text, findings, where):
-                variables[name] = value
+        if setting := line.strip().split("#", 1)[0]:
+            variables |= _from_pairs([setting], findings, Position(str(path), number))
     return variables
 
 
@@ -103,12 +98,9 @@ def _pairs(
         if equals and name.strip().isidentifier():
             pairs.append((name.strip(), text.strip()))
         else:
-            findings.error(
-                "bad-variable",
-                f"template variable {_shown(setting)} is not NAME=VALUE",
-                "write for example: MEMBERS=10 or SITE='north'",
-                position,
-            )
+            seen = f"template variable {_shown(setting)} is not NAME=VALUE"
+            hint = "write for example: MEMBERS=10 or SITE='north'"
+            findings.error("bad-variable", seen, hint, position)
     return pairs
 
 
@@ -117,14 +109,13 @@ def _literal(name: str, text: str, findings: Findings, position: Position) -> li
     try:
         return [ast.literal_eval(text)]
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        findings.error(
-            "bad-variable",
-            f"template variable {name} is {_shown(text)}, which is no Python literal",
+        seen = f"template variable {name} is {_shown(text)}, which is no Python literal"
+        hint = (
             f"a text needs quotes of its own; in a shell write: -s \"{name}='{text}'\""
             if text.replace("_", "").replace("-", "").isalnum()
-            else "accepted are numbers, 'texts', True, False, None, lists, tuples and dicts",
-            position,
+            else "accepted are numbers, 'texts', True, False, None, lists, tuples and dicts"
         )
+        findings.error("bad-variable", seen, hint, position)
         return []
 
 

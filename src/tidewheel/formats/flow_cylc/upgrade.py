@@ -12,11 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from tidewheel.core.graph.findings import Findings
-from tidewheel.formats.flow_cylc.checker import position_of
 from tidewheel.formats.flow_cylc.items import TASK_EVENTS
-from tidewheel.formats.flow_cylc.sections import Item, Section
-from tidewheel.formats.flow_cylc.source_text import SourceText
+from tidewheel.formats.flow_cylc.sections import Item, Path, PlacedFindings, Section, where
 
 # The table of old names, and what to write now.
 
@@ -25,7 +22,7 @@ from tidewheel.formats.flow_cylc.source_text import SourceText
 class Moved:
     """Marks an item that has another name or place now; `to` is the whole new path."""
 
-    to: tuple[str, ...]
+    to: Path
     convert: Callable[[str], str] | None = None
 
 
@@ -44,9 +41,10 @@ class Gone:
 
 
 Change = Moved | Dropped | Gone
-Path = tuple[str, ...]
 
 _NAMESPACE = ("runtime", "*")
+_EVENTS, _MAIL = ("scheduler", "events"), ("scheduler", "mail")
+_OF_TASK = (*_NAMESPACE, "events")
 _MAILS_ARE_GLOBAL = "remove it: how mail is sent is a setting of the machine, not of a workflow"
 
 
@@ -77,18 +75,14 @@ _DROPPED_WORKFLOW_EVENTS = (
     ),
 )
 _DROPPED_OF_CYLC = (
-    "force run mode",
-    "authentication",
-    "include at start-up",
-    "exclude at start-up",
-    "log resolved dependencies",
-    "required run mode",
-    "health check interval",
-    "abort if any task fails",
-    "disable automatic shutdown",
-    "environment",
-    "reference test",
-    "simulation",
+    *("force run mode", "authentication", "include at start-up", "exclude at start-up"),
+    *("log resolved dependencies", "required run mode", "health check interval"),
+    *("abort if any task fails", "disable automatic shutdown", "environment"),
+    *("reference test", "simulation"),
+)
+_MOVED_FROM_JOB = (
+    *("execution polling intervals", "execution retry delays", "execution time limit"),
+    *("submission polling intervals", "submission retry delays"),
 )
 
 # Sections that were renamed come first: what is inside of them is then found at its new place.
@@ -107,18 +101,12 @@ CHANGES: dict[Path, dict[str, Change]] = {
     ("scheduler",): {
         "parameters": Moved(("task parameters",)),
         "parameter templates": Moved(("task parameters", "templates")),
-        "task event mail interval": Moved(("scheduler", "mail", "task event batch interval")),
+        "task event mail interval": Moved((*_MAIL, "task event batch interval")),
         **dict.fromkeys(_DROPPED_OF_CYLC, Dropped()),
     },
-    ("scheduler", "events"): {
-        **{
-            old: Moved(("scheduler", "events", new))
-            for old, new in _OLD_WORKFLOW_EVENTS.items()
-        },
-        **{
-            f"mail {name}": Moved(("scheduler", "mail", name))
-            for name in ("to", "from", "footer")
-        },
+    _EVENTS: {
+        **{old: Moved((*_EVENTS, new)) for old, new in _OLD_WORKFLOW_EVENTS.items()},
+        **{f"mail {name}": Moved((*_MAIL, name)) for name in ("to", "from", "footer")},
         "mail smtp": Dropped(_MAILS_ARE_GLOBAL),
         **dict.fromkeys(_DROPPED_WORKFLOW_EVENTS, Dropped()),
     },
@@ -145,11 +133,8 @@ CHANGES: dict[Path, dict[str, Change]] = {
         "dummy mode": Gone("remove it: a run in dummy mode needs no settings"),
         "simulation mode": Gone("write [[[simulation]]]"),
     },
-    (*_NAMESPACE, "events"): {
-        **{
-            f"{event} handler": Moved((*_NAMESPACE, "events", f"{event} handlers"))
-            for event in TASK_EVENTS
-        },
+    _OF_TASK: {
+        **{f"{one} handler": Moved((*_OF_TASK, f"{one} handlers")) for one in TASK_EVENTS},
         "mail to": Moved((*_NAMESPACE, "mail", "to")),
         "mail from": Moved((*_NAMESPACE, "mail", "from")),
         "mail smtp": Dropped(_MAILS_ARE_GLOBAL),
@@ -157,16 +142,7 @@ CHANGES: dict[Path, dict[str, Change]] = {
         "mail retry delays": Dropped(),
     },
     (*_NAMESPACE, "job"): {
-        **{
-            name: Moved((*_NAMESPACE, name))
-            for name in (
-                "execution polling intervals",
-                "execution retry delays",
-                "execution time limit",
-                "submission polling intervals",
-                "submission retry delays",
-            )
-        },
+        **{name: Moved((*_NAMESPACE, name)) for name in _MOVED_FROM_JOB},
         "shell": Dropped("remove it: jobs run in bash"),
     },
     (*_NAMESPACE, "remote"): {"suite definition directory": Dropped()},
@@ -181,28 +157,22 @@ _NAMESPACE_SECTIONS = ("events", "job", "remote", "workflow state polling")
 WARNINGS_PER_NAME_MAX = 5
 
 
-def upgrade(root: Section, source: SourceText, findings: Findings) -> None:
+def upgrade(root: Section, findings: PlacedFindings) -> None:
     """Changes the tree in place."""
-    _Upgrader(root, source, findings).upgrade()
-
-
-def _shown(path: Path, entry: Item | Section) -> str:
-    """Returns `[runtime][foo]script`, or `[runtime][foo][events]` for a section."""
-    *sections, last = path
-    named = "".join(f"[{name}]" for name in sections)
-    return f"{named}[{last}]" if isinstance(entry, Section) else f"{named}{last}"
+    _Upgrader(root, findings).upgrade()
 
 
 class _Upgrader:
-    def __init__(self, root: Section, source: SourceText, findings: Findings) -> None:
+    def __init__(self, root: Section, findings: PlacedFindings) -> None:
         self._root = root
-        self._source = source
         self._findings = findings
         self._warned: dict[Path, int] = {}
 
     def upgrade(self) -> None:
         for path in ((), ("scheduler",), ("scheduler", "events"), ("scheduling",)):
-            section = _section_at(self._root, path)
+            section: Section | None = self._root
+            for name in path:
+                section = section.section(name) if section is not None else None
             if section is not None:
                 self._upgrade(section, path, self._root, "")
         self._upgrade_dependencies()
@@ -224,26 +194,17 @@ class _Upgrader:
         for name in [name for name in section.entries if name in changes]:
             old = section.entries[name]
             shown = tuple(namespace if part == "*" else part for part in (*path, name))
-            self._apply(changes[name], old, shown, section, base)
-
-    def _apply(
-        self, change: Change, old: Item | Section, shown: Path, section: Section, base: Section
-    ) -> None:
-        position = position_of(old, self._source)
-        match change:
-            case Gone(advice):
-                self._findings.error(
-                    "obsolete", f"{_shown(shown, old)} is no longer accepted", advice, position
-                )
-                del section.entries[old.name]
-            case Dropped(advice):
-                self._warn(shown, "is obsolete and has no effect", advice, old)
-                del section.entries[old.name]
-            case Moved():
-                del section.entries[old.name]
-                self._move(change, old, shown, base)
-            case _:
-                assert_never(change)
+            del section.entries[name]
+            match changes[name]:
+                case Gone(advice):
+                    seen = f"{where(shown, old)} is no longer accepted"
+                    self._findings.error("obsolete", seen, advice, old)
+                case Dropped(advice):
+                    self._warn(shown, "is obsolete and has no effect", advice, old)
+                case Moved() as change:
+                    self._move(change, old, shown, base)
+                case _ as never:
+                    assert_never(never)
 
     def _move(self, change: Moved, old: Item | Section, shown: Path, base: Section) -> None:
         target = tuple(shown[1] if part == "*" else part for part in change.to)
@@ -255,7 +216,7 @@ class _Upgrader:
             if not isinstance(entry, Section):
                 return
             holder = entry
-        new = _shown(target, old)
+        new = where(target, old)
         present = holder.entries.get(steps[-1])
         if isinstance(old, Section):
             self._warn(shown, "is an old name", f"write {new}", old)
@@ -276,12 +237,7 @@ class _Upgrader:
         kind = (*shown[:1], *shown[2:]) if shown[0] == "runtime" else shown
         self._warned[kind] = self._warned.get(kind, 0) + 1
         if self._warned[kind] <= WARNINGS_PER_NAME_MAX:
-            self._findings.warning(
-                "obsolete",
-                f"{_shown(shown, old)} {what}",
-                advice,
-                position_of(old, self._source),
-            )
+            self._findings.warning("obsolete", f"{where(shown, old)} {what}", advice, old)
 
     def _upgrade_dependencies(self) -> None:
         """Turns `[[dependencies]] [[[R]]] graph = …` into `[[graph]] R = …`."""
@@ -291,30 +247,16 @@ class _Upgrader:
             return
         del scheduling.entries["dependencies"]
         if "graph" in scheduling.entries:
-            self._findings.error(
-                "obsolete",
-                "[scheduling][dependencies] cannot stand beside [scheduling][graph]",
-                "move its graphs to [scheduling] [[graph]]",
-                position_of(old, self._source),
-            )
+            seen = "[scheduling][dependencies] cannot stand beside [scheduling][graph]"
+            hint = "move its graphs to [scheduling] [[graph]]"
+            self._findings.error("obsolete", seen, hint, old)
             return
-        self._warn(
-            ("scheduling", "dependencies"),
-            "is an old name",
-            'write [scheduling] [[graph]] with items such as P1D = "foo => bar"',
-            old,
-        )
+        hint = 'write [scheduling] [[graph]] with items such as P1D = "foo => bar"'
+        self._warn(("scheduling", "dependencies"), "is an old name", hint, old)
         graph = Section("graph", old.line)
         for entry in old.entries.values():
-            item = entry.item("graph") if isinstance(entry, Section) else entry
+            item = entry.entries.get("graph") if isinstance(entry, Section) else entry
             name = "R1" if entry.name == "graph" else entry.name
-            if item is not None:
+            if isinstance(item, Item):
                 graph.entries[name] = Item(name, item.text, item.line, item.earlier)
         scheduling.entries["graph"] = graph
-
-
-def _section_at(root: Section, path: Path) -> Section | None:
-    section: Section | None = root
-    for name in path:
-        section = section.section(name) if section is not None else None
-    return section

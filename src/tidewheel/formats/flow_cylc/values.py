@@ -36,7 +36,7 @@ _DURATION = re.compile(
     r"(?P<sign>[-+]?)P(?=.)(?:(?P<weeks>\d+(?:[.,]\d+)?)W"
     r"|(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+(?:[.,]\d+)?)D)?"
     r"(?:T(?=.)(?:(?P<hours>\d+(?:[.,]\d+)?)H)?(?:(?P<minutes>\d+(?:[.,]\d+)?)M)?"
-    r"(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?)",
+    r"(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?)"
 )
 # A year and a month of a duration are taken as 365 and 30 days, as Cylc takes them.
 _SECONDS = {
@@ -76,10 +76,8 @@ def unquoted(raw: str) -> str:
     quotes = raw[:3] if raw[:3] in _LONG else raw[:1]
     match = (_LONG.get(quotes) or _SHORT[quotes]).match(raw)
     if match is None:
-        raise BadValue(
-            f"the quotes of {_shown(raw)} are not closed, or something follows them",
-            f"close it with {quotes}; only a comment may follow",
-        )
+        seen = f"the quotes of {_shown(raw)} are not closed, or something follows them"
+        raise BadValue(seen, f"close it with {quotes}; only a comment may follow")
     return match[1]
 
 
@@ -207,14 +205,6 @@ class ValueKind(Enum):
     GRAPH = "a graph"  # stays as it is written: its lines have places of their own
 
 
-def read_text(raw: str) -> object:
-    return plain_text(raw)
-
-
-def read_texts(raw: str) -> object:
-    return tuple(list_items(raw))
-
-
 def read_names(raw: str) -> object:
     names = list_items(raw)
     for name in names:
@@ -264,14 +254,6 @@ def read_duration(raw: str) -> object:
     return span_seconds(text) if text else None
 
 
-def read_durations(raw: str) -> object:
-    return tuple(span_seconds(item) for item in multiplied(list_items(raw)))
-
-
-def read_point(raw: str) -> object:
-    return plain_text(raw)
-
-
 def read_parameter(raw: str) -> object:
     """Reads whole numbers, or texts; a range is whole numbers."""
     values: list[str | int] = []
@@ -282,10 +264,8 @@ def read_parameter(raw: str) -> object:
             values += _range(match)
             numbers_only = True
         elif not _PARAMETER_VALUE.fullmatch(item):
-            raise BadValue(
-                f"{item[:60]!r} cannot be a value of a parameter",
-                "use letters, digits and _ - + % @, or a range such as 1..5",
-            )
+            seen = f"{item[:60]!r} cannot be a value of a parameter"
+            raise BadValue(seen, "use letters, digits and _ - + % @, or a range such as 1..5")
         else:
             values.append(item)
             texts_only = texts_only or "_" in item or not _INTEGER.fullmatch(item)
@@ -312,15 +292,15 @@ def _range(match: re.Match[str]) -> range:
 
 
 READERS: dict[ValueKind, Callable[[str], object]] = {
-    ValueKind.TEXT: read_text,
-    ValueKind.TEXTS: read_texts,
+    ValueKind.TEXT: plain_text,
+    ValueKind.TEXTS: lambda raw: tuple(list_items(raw)),
     ValueKind.NAMES: read_names,
     ValueKind.INTEGER: read_integer,
     ValueKind.NUMBER: read_number,
     ValueKind.BOOLEAN: read_boolean,
     ValueKind.DURATION: read_duration,
-    ValueKind.DURATIONS: read_durations,
-    ValueKind.POINT: read_point,
+    ValueKind.DURATIONS: lambda raw: tuple(map(span_seconds, multiplied(list_items(raw)))),
+    ValueKind.POINT: plain_text,
     ValueKind.PARAMETER: read_parameter,
     ValueKind.GRAPH: lambda raw: raw,
 }

@@ -9,39 +9,39 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
 from pathlib import Path
 
 from tidewheel.core.cycling.calendar import Calendar, Interval, Point
+from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.graph import definition
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
-from tidewheel.core.graph.definition import (
-    RUNAHEAD_POINTS_DEFAULT,
-    TIDEWHEEL,
-    CyclingDef,
-    FamilyDef,
-    NodeDef,
-    Policy,
-    SpecialNodes,
-    WorkflowDef,
-    XtriggerDef,
-    limit_groups,
-)
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.core.graph.graph import Graph
-from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
+from tidewheel.formats.cycling.reader import BadCycling, CyclingReader, split_recurrences
 from tidewheel.formats.flow_cylc.families import ROOT, Families
-from tidewheel.formats.flow_cylc.graph_sections import GraphRead, read_graph_sections
+from tidewheel.formats.flow_cylc.graph_arrows import Lowering
+from tidewheel.formats.flow_cylc.graph_text import (
+    Chain,
+    Expression,
+    Token,
+    nodes_of,
+    read_chains,
+)
+from tidewheel.formats.flow_cylc.names import BadParameter, Parameters, Pieces, references
 from tidewheel.formats.flow_cylc.settings import (
     FlowSettings,
     Placed,
     SchedulerSection,
+    SchedulingSettings,
     SpecialTask,
     WorkflowEvents,
     read_settings,
 )
 from tidewheel.formats.flow_cylc.source_loader import SourceOptions, read_source
 from tidewheel.formats.flow_cylc.source_text import SourceText
-from tidewheel.formats.flow_cylc.xtriggers import xtrigger_of
 
 # The cycling of a workflow: its mode, and the points at which it begins and ends.
 
@@ -61,19 +61,18 @@ class PointTexts:
 
 def read_cycling(
     settings: FlowSettings, given: PointTexts, now: float, findings: Findings
-) -> tuple[CyclingReader, CyclingDef] | None:
+) -> tuple[CyclingReader, definition.CyclingDef] | None:
     """Returns a reader of the workflow's cycling texts, and its points; None after an error."""
     try:
         reader = _reader(settings, given)
     except BadCycling as bad:
-        place = _first_place(
-            settings.scheduling.cycling_mode,
-            settings.scheduler.point_format,
-            settings.scheduler.time_zone,
-        )
+        scheduler = settings.scheduler
+        texts = (settings.scheduling.cycling_mode, scheduler.point_format, scheduler.time_zone)
+        place = next((text.position for text in texts if text), Position(""))
         findings.error("cycling", bad.message, bad.hint, place)
         return None
-    return _Points(settings, given, now, reader, findings).read()
+    points = _Points(settings.scheduling, given, now, reader, findings)
+    return points.read(is_acyclic=settings.is_acyclic(given.initial))
 
 
 def _reader(settings: FlowSettings, given: PointTexts) -> CyclingReader:
@@ -90,41 +89,28 @@ def _reader(settings: FlowSettings, given: PointTexts) -> CyclingReader:
     )
 
 
-def _first_place(*texts: Placed) -> Position:
-    return next((text.position for text in texts if text), Position(""))
-
-
+@dataclass(frozen=True, slots=True)
 class _Points:
     """Reads each point after the one it may be relative to."""
 
-    def __init__(
-        self,
-        settings: FlowSettings,
-        given: PointTexts,
-        now: float,
-        reader: CyclingReader,
-        findings: Findings,
-    ) -> None:
-        self._settings = settings.scheduling
-        self._is_acyclic = settings.is_acyclic(given.initial)
-        self._given = given
-        self._now = now
-        self._reader = reader
-        self._findings = findings
+    _settings: SchedulingSettings
+    _given: PointTexts
+    _now: float
+    _reader: CyclingReader
+    _findings: Findings
 
-    def read(self) -> tuple[CyclingReader, CyclingDef] | None:
+    def read(self, *, is_acyclic: bool) -> tuple[CyclingReader, definition.CyclingDef] | None:
         initial = self._initial()
         if initial is None:
             return None
-        cycling = CyclingDef(style=self._reader.style, initial=initial)
-        final = self._final(initial)
-        return self._reader, replace(
-            cycling,
+        final = self._final(initial, is_acyclic=is_acyclic)
+        stop = self._chosen(self._given.stop, self._settings.stop_after)
+        return self._reader, definition.CyclingDef(
+            style=self._reader.style,
+            initial=initial,
             final=final,
             start=self._start(initial, final),
-            stop=self._relative(
-                self._chosen(self._given.stop, self._settings.stop_after), initial, final
-            ),
+            stop=self._relative(stop, initial, final),
             hold_after=self._relative(self._settings.hold_after, initial, final),
             runahead=self._runahead(),
         )
@@ -134,22 +120,20 @@ class _Points:
         if not text and self._reader.calendar is Calendar.INTEGER:
             return Point(1)
         if not text:
-            self._findings.error(
-                "no-initial-point",
-                "[scheduling] has no initial cycle point",
-                "write for example: initial cycle point = 20300101T00Z, or set cycling mode = "
-                "integer for plain numbers",
-            )
+            seen = "[scheduling] has no initial cycle point"
+            plain = "or set cycling mode = integer for plain numbers"
+            hint = f"write for example: initial cycle point = 20300101T00Z, {plain}"
+            self._findings.error("no-initial-point", seen, hint)
             return None
         point = self._read(text, lambda: self._reader.initial_point(text.text, self._now))
         if point is not None:
             self._check_constraints(point, self._settings.initial_constraints, text, "initial")
         return point
 
-    def _final(self, initial: Point) -> Point | None:
+    def _final(self, initial: Point, *, is_acyclic: bool) -> Point | None:
         text = self._chosen(self._given.final, self._settings.final_point)
         if not text or text.text.lower() == "none":
-            return initial if self._is_acyclic else None
+            return initial if is_acyclic else None
         point = self._read(text, lambda: self._reader.final_point(text.text, initial))
         if point is not None:
             self._check_constraints(point, self._settings.final_constraints, text, "final")
@@ -168,32 +152,24 @@ class _Points:
         return Placed(given, COMMAND_LINE) if given else written
 
     def _relative(self, text: Placed, initial: Point, final: Point | None) -> Point | None:
-        if not text or text.text.lower() == "none":
+        # "reload" is a word of the command line: the stop point of the definition.
+        if not text or text.text == "reload" or text.text.lower() == "none":
             return None
-        if text.text == "reload":
-            return None  # a word of the command line: the stop point of the definition
         return self._read(text, lambda: self._reader.relative_point(text.text, initial, final))
 
     def _runahead(self) -> int | Interval:
         text = self._settings.runahead_limit
         if not text:
-            return RUNAHEAD_POINTS_DEFAULT
+            return definition.RUNAHEAD_POINTS_DEFAULT
         if found := _POINTS_AHEAD.fullmatch(text.text.strip()):
             return min(int(found[1]), 10**9)
-        found_interval = self._read_interval(text)
-        return RUNAHEAD_POINTS_DEFAULT if found_interval is None else found_interval
-
-    def _read_interval(self, text: Placed) -> Interval | None:
         try:
             return self._reader.interval(text.text)
         except BadCycling as bad:
-            self._findings.error(
-                "runahead",
-                f"runahead limit: {bad.message}",
-                "write a number of points such as P4, or a duration such as PT12H",
-                text.position,
-            )
-            return None
+            seen = f"runahead limit: {bad.message}"
+            hint = "write a number of points such as P4, or a duration such as PT12H"
+            self._findings.error("runahead", seen, hint, text.position)
+            return definition.RUNAHEAD_POINTS_DEFAULT
 
     def _check_constraints(
         self, point: Point, constraints: tuple[str, ...], text: Placed, which: str
@@ -209,13 +185,10 @@ class _Points:
             )
             return
         if not held:
-            self._findings.error(
-                "constraints",
-                f"the {which} cycle point {self._reader.style.text(point)} meets none of its "
-                f"constraints: {', '.join(constraints)}",
-                "choose a point that does, or change the constraints",
-                text.position,
-            )
+            shown = f"the {which} cycle point {self._reader.style.text(point)}"
+            seen = f"{shown} meets none of its constraints: {', '.join(constraints)}"
+            hint = "choose a point that does, or change the constraints"
+            self._findings.error("constraints", seen, hint, text.position)
 
     def _read(self, text: Placed, read: Callable[[], Point]) -> Point | None:
         try:
@@ -223,6 +196,123 @@ class _Points:
         except BadCycling as bad:
             self._findings.error("cycle-point", bad.message, bad.hint, text.position)
             return None
+
+
+# The sections of a graph. A chain with parameters stands for one chain for each combination of
+# their values. `<m-1>` before the first value of m names no task: that task is left out of its
+# side, and where a side has no task left, the chain ends before it.
+
+VARIANTS_MAX = 100_000  # chains that one line may stand for
+
+
+def variants(chain: Chain, parameters: Parameters, findings: Findings) -> Iterator[Chain]:
+    """Yields the chains that a chain stands for; itself where it has no parameter."""
+    tokens = [token for side in chain.sides for token in nodes_of(side) if "<" in token.text]
+    if not tokens:
+        yield chain
+        return
+    named: dict[str, Pieces] = {}
+    for token in tokens:
+        try:
+            named[token.text] = parameters.pieces(token.text)
+        except BadParameter as bad:
+            findings.error(bad.finding_code, str(bad), bad.hint, token.position)
+            return
+    # A fixed value takes part in the loop too, as in Cylc: the duplicates fall together later.
+    names = list(dict.fromkeys(one.name for some in named.values() for one in references(some)))
+    count = prod(len(parameters.values[name]) for name in names)
+    if count > VARIANTS_MAX:
+        seen = f"the parameters {', '.join(names)} make {count} chains of this line"
+        hint = f"at most {VARIANTS_MAX} are accepted: use fewer values, or families"
+        findings.error("too-many-tasks", seen, hint, chain.position)
+        return
+    for values in product(*(parameters.values[name] for name in names)):
+        bound = dict(zip(names, values, strict=True))
+        written = {text: parameters.written_at(some, bound) for text, some in named.items()}
+        sides: list[Expression] = []
+        for side in chain.sides:
+            if (kept := _bound(side, written)) is None:
+                break
+            sides.append(kept)
+        if sides:
+            yield replace(chain, sides=tuple(sides))
+
+
+def _bound(side: Expression, written: Mapping[str, str | None]) -> Expression | None:
+    """Returns a side with names instead of parameters; None if no task of it is left."""
+    if isinstance(side, Token):
+        name = written.get(side.text, side.text)
+        return None if name is None else side._replace(text=name)
+    terms = (_bound(inner, written) for inner in side.terms)
+    kept = tuple(term for term in terms if term is not None)
+    if len(kept) <= 1:
+        return kept[0] if kept else None
+    return type(side)(kept)
+
+
+RUN_ONCE = "R1"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRead:
+    """Holds what all graph texts say together."""
+
+    sections: tuple[definition.GraphSection, ...]
+    marks: tuple[definition.OutputMark, ...]
+    polled: Mapping[str, str]
+    is_whole: bool  # all of it was understood
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReader:
+    """Makes sections of recurrences and chains, whichever front end wrote them."""
+
+    reader: CyclingReader
+    cycling: definition.CyclingDef
+    families: Mapping[str, tuple[str, ...]]
+    findings: Findings
+
+    def read(self, texts: Iterable[tuple[str, Iterable[Chain], Position]]) -> GraphRead:
+        """Reads what stands under each list of recurrences, which has a position."""
+        lowering = Lowering(self.families, self.reader.offset, self.findings)
+        errors_before = self.findings.error_count
+        sections: list[definition.GraphSection] = []
+        marks: dict[definition.OutputMark, None] = {}
+        polled: dict[str, str] = {}
+        for recurrences, chains, position in texts:
+            lowered = lowering.lower(chains)
+            sections += (
+                definition.GraphSection(
+                    recurrence=text,
+                    sequence=sequence,
+                    arrows=tuple(lowered.arrows.values()),
+                    placements=tuple(lowered.placements.values()),
+                    position=position,
+                )
+                for text, sequence in self._sequences(recurrences, position)
+            )
+            marks.update(dict.fromkeys(lowered.marks.values()))
+            polled.update(lowered.polled)
+        is_whole = self.findings.error_count == errors_before
+        return GraphRead(tuple(sections), tuple(marks), polled, is_whole)
+
+    def _sequences(
+        self, recurrences: str, position: Position
+    ) -> Iterator[tuple[str, Sequence]]:
+        try:
+            texts = split_recurrences(recurrences)
+        except BadCycling as bad:
+            self.findings.error("recurrence", bad.message, bad.hint, position)
+            return
+        for text in texts:
+            try:
+                yield (
+                    text,
+                    self.reader.recurrence(text, self.cycling.initial, self.cycling.final),
+                )
+            except BadCycling as bad:
+                seen = f"the recurrence {text!r} is not understood: {bad.message}"
+                self.findings.error("recurrence", seen, bad.hint, position)
 
 
 # The definition.
@@ -236,7 +326,7 @@ class LoadOptions:
     name: str = ""
     source: SourceOptions = field(default_factory=SourceOptions)
     points: PointTexts = field(default_factory=PointTexts)
-    policy: Policy = TIDEWHEEL
+    policy: definition.Policy = definition.TIDEWHEEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +336,7 @@ class LoadedWorkflow:
     source: SourceText
     settings: FlowSettings
     reader: CyclingReader | None = None
-    workflow: WorkflowDef | None = None
+    workflow: definition.WorkflowDef | None = None
     graph: Graph | None = None
 
 
@@ -262,21 +352,36 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
     if read is None:
         return LoadedWorkflow(source=source, settings=settings)
     reader, cycling = read
-    graph_read = read_graph_sections(settings, reader, cycling, findings)
-    workflow = WorkflowDef(
+    families = {
+        name: members for name, members in settings.families.members.items() if name != ROOT
+    }
+    texts = (
+        (
+            RUN_ONCE if string.recurrence == "graph" else string.recurrence,
+            (
+                variant
+                for chain in read_chains(string.lines, findings)
+                for variant in variants(chain, settings.parameters, findings)
+            ),
+            string.position,
+        )
+        for string in settings.graph
+    )
+    graph_read = GraphReader(reader, cycling, families, findings).read(texts)
+    workflow = definition.WorkflowDef(
         name=options.name or source.folder.resolve().name,
         cycling=cycling,
-        sections=tuple(graph_read.sections),
+        sections=graph_read.sections,
         nodes=_nodes(settings, graph_read, findings),
-        families=_families(settings),
-        marks=tuple(graph_read.marks),
-        xtriggers=_xtriggers(settings),
-        limit_groups=limit_groups(
-            {queue.name: (queue.limit, queue.members) for queue in settings.queues},
-            settings.families.members,
-        ),
+        families={
+            name: definition.FamilyDef(name, members, settings.families.drawn_in(name))
+            for name, members in families.items()
+        },
+        marks=graph_read.marks,
+        xtriggers=settings.xtriggers,
+        limit_groups=definition.limit_groups(settings.queues, settings.families.members),
         special=_special_nodes(settings, reader, findings),
-        root=settings.nodes.get(ROOT, NodeDef(name=ROOT)),
+        root=settings.nodes.get(ROOT, definition.NodeDef(name=ROOT)),
         implicit_nodes_allowed=settings.scheduler.implicit_tasks_allowed,
         policy=options.policy,
         is_whole=graph_read.is_whole,
@@ -290,7 +395,7 @@ def load_source(source: SourceText, options: LoadOptions, findings: Findings) ->
 
 def as_loaded(
     source: SourceText,
-    workflow: WorkflowDef,
+    workflow: definition.WorkflowDef,
     graph: Graph,
     reader: CyclingReader,
     events: WorkflowEvents | None = None,
@@ -302,7 +407,7 @@ def as_loaded(
     members = {name: family.members for name, family in workflow.families.items()}
     parents = {name: (parent,) for name, parent in first.items()}
     # Families are names, too, wherever all names are listed.
-    families = {name: NodeDef(name=name) for name in workflow.families}
+    families = {name: definition.NodeDef(name=name) for name in workflow.families}
     settings = FlowSettings(
         nodes={**families, **workflow.nodes, ROOT: workflow.root},
         families=Families(parents, lineages, first, {**members, ROOT: tuple(workflow.nodes)}),
@@ -315,79 +420,40 @@ def as_loaded(
 
 def _nodes(
     settings: FlowSettings, graph_read: GraphRead, findings: Findings
-) -> Mapping[str, NodeDef]:
+) -> Mapping[str, definition.NodeDef]:
     nodes = {name: settings.nodes[name] for name in settings.tasks}
     for name, polled in graph_read.polled.items():
         node = nodes.get(name) or settings.implicit_node(name)
         if node.scripts.main:
-            findings.error(
-                "polling-task-with-script",
-                f"{name}<{polled}> waits for another workflow, and has a script of its own",
-                "remove the script: waiting is all that such a task does",
-                node.position,
-            )
+            seen = f"{name}<{polled}> waits for another workflow, and has a script of its own"
+            hint = "remove the script: waiting is all that such a task does"
+            findings.error("polling-task-with-script", seen, hint, node.position)
         nodes[name] = replace(node, polling=replace(node.polling, target=polled))
     return nodes
 
 
-def _families(settings: FlowSettings) -> dict[str, FamilyDef]:
-    families = settings.families
-    return {
-        name: FamilyDef(name, members, _drawn_in(families.first_parents.get(name)))
-        for name, members in families.members.items()
-        if name != ROOT
-    }
-
-
-def _drawn_in(parent: str | None) -> str | None:
-    return None if parent == ROOT else parent
-
-
-def _xtriggers(settings: FlowSettings) -> dict[str, XtriggerDef]:
-    return {
-        one.label: xtrigger_of(one.label, one.call, one.position, sequential=one.sequential)
-        for one in settings.xtriggers
-    }
-
-
 def _special_nodes(
     settings: FlowSettings, reader: CyclingReader, findings: Findings
-) -> SpecialNodes:
-    special = settings.special_tasks
-    return SpecialNodes(
-        sequential=frozenset(_tasks_of((one.name for one in special.sequential), settings)),
-        wait_for_clock=dict(_offsets(special.clock_trigger, settings, reader, findings)),
-        expire_after=dict(_offsets(special.clock_expire, settings, reader, findings)),
+) -> definition.SpecialNodes:
+    special, tasks_of = settings.special_tasks, settings.families.tasks_of
+
+    def offsets(tasks: Iterable[SpecialTask]) -> Iterator[tuple[str, Interval]]:
+        for one in tasks:
+            try:
+                interval = reader.interval(one.argument) if one.argument else Interval()
+            except BadCycling as bad:
+                seen = f"{one.name}({one.argument}): {bad.message}"
+                hint = bad.hint or "write an interval such as PT1H or -PT30M"
+                findings.error("special-task", seen, hint, one.position)
+                continue
+            yield from ((name, interval) for name in tasks_of(one.name))
+
+    messages = special.external_trigger
+    return definition.SpecialNodes(
+        sequential=frozenset(name for one in special.sequential for name in tasks_of(one.name)),
+        wait_for_clock=dict(offsets(special.clock_trigger)),
+        expire_after=dict(offsets(special.clock_expire)),
         wait_for_message={
-            name: one.argument
-            for one in special.external_trigger
-            for name in _tasks_of((one.name,), settings)
+            name: one.argument for one in messages for name in tasks_of(one.name)
         },
     )
-
-
-def _offsets(
-    tasks: Iterable[SpecialTask],
-    settings: FlowSettings,
-    reader: CyclingReader,
-    findings: Findings,
-) -> Iterator[tuple[str, Interval]]:
-    for one in tasks:
-        try:
-            interval = reader.interval(one.argument) if one.argument else Interval()
-        except BadCycling as bad:
-            findings.error(
-                "special-task",
-                f"{one.name}({one.argument}): {bad.message}",
-                bad.hint or "write an interval such as PT1H or -PT30M",
-                one.position,
-            )
-            continue
-        for name in _tasks_of((one.name,), settings):
-            yield name, interval
-
-
-def _tasks_of(names: Iterable[str], settings: FlowSettings) -> Iterator[str]:
-    """Yields the names with families replaced by their members."""
-    for name in names:
-        yield from settings.families.members.get(name, (name,))

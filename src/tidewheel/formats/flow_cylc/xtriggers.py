@@ -48,7 +48,11 @@ def read_xtrigger(text: str) -> XtriggerCall:
     arguments: list[Argument] = []
     keywords: dict[str, Argument] = {}
     for name, value in _split(inside):
-        _check_templates(value)
+        if unknown := [one for one in _TEMPLATE.findall(value) if one not in TEMPLATE_NAMES]:
+            known = ", ".join(f"%({one})s" for one in sorted(TEMPLATE_NAMES))
+            raise BadValue(
+                f"%({unknown[0]})s is not known in an xtrigger", f"known are {known}"
+            )
         if name is not None:
             if not name.isidentifier():
                 raise BadValue(f"{name!r} cannot be the name of an argument", CALL_ACCEPTED)
@@ -102,15 +106,6 @@ def _split(inside: str) -> list[tuple[str | None, str]]:
     return parts
 
 
-def _check_templates(value: str) -> None:
-    for name in _TEMPLATE.findall(value):
-        if name not in TEMPLATE_NAMES:
-            raise BadValue(
-                f"%({name})s is not known in an xtrigger",
-                "known are " + ", ".join(f"%({known})s" for known in sorted(TEMPLATE_NAMES)),
-            )
-
-
 def _typed(value: str) -> Argument:
     """Returns numbers, True, False and None as what they look like; the rest is text."""
     if value in _WORDS:
@@ -140,21 +135,12 @@ class Signature:
     is_open: bool = False
 
 
+_STATE_WORDS = ("workflow_task_id", "offset", "flow_num", "is_trigger", "is_message")
 SIGNATURES = {
     WALL_CLOCK: Signature(("offset",)),
     "echo": Signature(is_open=True),
     "xrandom": Signature(("percent", "secs", "_"), 1),
-    "workflow_state": Signature(
-        (
-            "workflow_task_id",
-            "offset",
-            "flow_num",
-            "is_trigger",
-            "is_message",
-            "alt_cylc_run_dir",
-        ),
-        1,
-    ),
+    "workflow_state": Signature((*_STATE_WORDS, "alt_cylc_run_dir"), 1),
 }
 # Before Cylc 8.3: workflow, task and point as arguments of their own.
 OLD_WORKFLOW_STATE = Signature(
@@ -168,12 +154,8 @@ def check_call(
     """Checks the arguments of a known function, and that an unknown one can be found."""
     sequential = call.keyword(SEQUENTIAL)
     if sequential is not None and not isinstance(sequential, bool):
-        findings.error(
-            "bad-xtrigger",
-            f"xtrigger {label!r}: sequential is {sequential!r}",
-            "write sequential=True or sequential=False",
-            place,
-        )
+        seen = f"xtrigger {label!r}: sequential is {sequential!r}"
+        findings.error("bad-xtrigger", seen, "write sequential=True or sequential=False", place)
     signature = SIGNATURES.get(call.function)
     if signature is None:
         if call.function != "suite_state":
@@ -184,19 +166,12 @@ def check_call(
         call, OLD_WORKFLOW_STATE
     )
     if problem and is_old:
-        findings.warning(
-            "obsolete",
-            f"xtrigger {label!r} calls workflow_state as before Cylc 8.3",
-            "write workflow_state(workflow//point/task:output)",
-            place,
-        )
+        seen = f"xtrigger {label!r} calls workflow_state as before Cylc 8.3"
+        hint = "write workflow_state(workflow//point/task:output)"
+        findings.warning("obsolete", seen, hint, place)
     elif problem:
-        findings.error(
-            "bad-xtrigger",
-            f"xtrigger {label!r}: {problem}",
-            f"{call.function} takes ({', '.join(signature.names)})",
-            place,
-        )
+        hint = f"{call.function} takes ({', '.join(signature.names)})"
+        findings.error("bad-xtrigger", f"xtrigger {label!r}: {problem}", hint, place)
     elif call.function == WALL_CLOCK:
         _check_offset(label, call, findings, place)
 
@@ -221,28 +196,23 @@ def signature_problem(call: XtriggerCall, signature: Signature) -> str:
     return f"argument {missing[0]!r} is missing" if missing else ""
 
 
-def is_sequential(call: XtriggerCall, by_default: bool) -> bool:
-    """Says whether a call is checked point after point; a clock is unless it says otherwise."""
-    given = call.keyword(SEQUENTIAL)
-    if isinstance(given, bool):
-        return given
-    return True if call.function == WALL_CLOCK else by_default
-
-
 def xtrigger_of(
     label: str, call: XtriggerCall, position: Position, *, sequential: bool = False
 ) -> XtriggerDef:
-    """Returns the call as the graph knows it; ``sequential`` unless the call says otherwise.
+    """Returns the call as the graph knows it.
 
-    `sequential` is for the scheduler: the function is called without it.
+    ``sequential`` is whether it is checked point after point, as a clock is, unless it says
+    otherwise. That is for the scheduler: the function is called without it.
     """
+    given = call.keyword(SEQUENTIAL)
+    by_default = sequential or call.function == WALL_CLOCK
     return XtriggerDef(
         label,
         call.function,
         call.arguments,
         tuple(pair for pair in call.keywords if pair[0] != SEQUENTIAL),
         call.interval_seconds,
-        is_sequential(call, sequential),
+        given if isinstance(given, bool) else by_default,
         position,
     )
 
@@ -253,13 +223,10 @@ def _check_own_function(
     with suppress(OSError):  # a name that no file can have
         if (folder / "lib" / "python" / f"{call.function}.py").is_file():
             return
-    findings.warning(
-        "unknown-xtrigger-function",
-        f"xtrigger {label!r} calls {call.function}, which is neither built in nor in "
-        f"lib/python/{call.function}.py",
-        meant(call.function, SIGNATURES, "it must be installed where the scheduler runs"),
-        place,
-    )
+    nowhere = f"which is neither built in nor in lib/python/{call.function}.py"
+    seen = f"xtrigger {label!r} calls {call.function}, {nowhere}"
+    hint = meant(call.function, SIGNATURES, "it must be installed where the scheduler runs")
+    findings.warning("unknown-xtrigger-function", seen, hint, place)
 
 
 def _check_offset(label: str, call: XtriggerCall, findings: Findings, place: Position) -> None:

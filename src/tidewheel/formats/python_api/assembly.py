@@ -6,48 +6,27 @@ two front ends cannot come to differ; only what a person reads is said in Python
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
 from tidewheel.core.cycling.calendar import Interval
+from tidewheel.core.graph import definition
 from tidewheel.core.graph.checks.names import gives_something_to_do
-from tidewheel.core.graph.definition import (
-    TIDEWHEEL,
-    CyclingDef,
-    FamilyDef,
-    GraphSection,
-    NodeDef,
-    OutputMark,
-    Policy,
-    SpecialNodes,
-    WorkflowDef,
-    limit_groups,
-)
 from tidewheel.core.graph.findings import Findings, Lookalikes
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FINISHED, STANDARD
 from tidewheel.formats.cycling.reader import BadCycling, CyclingReader
 from tidewheel.formats.flow_cylc.families import ROOT, Families, arrange
-from tidewheel.formats.flow_cylc.graph_arrows import Lowering
-from tidewheel.formats.flow_cylc.graph_sections import RUN_ONCE, sections_of
 from tidewheel.formats.flow_cylc.graph_text import Chain, Expression, GraphTokenKind, Token
 from tidewheel.formats.flow_cylc.node_checks import check_tasks
-from tidewheel.formats.flow_cylc.runtime import NOTHING_INHERITED, Inherited
-from tidewheel.formats.flow_cylc.settings import (
-    FlowSettings,
-    Placed,
-)
-from tidewheel.formats.flow_cylc.workflow import PointTexts, read_cycling
+from tidewheel.formats.flow_cylc.runtime import Inheritance
+from tidewheel.formats.flow_cylc.settings import FlowSettings, Placed
+from tidewheel.formats.flow_cylc.workflow import RUN_ONCE, GraphReader, PointTexts, read_cycling
 from tidewheel.formats.python_api.declarations import Declarations
 from tidewheel.formats.python_api.settings import SPECIAL, Values
-from tidewheel.formats.python_api.terms import (
-    StatementLog,
-    StatementSection,
-    TaskFunction,
-    script_of,
-)
+from tidewheel.formats.python_api.terms import StatementLog, TaskFunction, script_of
 
 # The cycling of a workflow in Python, read as that of a flow.cylc is.
 
@@ -60,7 +39,7 @@ class ReadOptions:
 
     now: float
     points: PointTexts = field(default_factory=PointTexts)
-    policy: Policy = TIDEWHEEL
+    policy: definition.Policy = definition.TIDEWHEEL
 
 
 def read_points(
@@ -68,18 +47,15 @@ def read_points(
     recurrences: Collection[str],
     options: ReadOptions,
     findings: Findings,
-) -> tuple[CyclingReader, CyclingDef] | None:
+) -> tuple[CyclingReader, definition.CyclingDef] | None:
     """Returns a reader of the workflow's cycling texts, and its points; None after an error."""
     texts = settings.scheduling
     if texts.cycling_mode.text != INTEGER and not (
         texts.initial_point or options.points.initial
     ):
-        findings.error(
-            "no-initial-point",
-            "the workflow has dates for points and no first one",
-            'write Workflow(…, initial="20300101T00Z"), or leave out cycling= for numbers',
-            texts.cycling_mode.position,
-        )
+        seen = "the workflow has dates for points and no first one"
+        hint = 'write Workflow(…, initial="20300101T00Z"), or leave out cycling= for numbers'
+        findings.error("no-initial-point", seen, hint, texts.cycling_mode.position)
         return None
     # A workflow that says nothing of points and runs once ends at its only point.
     if not (texts.initial_point or texts.final_point) and set(recurrences) <= {RUN_ONCE}:
@@ -92,35 +68,15 @@ def read_points(
 
 @dataclass(frozen=True, slots=True)
 class StatementReader:
-    """Reads the statements of every section against one set of nodes and families."""
+    """Mends the statements of every section against one set of nodes and families."""
 
-    nodes: Mapping[str, NodeDef]
+    nodes: Mapping[str, definition.NodeDef]
     members: Mapping[str, tuple[str, ...]]
-    reader: CyclingReader
-    cycling: CyclingDef
     findings: Findings
 
-    def read(
-        self, sections: Mapping[str, StatementSection]
-    ) -> tuple[tuple[GraphSection, ...], tuple[OutputMark, ...]]:
-        found: list[GraphSection] = []
-        marks: dict[OutputMark, None] = {}
-        lowering = Lowering(self.members, self.reader.offset, self.findings)
-        for section in sections.values():
-            lowered = lowering.lower(
-                Chain(tuple(self._mended(side) for side in chain.sides), chain.position)
-                for chain in section.chains
-            )
-            marks.update(dict.fromkeys(lowered.marks.values()))
-            found += sections_of(
-                section.recurrence,
-                lowered,
-                section.position,
-                self.reader,
-                self.cycling,
-                self.findings,
-            )
-        return tuple(found), tuple(marks)
+    def mended(self, chains: Iterable[Chain]) -> Iterator[Chain]:
+        for chain in chains:
+            yield Chain(tuple(self._mended(side) for side in chain.sides), chain.position)
 
     def _mended(self, side: Expression) -> Expression:
         """Reports an output that no task has, in Python's words, and takes it for success."""
@@ -138,22 +94,16 @@ class StatementReader:
             return side
         near = get_close_matches(side.qualifier, known, n=1)
         guess = f"did you mean {near[0]!r}? Or declare it" if near else "declare it"
-        self.findings.error(
-            "unknown-output",
-            f"{side.text} has no output {side.qualifier!r}",
-            f"{guess}: flow.task({side.text!r}, outputs={{{side.qualifier!r}: 'message'}})",
-            side.position,
-        )
+        seen = f"{side.text} has no output {side.qualifier!r}"
+        hint = f"{guess}: flow.task({side.text!r}, outputs={{{side.qualifier!r}: 'message'}})"
+        self.findings.error("unknown-output", seen, hint, side.position)
         return side._replace(qualifier=None)
 
     def _check_members(self, family: Token) -> None:
         if not self.members[family.text]:
-            self.findings.error(
-                "empty-family",
-                f"the family {family.text} has no members",
-                f"make some: flow.task('name', family={family.text})",
-                family.position,
-            )
+            seen = f"the family {family.text} has no members"
+            hint = f"make some: flow.task('name', family={family.text})"
+            self.findings.error("empty-family", seen, hint, family.position)
 
 
 # Declared tasks and families become nodes, which inherit what their families say.
@@ -165,16 +115,14 @@ class Resolver:
     """Looks settings up along the families; tasks with the same ancestors share the answer."""
 
     def __init__(
-        self,
-        declared: Declarations,
-        functions: Mapping[str, TaskFunction],
-        findings: Findings,
+        self, declared: Declarations, functions: Mapping[str, TaskFunction], findings: Findings
     ) -> None:
         self._declared = declared.by_name
         self._functions = functions
         self._findings = findings
         self._families = self._arrange()
-        self._known: dict[tuple[str, ...], Inherited] = {(): NOTHING_INHERITED}
+        owns = {name: [one.values] for name, one in self._declared.items()}
+        self._inheritance = Inheritance(owns)
         self.members: dict[str, tuple[str, ...]] = {
             name: tuple(
                 one
@@ -190,48 +138,47 @@ class Resolver:
         first = {name: named[0] for name, named in parents.items() if named}
         families, problems = arrange(parents, first)
         for problem in problems:
+            seen = f"the families of {problem.name}: {problem.message}"
             self._findings.error(
-                "bad-inheritance",
-                f"the families of {problem.name}: {problem.message}",
-                problem.hint,
-                self._declared[problem.name].position,
+                "bad-inheritance", seen, problem.hint, self._declared[problem.name].position
             )
         return families
 
-    def tasks(self) -> dict[str, NodeDef]:
+    def tasks(self) -> dict[str, definition.NodeDef]:
         nodes = {
             name: self.node(name) for name, one in self._declared.items() if not one.is_family
         }
         check_tasks(nodes.values(), {}, self._findings)
         return nodes
 
-    def node(self, name: str) -> NodeDef:
+    def node(self, name: str) -> definition.NodeDef:
         declared, lineage = self._declared[name], self._families.lineages[name]
         function = self._functions.get(name)
         if function is not None:
             if "script" in declared.values:
-                self._findings.error(
-                    "two-scripts",
-                    f"{name} has a function, and a script or a command beside it",
-                    "keep one of them",
-                    declared.position,
-                )
+                seen = f"{name} has a function, and a script or a command beside it"
+                self._findings.error("two-scripts", seen, "keep one of them", declared.position)
             script: Values = {"script": script_of(function, name)}
             declared = replace(declared, values=declared.values | script)
-        groups = self._from(lineage[1:]).extended([declared.values]).groups
-        return NodeDef(name=name, lineage=lineage, position=declared.position, **groups)
+        groups = self._inheritance.of(lineage[1:]).extended([declared.values]).groups
+        return definition.NodeDef(
+            name=name, lineage=lineage, position=declared.position, **groups
+        )
 
-    def families(self) -> dict[str, FamilyDef]:
+    def families(self) -> dict[str, definition.FamilyDef]:
         return {
-            name: FamilyDef(name, members, self._drawn_in(name))
+            name: definition.FamilyDef(name, members, self._families.drawn_in(name))
             for name, members in self.members.items()
         }
 
-    def special_nodes(self, reader: CyclingReader) -> SpecialNodes:
-        return SpecialNodes(
+    def special_nodes(self, reader: CyclingReader) -> definition.SpecialNodes:
+        def interval(text: object) -> Interval:
+            return reader.interval(str(text))
+
+        return definition.SpecialNodes(
             sequential=frozenset(name for name, on in self._special("sequential", bool) if on),
-            wait_for_clock=dict(self._special("wait_for_clock", _interval(reader))),
-            expire_after=dict(self._special("expire_after", _interval(reader))),
+            wait_for_clock=dict(self._special("wait_for_clock", interval)),
+            expire_after=dict(self._special("expire_after", interval)),
             wait_for_message=dict(self._special("wait_for_message", str)),
         )
 
@@ -253,21 +200,6 @@ class Resolver:
                     "bad-value", f"{name}: {word}: {bad.message}", bad.hint, one.position
                 )
 
-    def _drawn_in(self, name: str) -> str | None:
-        parent = self._families.first_parents.get(name, ROOT)
-        return None if parent == ROOT else parent
-
-    def _from(self, lineage: tuple[str, ...]) -> Inherited:
-        known = self._known.get(lineage)
-        if known is None:
-            own = self._declared[lineage[0]].values
-            known = self._known[lineage] = self._from(lineage[1:]).extended([own])
-        return known
-
-
-def _interval(reader: CyclingReader) -> Callable[[object], Interval]:
-    return lambda text: reader.interval(str(text))
-
 
 # The definition.
 
@@ -278,7 +210,7 @@ def assemble(
     settings: FlowSettings,
     options: ReadOptions,
     findings: Findings,
-) -> WorkflowDef | None:
+) -> definition.WorkflowDef | None:
     """Returns the definition as far as it is understood; None if it has no usable points."""
     resolver = Resolver(declared, ledger.functions, findings)
     nodes = resolver.tasks()
@@ -286,29 +218,31 @@ def assemble(
     if read is None:
         return None
     reader, cycling = read
-    statements = StatementReader(nodes, resolver.members, reader, cycling, findings)
-    errors_before = findings.error_count
-    sections, marks = statements.read(ledger.sections)
-    return WorkflowDef(
+    statements = StatementReader(nodes, resolver.members, findings)
+    graph = GraphReader(reader, cycling, resolver.members, findings).read(
+        (section.recurrence, statements.mended(section.chains), section.position)
+        for section in ledger.sections.values()
+    )
+    return definition.WorkflowDef(
         name=ledger.workflow,
         cycling=cycling,
-        sections=sections,
+        sections=graph.sections,
         nodes=nodes,
         families=resolver.families(),
-        marks=marks,
+        marks=graph.marks,
         xtriggers=dict(declared.xtriggers),
-        limit_groups=limit_groups(
+        limit_groups=definition.limit_groups(
             {name: (one.limit, one.members) for name, one in declared.limits.items()},
             resolver.members,
         ),
         special=resolver.special_nodes(reader),
         root=resolver.node(ROOT),
         policy=options.policy,
-        is_whole=findings.error_count == errors_before,
+        is_whole=graph.is_whole,
     )
 
 
-def check_idle(definition: WorkflowDef, graph: Graph, findings: Findings) -> None:
+def check_idle(definition: definition.WorkflowDef, graph: Graph, findings: Findings) -> None:
     """Reports tasks of the graph that would succeed without doing anything.
 
     In Python a name is a task as soon as it is said, so that a misspelt one is empty. Where
@@ -323,10 +257,9 @@ def check_idle(definition: WorkflowDef, graph: Graph, findings: Findings) -> Non
             continue
         meant = lookalikes.of(name)
         guess = f"did you mean {meant}? Or " if meant else ""
-        findings.error(
-            "idle-task",
-            f"{name} has no function and no script: it would succeed without doing anything",
+        seen = f"{name} has no function and no script: it would succeed without doing anything"
+        hint = (
             f"{guess}give it one, or say that it only joins others: "
-            f'flow.task("{name}", run_mode="skip")',
-            node.position,
+            f'flow.task("{name}", run_mode="skip")'
         )
+        findings.error("idle-task", seen, hint, node.position)

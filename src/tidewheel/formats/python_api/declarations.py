@@ -6,18 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tidewheel.core.graph import outputs
 from tidewheel.core.graph.definition import DEFAULT_GROUP, LIMIT_DEFAULT, XtriggerDef
 from tidewheel.core.graph.findings import NOWHERE, Findings, Position
-from tidewheel.core.graph.outputs import (
-    EXPIRED,
-    FAILED,
-    FINISHED,
-    STARTED,
-    SUBMIT_FAILED,
-    SUBMITTED,
-    SUCCEEDED,
-    standard_name,
-)
 from tidewheel.formats.flow_cylc.families import ROOT
 from tidewheel.formats.flow_cylc.graph_text import GraphTokenKind
 from tidewheel.formats.flow_cylc.names import task_name_problem, xtrigger_name_problem
@@ -44,11 +35,21 @@ class Output(TermLeaf):
     @property
     def optional(self) -> Output:
         """Returns the same, but the task is complete without it: `?` in flow.cylc."""
-        if self.mention.output == FINISHED:
+        if self.mention.output == outputs.FINISHED:
             raise BadStatement(
                 f"{self}.optional asks for either end already", "leave out .optional"
             )
         return Output(self.ledger, replace(self.mention, optional=True))
+
+
+class _Standard:
+    """Is an output that every task has, as an attribute of what names a task."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, term: Outputs, kind: type[Outputs]) -> Output:
+        return Output(term.ledger, replace(term.mention, output=self._name))
 
 
 class Outputs(Output):
@@ -56,50 +57,39 @@ class Outputs(Output):
 
     __slots__ = ()
 
-    @property
-    def succeeded(self) -> Output:
-        return self._with(SUCCEEDED)
-
-    @property
-    def failed(self) -> Output:
-        return self._with(FAILED)
-
-    @property
-    def finished(self) -> Output:
-        """Returns the output that means succeeded or failed."""
-        return self._with(FINISHED)
-
-    @property
-    def started(self) -> Output:
-        return self._with(STARTED)
-
-    @property
-    def submitted(self) -> Output:
-        return self._with(SUBMITTED)
-
-    @property
-    def submit_failed(self) -> Output:
-        return self._with(SUBMIT_FAILED)
-
-    @property
-    def expired(self) -> Output:
-        return self._with(EXPIRED)
+    succeeded = _Standard(outputs.SUCCEEDED)
+    failed = _Standard(outputs.FAILED)
+    finished = _Standard(outputs.FINISHED)  # succeeded or failed
+    started = _Standard(outputs.STARTED)
+    submitted = _Standard(outputs.SUBMITTED)
+    submit_failed = _Standard(outputs.SUBMIT_FAILED)
+    expired = _Standard(outputs.EXPIRED)
 
     def output(self, name: str) -> Output:
         """Returns an output of the task: flow.task("model", outputs={"ready": "message"})."""
         if self.mention.is_family:
-            raise BadStatement(
-                f"{self}.output({name!r}) asks for a family's own output",
-                f"join the members: {self.mention.reach}_of(*(one.output({name!r}) for one in "
-                "members))",
-            )
-        return self._with(standard_name(name))
-
-    def _with(self, output: str) -> Output:
-        return Output(self.ledger, replace(self.mention, output=output))
+            joined = f"{self.mention.reach}_of(*(one.output({name!r}) for one in members))"
+            seen = f"{self}.output({name!r}) asks for a family's own output"
+            raise BadStatement(seen, f"join the members: {joined}")
+        mention = replace(self.mention, output=outputs.standard_name(name))
+        return Output(self.ledger, mention)
 
 
-class Task(Outputs):
+class Named(TermLeaf):
+    """Names a whole task or family at the statement's point."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        return self.mention.name
+
+    def __invert__(self) -> TermLeaf:
+        """Returns what removes the tasks instead of running them, right of an arrow."""
+        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
+
+
+class Task(Outputs, Named):
     """Names a node of the workflow; in a statement, its success at the statement's point."""
 
     __slots__ = ()
@@ -117,17 +107,9 @@ class Task(Outputs):
     def function(self) -> TaskFunction | None:
         return self.ledger.functions.get(self.name)
 
-    @property
-    def name(self) -> str:
-        return self.mention.name
-
     def __getitem__(self, offset: int | str) -> Outputs:
         """Returns the outputs at another point: [-1], ["-P1D"], ["^"], ["20300101"]."""
         return Outputs(self.ledger, _at(self, offset))
-
-    def __invert__(self) -> TermLeaf:
-        """Returns what removes the task instead of running it, on the right of an arrow."""
-        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
 class Members(TermLeaf):
@@ -146,7 +128,7 @@ class Members(TermLeaf):
         return Outputs(self.ledger, replace(self.mention, reach="any"))
 
 
-class Family(Members):
+class Family(Members, Named):
     """Names nodes with the same settings together."""
 
     __slots__ = ()
@@ -154,15 +136,8 @@ class Family(Members):
     def __init__(self, ledger: StatementLog, name: str) -> None:
         super().__init__(ledger, Mention(name, is_family=True))
 
-    @property
-    def name(self) -> str:
-        return self.mention.name
-
     def __getitem__(self, offset: int | str) -> Members:
         return Members(self.ledger, _at(self, offset))
-
-    def __invert__(self) -> TermLeaf:
-        return TermLeaf(self.ledger, replace(self.mention, suicide=True))
 
 
 class Xtrigger(TermLeaf):
@@ -174,27 +149,21 @@ class Xtrigger(TermLeaf):
         super().__init__(ledger, Mention(label, kind=GraphTokenKind.XTRIGGER))
 
 
-def _at(node: Task | Family, offset: object) -> Mention:
+def _at(node: Named, offset: object) -> Mention:
     """Returns a node at an offset, whose text is read when all of the workflow is known."""
     if isinstance(offset, str):
         return replace(node.mention, offset="".join(offset.split()))
     if not isinstance(offset, int) or isinstance(offset, bool):
-        raise BadStatement(
-            f"{node}[{offset!r}] is no offset",
-            f'write {node}[-1], {node}["-P1D"], {node}["^"] or {node}["2"]',
-        )
+        hint = f'write {node}[-1], {node}["-P1D"], {node}["^"] or {node}["2"]'
+        raise BadStatement(f"{node}[{offset!r}] is no offset", hint)
     if offset == 0:
         return node.mention
     if not node.ledger.is_integer:
-        raise BadStatement(
-            f"{node}[{offset}] counts points, and those of this workflow are dates",
-            f'write an interval: {node}["-P1D"], {node}["-PT6H"]',
-        )
+        seen = f"{node}[{offset}] counts points, and those of this workflow are dates"
+        raise BadStatement(seen, f'write an interval: {node}["-P1D"], {node}["-PT6H"]')
     if offset > 0:
-        raise BadStatement(
-            f"{node}[{offset}] may be {offset} later or the point {offset}",
-            f'write {node}["+P{offset}"] or {node}["{offset}"]',
-        )
+        seen = f"{node}[{offset}] may be {offset} later or the point {offset}"
+        raise BadStatement(seen, f'write {node}["+P{offset}"] or {node}["{offset}"]')
     return replace(node.mention, offset=f"-P{-offset}")
 
 
@@ -235,10 +204,7 @@ class Declarations:
         self.by_name[ROOT] = Declared(ROOT, is_family=True, position=NOWHERE, parents=())
 
     def add(
-        self,
-        node: Task | Family,
-        parents: tuple[object, ...],
-        settings: Mapping[str, object],
+        self, node: Task | Family, parents: tuple[object, ...], settings: Mapping[str, object]
     ) -> None:
         name, position = node.name, written_at()
         if problem := task_name_problem(name):
@@ -247,12 +213,9 @@ class Declarations:
         known = self.by_name.get(name)
         if known is not None:
             where = "the family of all tasks" if name == ROOT else f"taken at {known.position}"
-            self.findings.error(
-                "duplicate-name",
-                f"the name {name!r} is {where}",
-                "use flow.defaults(…) for all tasks" if name == ROOT else "choose another",
-                position,
-            )
+            seen = f"the name {name!r} is {where}"
+            hint = "use flow.defaults(…) for all tasks" if name == ROOT else "choose another"
+            self.findings.error("duplicate-name", seen, hint, position)
             return
         self.by_name[name] = Declared(
             name,
@@ -265,10 +228,8 @@ class Declarations:
     def _parents(self, node: Task | Family, parents: tuple[object, ...]) -> tuple[str, ...]:
         for parent in parents:
             if not isinstance(parent, Family) or parent.ledger is not node.ledger:
-                raise BadStatement(
-                    f"{parent} is no family of this workflow",
-                    f"make one: flow.family({str(parent)!r})",
-                )
+                seen = f"{parent} is no family of this workflow"
+                raise BadStatement(seen, f"make one: flow.family({str(parent)!r})")
         return tuple(dict.fromkeys(one.name for one in parents if isinstance(one, Family)))
 
     def add_defaults(self, settings: Mapping[str, object]) -> None:
@@ -279,36 +240,27 @@ class Declarations:
 
     def add_xtrigger(self, label: str, call: XtriggerCall, position: Position) -> None:
         if problem := xtrigger_name_problem(label):
-            self.findings.error(
-                "bad-name",
-                f"{label!r} cannot be the name of an xtrigger",
-                problem,
-                position,
-            )
+            seen = f"{label!r} cannot be the name of an xtrigger"
+            self.findings.error("bad-name", seen, problem, position)
         check_call(label, call, Path(position.file).parent, self.findings, position)
         made = xtrigger_of(label, call, position)
         known = self.xtriggers.setdefault(label, made)
         if known is not made:
-            self.findings.error(
-                "duplicate-name",
-                f"the xtrigger {label!r} is already made at {known.position}",
-                "keep what flow.xtrigger(…) returned and use it again, or choose another name",
-                position,
-            )
+            message = f"the xtrigger {label!r} is already made at {known.position}"
+            again = "keep what flow.xtrigger(…) returned and use it again"
+            hint = f"{again}, or choose another name"
+            self.findings.error("duplicate-name", message, hint, position)
 
     def add_limit(self, name: str, limit: int, members: Iterable[Task | Family]) -> None:
         if limit < 0:
-            self.findings.error(
-                "bad-value",
-                f"the limit {name!r} is {limit}",
-                "write how many tasks may be active at once; 0 is no limit",
-                written_at(),
-            )
-        names = tuple(one.name for one in members if _is_node(one))
-        self.limits[name] = LimitDeclared(limit, names)
-
-
-def _is_node(member: object) -> bool:
-    if not isinstance(member, Task | Family):
-        raise BadStatement(f"{member!r} cannot be in a limit", "name tasks and families")
-    return True
+            seen = f"the limit {name!r} is {limit}"
+            hint = "write how many tasks may be active at once; 0 is no limit"
+            self.findings.error("bad-value", seen, hint, written_at())
+        names = []
+        for member in members:
+            if not isinstance(member, Task | Family):
+                raise BadStatement(
+                    f"{member!r} cannot be in a limit", "name tasks and families"
+                )
+            names.append(member.name)
+        self.limits[name] = LimitDeclared(limit, tuple(names))

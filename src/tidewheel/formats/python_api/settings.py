@@ -86,16 +86,16 @@ _NAME_PROBLEMS: dict[str, tuple[str, Callable[[str], str]]] = {
 def read_settings(
     who: str, settings: Mapping[str, object], findings: Findings, position: Position
 ) -> Values:
-    """Returns the settings by the names of items.
-
-    A value that cannot be read has a finding and is left out.
-    """
+    """Returns the settings by the names of items; one that cannot be read has a finding."""
     if "script" in settings and "run" in settings:
         raise BadStatement(f"{who} has both script= and run=", "keep one of them")
     values: Values = {}
     for word, value in settings.items():
         if word not in Settings.__annotations__:
-            raise BadStatement(f"{who} has a setting {word}=", _nearest(word))
+            near = get_close_matches(word, Settings.__annotations__, n=1)
+            guess = f"did you mean {near[0]}=? " if near else ""
+            known = ", ".join(Settings.__annotations__)
+            raise BadStatement(f"{who} has a setting {word}=", f"{guess}Known are {known}")
         try:
             values[_ITEMS.get(word, word)] = _read(word, value)
         except BadValue as bad:
@@ -115,12 +115,6 @@ def merged(given: Values, own: Values) -> Values:
         else:
             values[name] = value
     return values
-
-
-def _nearest(word: str) -> str:
-    near = get_close_matches(word, Settings.__annotations__, n=1)
-    guess = f"did you mean {near[0]}=? " if near else ""
-    return f"{guess}Known are {', '.join(Settings.__annotations__)}"
 
 
 def _read(word: str, value: object) -> object:
@@ -224,9 +218,5 @@ def _check_names(
         if problem := problem_of(str(name)):
             findings.error("bad-name", f"{who}: {name!r} cannot be {what}", problem, position)
         if word == "outputs" and (problem := message_problem(str(content))):
-            findings.error(
-                "bad-value",
-                f"{who}: {content!r} cannot be the message of output {name!r}",
-                problem,
-                position,
-            )
+            seen = f"{who}: {content!r} cannot be the message of output {name!r}"
+            findings.error("bad-value", seen, problem, position)

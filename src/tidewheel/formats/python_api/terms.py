@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn
 
 from tidewheel.core.graph.findings import Findings, Position
@@ -72,10 +71,8 @@ def check_function(function: TaskFunction) -> None:
     """Raises BadStatement unless a job can find the function and call it."""
     where = getattr(function, "__qualname__", repr(function))
     if not (hasattr(function, "__code__") and where.isidentifier()):
-        raise BadStatement(
-            f"a job cannot find the function {where}",
-            "define it with 'def' at the top level of its module",
-        )
+        seen = f"a job cannot find the function {where}"
+        raise BadStatement(seen, "define it with 'def' at the top level of its module")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise BadStatement(
             f"the function {where} has a 'yield' in it: called as a task, it would do nothing",
@@ -87,11 +84,9 @@ def check_function(function: TaskFunction) -> None:
         if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
     ]
     if needed:
-        raise BadStatement(
-            f"the function {where} needs {', '.join(needed)}, and a task is called without "
-            "arguments",
-            "give them defaults, or read them from the environment",
-        )
+        lacks = f"needs {', '.join(needed)}, and a task is called without arguments"
+        hint = "give them defaults, or read them from the environment"
+        raise BadStatement(f"the function {where} {lacks}", hint)
 
 
 def call(function: TaskFunction) -> object:
@@ -146,23 +141,17 @@ class StatementLog:
 
     def open(self, recurrence: str) -> None:
         if self.current is not None:
-            raise BadStatement(
-                f"the cycle {recurrence!r} begins inside of {self.current.recurrence!r}",
-                "end the one before: each 'with flow.cycle(…)' stands by itself",
-            )
+            seen = f"the cycle {recurrence!r} begins inside of {self.current.recurrence!r}"
+            hint = "end the one before: each 'with flow.cycle(…)' stands by itself"
+            raise BadStatement(seen, hint)
         new = StatementSection(recurrence, written_at())
         self.current = self.sections.setdefault("".join(recurrence.split()), new)
 
-    def close(self) -> None:
-        self.current = None
-
     def expect_cycle(self, *sides: object) -> None:
         if self.current is None:
-            raise BadStatement(
-                f"{' >> '.join(map(str, sides))} stands outside of a cycle of the workflow "
-                f"{self.workflow!r}",
-                "write it under 'with flow.cycle(\"P1\"):', or whichever recurrence it has",
-            )
+            outside = f"stands outside of a cycle of the workflow {self.workflow!r}"
+            hint = "write it under 'with flow.cycle(\"P1\"):', or whichever recurrence it has"
+            raise BadStatement(f"{' >> '.join(map(str, sides))} {outside}", hint)
 
     def record(self, chain: Chain, instead_of: Chain | None = None) -> None:
         """Records a chain in place of the one it grew from; if that grew twice, both stay."""
@@ -181,13 +170,8 @@ class Cycle:
     def __enter__(self) -> None:
         self._ledger.open(self._recurrence)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._ledger.close()
+    def __exit__(self, *error: object) -> None:
+        self._ledger.current = None
 
 
 # The terms of a statement, and the operators that join them: `&`, `|`, `>>`, `~` and `[…]`.
@@ -403,35 +387,28 @@ def _checked(term: object, before: list[Term]) -> Term:
         raise _no_term(term)
     for other in before:
         if term.ledger is not other.ledger:
-            raise BadStatement(
-                f"{other} belongs to the workflow {other.ledger.workflow!r}, and {term} to the "
-                f"workflow {term.ledger.workflow!r}",
-                "join tasks of one workflow; an xtrigger can wait for a task of another one",
-            )
+            theirs, ours = (f"the workflow {one.ledger.workflow!r}" for one in (other, term))
+            seen = f"{other} belongs to {theirs}, and {term} to {ours}"
+            hint = "join tasks of one workflow; an xtrigger can wait for a task of another one"
+            raise BadStatement(seen, hint)
     return term
 
 
 def _check_right(side: object, left: Term) -> Term:
     """Returns the right side of an arrow, if it can be one."""
     if isinstance(side, Statement):
-        raise BadStatement(
-            f"a chain stands on the right: {left} >> ({side})",
-            f"leave out the parentheses: {left} >> {side}",
-        )
+        seen = f"a chain stands on the right: {left} >> ({side})"
+        raise BadStatement(seen, f"leave out the parentheses: {left} >> {side}")
     right = _checked(side, [left])
     if isinstance(right, Joined):
         if right.sign == OR:
-            raise BadStatement(
-                f"'|' stands on the right of an arrow: {left} >> {right}",
-                "an arrow leads to all of its right side: use '&', or one line for each",
-            )
+            hint = "an arrow leads to all of its right side: use '&', or one line for each"
+            raise BadStatement(f"'|' stands on the right of an arrow: {left} >> {right}", hint)
         for term in right.terms:
             _check_right(term, left)
     elif isinstance(right, TermLeaf) and right.mention.kind is GraphTokenKind.XTRIGGER:
-        raise BadStatement(
-            f"the xtrigger {right} stands on the right of an arrow",
-            f"an xtrigger can only be waited for: {right} >> task",
-        )
+        seen = f"the xtrigger {right} stands on the right of an arrow"
+        raise BadStatement(seen, f"an xtrigger can only be waited for: {right} >> task")
     return right
 
 
@@ -439,15 +416,11 @@ def _check_left(side: Term, *, leads_on: bool) -> None:
     for leaf in side.leaves():
         said = leaf.mention
         if said.suicide:
-            raise BadStatement(
-                f"{leaf} stands on the left of an arrow",
-                f"'~' removes a task and goes with the right: condition >> {leaf}",
-            )
+            hint = f"'~' removes a task and goes with the right: condition >> {leaf}"
+            raise BadStatement(f"{leaf} stands on the left of an arrow", hint)
         if said.is_family and not said.reach and leads_on:
-            raise BadStatement(
-                f"the family {leaf} on the left does not say what of its members",
-                f"write {leaf}.all.succeeded, {leaf}.any.failed or so",
-            )
+            seen = f"the family {leaf} on the left does not say what of its members"
+            raise BadStatement(seen, f"write {leaf}.all.succeeded, {leaf}.any.failed or so")
         if said.kind is GraphTokenKind.XTRIGGER and not leads_on:
             raise BadStatement(f"{leaf} is an xtrigger", f"write {leaf} >> task")
 
@@ -455,23 +428,18 @@ def _check_left(side: Term, *, leads_on: bool) -> None:
 def _unclear(left: object, sign: str, right: object) -> BadStatement:
     """Returns the error for a chain beside a sign, with what was meant, in parentheses."""
     before, after = _sides_of(left), _sides_of(right)
-    near = (before[-1], after[0])
-    parts = [part for side in near for part in _parts(side, sign)]
+    parts: list[object] = []
+    for side in (before[-1], after[0]):
+        parts += side.terms if isinstance(side, Joined) and side.sign == sign else (side,)
     middle = f"({f' {sign} '.join(map(str, parts))})"
     meant = " >> ".join([*map(str, before[:-1]), middle, *map(str, after[1:])])
-    return BadStatement(
-        f"to Python '>>' binds tighter than '{sign}', so this joins a whole chain: "
-        f"{_grouped(left)} {sign} {_grouped(right)}",
-        f"add parentheses: {meant}",
-    )
+    whole = f"this joins a whole chain: {_grouped(left)} {sign} {_grouped(right)}"
+    seen = f"to Python '>>' binds tighter than '{sign}', so {whole}"
+    return BadStatement(seen, f"add parentheses: {meant}")
 
 
 def _sides_of(value: object) -> tuple[object, ...]:
     return value._sides if isinstance(value, Statement) else (value,)
-
-
-def _parts(side: object, sign: str) -> tuple[object, ...]:
-    return side.terms if isinstance(side, Joined) and side.sign == sign else (side,)
 
 
 def _grouped(value: object) -> str:

@@ -28,12 +28,7 @@ from tidewheel.formats.flow_cylc.settings import (
 )
 from tidewheel.formats.flow_cylc.values import BadValue
 from tidewheel.formats.flow_cylc.xtriggers import Argument, XtriggerCall
-from tidewheel.formats.python_api.assembly import (
-    INTEGER,
-    ReadOptions,
-    assemble,
-    check_idle,
-)
+from tidewheel.formats.python_api.assembly import INTEGER, ReadOptions, assemble, check_idle
 from tidewheel.formats.python_api.declarations import Declarations, Family, Task, Xtrigger
 from tidewheel.formats.python_api.settings import Duration, Settings, read_duration
 from tidewheel.formats.python_api.terms import (
@@ -246,23 +241,19 @@ def load_python(path: Path, findings: Findings) -> Workflow | None:
         findings.error("bad-statement", bad.message, bad.hint, bad.position)
         return None
     except (Exception, SystemExit) as error:
-        findings.error(
-            "python-error",
-            f"the file could not be executed: {type(error).__name__}: {error}",
-            "run it with python3 to see where this comes from",
-            _place_of(error, path),
-        )
+        seen = f"the file could not be executed: {type(error).__name__}: {error}"
+        hint = "run it with python3 to see where this comes from"
+        findings.error("python-error", seen, hint, _place_of(error, path))
         return None
     if len(workflows) != 1:
         names = ", ".join(one.name for one in workflows)
-        findings.error(
-            "no-workflow",
+        message = (
             f"the file defines several workflows: {names}"
             if workflows
-            else "the file defines no workflow",
-            "keep exactly one in a name of the file: flow = Workflow(…)",
-            Position(str(path)),
+            else "the file defines no workflow"
         )
+        advice = "keep exactly one in a name of the file: flow = Workflow(…)"
+        findings.error("no-workflow", message, advice, Position(str(path)))
         return None
     return workflows[0]
 
@@ -270,18 +261,14 @@ def load_python(path: Path, findings: Findings) -> Workflow | None:
 def workflows_in(home: str) -> list[Workflow]:
     """Returns the workflows that a name of the module or file stands for, each once."""
     if home.endswith(".py"):
-        _add_to_path(Path(home).absolute().parent)
+        # For the modules beside it, also for imports when a function runs.
+        if (folder := str(Path(home).absolute().parent)) not in sys.path:
+            sys.path.insert(0, folder)
         names = runpy.run_path(home, run_name=LOADED)
     else:
         names = vars(importlib.import_module(home))
     found = [value for value in names.values() if isinstance(value, Workflow)]
     return list({id(one): one for one in found}.values())
-
-
-def _add_to_path(folder: Path) -> None:
-    """Adds the folder to the path for its modules, also for imports when a function runs."""
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
 
 
 def _place_of(error: BaseException, path: Path) -> Position:

@@ -21,6 +21,7 @@ from typing import NoReturn
 
 from tidewheel.core.graph.findings import Findings, Position
 from tidewheel.formats.sip.definition import first_look
+from tidewheel.formats.sip.document import Unreadable
 from tidewheel.formats.sip.model import (
     FOLDER_DEPTH_MAX,
     NAME_LENGTH_MAX,
@@ -54,17 +55,21 @@ def sources_in(
         return []
     definitions = [path for path in sorted(files) if is_definition(path)]
     if not definitions:
-        findings.error(
-            "no-definitions",
-            "there is no definition",
+        hint = (
             f"put a file that ends in {', '.join(SUFFIXES)} (or in one of them and .j2) beside "
-            "the folder stages",
+            "the folder stages"
         )
+        findings.error("no-definitions", "there is no definition", hint)
     everything = SipSource(file="", files=files)
     return [_source(one, everything, executable) for one in definitions]
 
 
 _PATHS = "paths are relative, as in stages/<id>/<version>/docker_compose.yaml"
+_ELSEWHERE = "keep data elsewhere, and name its place in a parameter"
+_KINDS = (
+    f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; others are a "
+    "file in Python (.py), and a folder with a flow.cylc"
+)
 
 
 def is_definition(path: str) -> bool:
@@ -87,49 +92,35 @@ def path_problem(path: str) -> str:
 
 
 def _source(file: str, everything: SipSource, executable: frozenset[str]) -> SipSource:
-    wanted = [
+    leads = tuple(
         f"{folder}/"
         for stage, version in first_look(file, everything.files[file])
         for folder in folders_for(stage, version)
-    ]
-    leads = tuple(wanted)
+    )
     kept = {
         path: content
         for path, content in everything.files.items()
         if path == file or path.startswith(leads)
     }
     return SipSource(
-        file=file,
-        files=kept,
-        executable=executable & kept.keys(),
-        folders=everything.folders,
+        file=file, files=kept, executable=executable & kept.keys(), folders=everything.folders
     )
 
 
 def _check_size(files: Mapping[str, bytes], findings: Findings) -> None:
     if len(files) > STAGE_FILES_MAX:
-        findings.error(
-            "too-many-files",
-            f"the bundle has {len(files)} files; at most {STAGE_FILES_MAX} are accepted",
-            "leave out what the stages do not need",
-        )
+        seen = f"the bundle has {len(files)} files; at most {STAGE_FILES_MAX} are accepted"
+        findings.error("too-many-files", seen, "leave out what the stages do not need")
         return
     total = sum(map(len, files.values()))
     if total > SOURCE_BYTES_MAX:
-        findings.error(
-            "file-too-large",
-            f"the bundle has {total} bytes; at most {SOURCE_BYTES_MAX} are accepted",
-            "keep data elsewhere, and name its place in a parameter",
-        )
+        seen = f"the bundle has {total} bytes; at most {SOURCE_BYTES_MAX} are accepted"
+        findings.error("file-too-large", seen, _ELSEWHERE)
     for path, content in files.items():
         limit = BYTES_MAX if is_definition(path) else STAGE_FILE_BYTES_MAX
         if len(content) > limit:
-            findings.error(
-                "file-too-large",
-                f"the file has {len(content)} bytes; at most {limit} are accepted",
-                "keep data elsewhere, and name its place in a parameter",
-                Position(path),
-            )
+            seen = f"the file has {len(content)} bytes; at most {limit} are accepted"
+            findings.error("file-too-large", seen, _ELSEWHERE, Position(path))
 
 
 # Reading the files of a definition from a disk: regular files inside its own folder only.
@@ -137,21 +128,12 @@ def _check_size(files: Mapping[str, bytes], findings: Findings) -> None:
 _LISTED_MAX = 1_000  # folders that are looked at for advice
 
 
-class _Unreadable(Exception):
-    """A finding says why."""
-
-
 def read_folder(path: Path, findings: Findings) -> SipSource | None:
     """Returns a definition file and the folders of its stages; None with a finding if none."""
     name = path.name
     if not file_name(name).is_known:
-        findings.error(
-            "definition-file-kind",
-            f"{name} is no definition: it ends in {path.suffix or 'no suffix'}",
-            f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; "
-            "others are a file in Python (.py), and a folder with a flow.cylc",
-            Position(name),
-        )
+        seen = f"{name} is no definition: it ends in {path.suffix or 'no suffix'}"
+        findings.error("definition-file-kind", seen, _KINDS, Position(name))
         return None
     reading = _Reading(path.parent, findings)
     try:
@@ -159,7 +141,7 @@ def read_folder(path: Path, findings: Findings) -> SipSource | None:
         for stage, version in first_look(name, reading.files[name]):
             for folder in folders_for(stage, version):
                 reading.read_all(folder)
-    except _Unreadable:
+    except Unreadable:
         return None
     return SipSource(
         file=name,
@@ -180,13 +162,8 @@ def find_definitions(path: Path, findings: Findings) -> list[Path]:
         names = sorted(entry.name for entry in entries if entry.is_file())
     found = [path / name for name in names if is_definition(name)]
     if not found:
-        findings.error(
-            "no-definitions",
-            f"there is no definition in {path}",
-            f"a SIP definition ends in {', '.join(SUFFIXES)}, or in one of them and .j2; "
-            "others are a file in Python (.py), and a folder with a flow.cylc; folders below "
-            "are not searched",
-        )
+        hint = f"{_KINDS}; folders below are not searched"
+        findings.error("no-definitions", f"there is no definition in {path}", hint)
     return found
 
 
@@ -223,9 +200,8 @@ class _Reading:
     def read(self, path: str, limit: int, *, follow: bool = False) -> None:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
         if len(self.files) > STAGE_FILES_MAX:
-            self._refuse(
-                path, "too-many-files", f"there are more than {STAGE_FILES_MAX} files", ""
-            )
+            seen = f"there are more than {STAGE_FILES_MAX} files"
+            self._refuse(path, "too-many-files", seen, "")
         if (self.root / path).is_symlink() and not follow:
             self._refuse(path, "link", f"{path} is a link", _COPY)
         try:
@@ -239,13 +215,9 @@ class _Reading:
                 self._refuse(path, "not-a-file", f"{path} is no regular file", _COPY)
             content = file.read(limit + 1)
         if len(content) > limit or self._bytes + len(content) > SOURCE_BYTES_MAX:
-            self._refuse(
-                path,
-                "file-too-large",
-                f"{path} is too large: a file of a stage may have {STAGE_FILE_BYTES_MAX} "
-                f"bytes, all of a definition {SOURCE_BYTES_MAX}",
-                "keep data elsewhere, and name its place in a parameter",
-            )
+            most = f"{STAGE_FILE_BYTES_MAX} bytes, all of a definition {SOURCE_BYTES_MAX}"
+            seen = f"{path} is too large: a file of a stage may have {most}"
+            self._refuse(path, "file-too-large", seen, _ELSEWHERE)
         self._bytes += len(content)
         self.files[path] = content
         if found.st_mode & stat.S_IXUSR:
@@ -261,7 +233,7 @@ class _Reading:
 
     def _refuse(self, path: str, code: str, message: str, hint: str) -> NoReturn:
         self.findings.error(code, message, hint, Position(path))
-        raise _Unreadable
+        raise Unreadable
 
 
 _COPY = "copy what it leads to into the folder: only that is stored with the workflow"

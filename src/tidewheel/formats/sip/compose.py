@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -41,19 +41,15 @@ _Change = Callable[[Node], Node]
 
 def typed_compose(root: Node) -> Node:
     """Returns a compose file with texts wherever engines want texts."""
-    root = _changed(root, "version", _text)
-    return _changed(root, "services", partial(_each, change=_service))
-
-
-def _service(node: Node) -> Node:
-    for key in WORDS_KEYS:
-        node = _changed(node, key, _words)
-    for key in _TEXT_KEYS:
-        node = _changed(node, key, _text)
-    told = partial(_each, change=_told)
-    for key in _TEXTS_KEYS:
-        node = _changed(node, key, told)
-    return _changed(node, "deploy", lambda deploy: _changed(deploy, "labels", told))
+    texts = partial(_each, change=_told)
+    service: dict[str, _Change] = {
+        **dict.fromkeys(WORDS_KEYS, _words),
+        **dict.fromkeys(_TEXT_KEYS, _text),
+        **dict.fromkeys(_TEXTS_KEYS, texts),
+        "deploy": partial(_changed, changes={"labels": texts}),
+    }
+    services = partial(_each, change=partial(_changed, changes=service))
+    return _changed(root, {"version": _text, "services": services})
 
 
 def _words(node: Node) -> Node:
@@ -80,10 +76,7 @@ def _word(node: Node) -> Node:
 
 
 def _told(node: Node) -> Node:
-    """Returns the value of a variable as a text.
-
-    `SITE: {{ site }}` gives a value, an empty one too; `SITE:` gives none.
-    """
+    """Quotes the value of a variable: `SITE: {{ site }}` gives one, also an empty one."""
     if isinstance(node, Scalar) and node.printed:
         return replace(node, quoted=True)
     return _text(node)
@@ -94,15 +87,16 @@ def _text(node: Node) -> Node:
     return node if not isinstance(node, Scalar) or is_null(node) else replace(node, quoted=True)
 
 
-def _changed(node: Node, key: str, change: _Change) -> Node:
-    """Returns a mapping with the value of one key changed."""
+def _changed(node: Node, changes: Mapping[str, _Change]) -> Node:
+    """Returns a mapping with the values of some keys changed."""
     if not isinstance(node, Fields):
         return node
-    entries = (
-        entry._replace(value=change(entry.value)) if entry.key.text == key else entry
-        for entry in node
-    )
+    entries = (one._replace(value=changes.get(one.key.text, _same)(one.value)) for one in node)
     return replace(node, entries=tuple(entries))
+
+
+def _same(node: Node) -> Node:
+    return node
 
 
 def _each(node: Node, change: _Change) -> Node:
@@ -171,27 +165,17 @@ def check_compose(
     _check_keys(root, "a compose file", TOP_KEYS, warnings)
     what = f"a service of stage {stage}"  # without its name: a loop makes many of one line
     for name, service in services.entries:
-        _check_name(name, what, errors)
+        if not name.unknown and not _SERVICE_NAME.fullmatch(name.text):
+            seen = f"{what} is called {name.text[:60]!r}"
+            hint = "names of services have letters, digits and _ . -"
+            errors.error("compose-service", seen, hint, name.position)
         if isinstance(service, Fields):
             _check_service(service, what, errors, warnings)
         else:
-            errors.error(
-                "compose-service",
-                f"{what} is {'empty' if is_null(service) else KINDS[type(service)]}",
-                "write image: and what else it needs under its name",
-                service.position,
-            )
+            seen = f"{what} is {'empty' if is_null(service) else KINDS[type(service)]}"
+            hint = "write image: and what else it needs under its name"
+            errors.error("compose-service", seen, hint, service.position)
     return True
-
-
-def _check_name(name: Scalar, what: str, errors: Findings) -> None:
-    if not name.unknown and not _SERVICE_NAME.fullmatch(name.text):
-        errors.error(
-            "compose-service",
-            f"{what} is called {name.text[:60]!r}",
-            "names of services have letters, digits and _ . -",
-            name.position,
-        )
 
 
 def _is_empty(node: Node) -> bool:
@@ -202,11 +186,10 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
     _check_keys(service, "a service", SERVICE_KEYS, warnings)
     image = service.get("image")
     if (image is None or is_null(image)) and service.get("build") is None:
+        seen = f"{what} has no image"
+        hint = "write image: name:tag"
         errors.error(
-            "compose-image",
-            f"{what} has no image",
-            "write image: name:tag",
-            service.position if image is None else image.position,
+            "compose-image", seen, hint, service.position if image is None else image.position
         )
     for key in WORDS_KEYS:
         _check_words(service.get(key), f"{key} of {what}", errors)
@@ -218,12 +201,10 @@ def _check_service(service: Fields, what: str, errors: Findings, warnings: Findi
     _check_keys(deploy, "deploy", DEPLOY_KEYS, warnings)
     mode = deploy.get("mode")
     if isinstance(mode, Scalar) and not mode.unknown and mode.text not in DEPLOY_MODES:
-        warnings.warning(
-            "compose-mode",
-            f"mode of deploy is {mode.text!r}",
-            f"{meant(mode.text, DEPLOY_MODES)} Accepted are {', '.join(DEPLOY_MODES)}".lstrip(),
-            mode.position,
-        )
+        seen = f"mode of deploy is {mode.text!r}"
+        guess = meant(mode.text, DEPLOY_MODES)
+        hint = f"{guess} Accepted are {', '.join(DEPLOY_MODES)}".lstrip()
+        warnings.warning("compose-mode", seen, hint, mode.position)
 
 
 def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
@@ -235,15 +216,13 @@ def _check_variables(node: Node | None, what: str, warnings: Findings) -> None:
         texts = (one for one in node.items if isinstance(one, Scalar) and not one.unknown)
         valueless = [one for one in texts if one.text and "=" not in one.text]
     for name in valueless:
-        warnings.warning(
-            "compose-variable",
-            f"the variable {name.text[:60]!r} of {what} has no value: the container does not "
-            "get it, since nothing is taken from the worker",
-            "write the value; an empty one is ''"
-            if isinstance(node, Fields)
-            else f"write {name.text[:60]}=VALUE; {name.text[:60]}= is an empty one",
-            name.position,
-        )
+        short = name.text[:60]
+        lost = "the container does not get it, since nothing is taken from the worker"
+        seen = f"the variable {short!r} of {what} has no value: {lost}"
+        hint = f"write {short}=VALUE; {short}= is an empty one"
+        if isinstance(node, Fields):
+            hint = "write the value; an empty one is ''"
+        warnings.warning("compose-variable", seen, hint, name.position)
 
 
 def _check_words(node: Node | None, what: str, errors: Findings) -> None:
@@ -253,12 +232,9 @@ def _check_words(node: Node | None, what: str, errors: Findings) -> None:
         (one for one in words if not isinstance(one, Scalar) and not one.printed), None
     )
     if wrong is not None:
-        errors.error(
-            "compose-command",
-            f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}",
-            "write a text, or a list of texts: [program, argument]",
-            wrong.position,
-        )
+        seen = f"{what} {'has' if isinstance(node, Items) else 'is'} {KINDS[type(wrong)]}"
+        hint = "write a text, or a list of texts: [program, argument]"
+        errors.error("compose-command", seen, hint, wrong.position)
 
 
 def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
@@ -270,13 +246,10 @@ def _check_quotes(node: Node | None, what: str, warnings: Findings) -> None:
     except ValueError:
         words = []
     if not any('"' in word for word in words):
-        warnings.warning(
-            "compose-words",
-            f"{what} is one text, which engines split at blanks and quotes: the JSON in it "
-            "loses its quotes",
-            "write a list of words: [program, --option, '{{ args }}']",
-            node.position,
-        )
+        split = "which engines split at blanks and quotes: the JSON in it loses its quotes"
+        seen = f"{what} is one text, {split}"
+        hint = "write a list of words: [program, --option, '{{ args }}']"
+        warnings.warning("compose-words", seen, hint, node.position)
 
 
 def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findings) -> None:
@@ -288,12 +261,8 @@ def _check_keys(fields: Fields, what: str, known: Iterable[str], warnings: Findi
             hint = "it belongs to the service itself: move it out of deploy"
         else:
             hint = meant(key.text, names, "remove it")
-        warnings.warning(
-            "compose-key",
-            f"{what} has the key {key.text!r}, which is unknown there",
-            hint,
-            key.position,
-        )
+        seen = f"{what} has the key {key.text!r}, which is unknown there"
+        warnings.warning("compose-key", seen, hint, key.position)
 
 
 # YAML for an engine: it has exactly the structure that was checked.

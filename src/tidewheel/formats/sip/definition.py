@@ -12,37 +12,24 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tidewheel.core.graph.findings import Findings, Position, nearest
+from tidewheel.formats.sip import model
 from tidewheel.formats.sip.document import KINDS, Fields, Node, Scalar, is_null
-from tidewheel.formats.sip.field_reader import FieldReader, entry, pair, refuse_entry, written
+from tidewheel.formats.sip.field_reader import (
+    FieldReader,
+    entry,
+    pair,
+    refuse_entry,
+    report_second,
+    shown_as,
+    written,
+)
 from tidewheel.formats.sip.keys import (
     DEFINITION,
     DEPENDENCY,
     RESOURCE_TYPE,
-    RESOURCE_TYPE_SPELLINGS,
     RESOURCES,
     SCHEMA_VERSION,
     STAGE,
-)
-from tidewheel.formats.sip.model import (
-    CONDITION_WORDS,
-    DEPENDENCIES_MAX,
-    NEEDS,
-    PRESENT,
-    RESOURCES_MAX,
-    STAGES_MAX,
-    Dependency,
-    NameAndVersion,
-    ObjectDependency,
-    Resource,
-    SipDefinition,
-    Stage,
-    StageDependency,
-    StageType,
-    name_and_version,
-    object_name_problem,
-    stage_id_problem,
-    version_problem,
-    workflow_id_problem,
 )
 from tidewheel.formats.sip.placeholders import Json
 from tidewheel.formats.sip.templates import (
@@ -70,30 +57,28 @@ _PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
 
 
 def read_definition(
-    root: Node, from_file: NameAndVersion, findings: Findings
-) -> SipDefinition | None:
+    root: Node, from_file: model.NameAndVersion, findings: Findings
+) -> model.SipDefinition | None:
     """Returns the definition as far as it is understood; None if it is none at all."""
     if not isinstance(root, Fields):
-        findings.error(
-            "no-definition",
-            f"{KINDS[type(root)]} stands where the keys of a definition are expected",
-            f"write {written({'schema_version': SCHEMA_VERSION, 'stages': []}, root.position)}",
-            root.position,
-        )
+        message = f"{KINDS[type(root)]} stands where the keys of a definition are expected"
+        example: dict[str, Json] = {"schema_version": SCHEMA_VERSION, "stages": []}
+        hint = f"write {written(example, root.position)}"
+        findings.error("no-definition", message, hint, root.position)
         return None
     if is_instance(root):
-        findings.error(
-            "no-definition",
-            "this is a scheduling block instance, no workflow definition",
-            f"ask for it once its workflows are registered: tidewheel sbi submit "
-            f"{root.position.file}",
-            root.position,
-        )
+        message = "this is a scheduling block instance, no workflow definition"
+        command = f"tidewheel sbi submit {root.position.file}"
+        hint = f"ask for it once its workflows are registered: {command}"
+        findings.error("no-definition", message, hint, root.position)
         return None
     reader = FieldReader(root, DEFINITION, "the definition", findings)
-    _check_schema_version(reader, findings)
+    found = reader.scalar("schema_version")
+    if found is not None and found.text != SCHEMA_VERSION:
+        seen = f"schema_version is {found.text!r}"
+        findings.error("schema-version", seen, f"only {SCHEMA_VERSION} is read", found.position)
     name, version = _identity(reader, from_file, findings)
-    return SipDefinition(
+    return model.SipDefinition(
         id=name, version=version, stages=_Stages(findings).read(reader.items("stages"), reader)
     )
 
@@ -107,60 +92,39 @@ def is_instance(root: Node) -> bool:
     )
 
 
-def _check_schema_version(reader: FieldReader, findings: Findings) -> None:
-    found = reader.scalar("schema_version")
-    if found is not None and found.text != SCHEMA_VERSION:
-        findings.error(
-            "schema-version",
-            f"schema_version is {found.text!r}",
-            f"only {SCHEMA_VERSION} is read",
-            found.position,
-        )
-
-
 def _identity(
-    reader: FieldReader, from_file: NameAndVersion, findings: Findings
+    reader: FieldReader, from_file: model.NameAndVersion, findings: Findings
 ) -> tuple[str, str]:
     name = reader.text("id")
-    if name is not None and (problem := workflow_id_problem(name)):
+    if name is not None and (problem := model.workflow_id_problem(name)):
         _bad_name("workflow", name, problem, reader.position_of("id"), findings)
-    version = _version(reader, "the definition", findings, required=False)
+    version = _version(reader, findings, required=False)
     if name is not None and name not in (from_file.stem, from_file.name):
-        findings.warning(
-            "name-differs",
-            f"the file is called {from_file.stem} and the workflow {name}",
-            "a file's name should tell which workflow it defines: rename one of them",
-            reader.position_of("id"),
-        )
+        seen = f"the file is called {from_file.stem} and the workflow {name}"
+        hint = "a file's name should tell which workflow it defines: rename one of them"
+        findings.warning("name-differs", seen, hint, reader.position_of("id"))
     if version is None and not from_file.version:
-        findings.warning(
-            "no-version",
-            "neither the file nor its name has a version: it is taken for 0.0.0",
-            f"write {pair('version', '1.0.0', reader.position)}, or call the file "
-            f"{from_file.stem}-1.0.0",
-            reader.position,
-        )
+        message = "neither the file nor its name has a version: it is taken for 0.0.0"
+        example = pair("version", "1.0.0", reader.position)
+        advice = f"write {example}, or call the file {from_file.stem}-1.0.0"
+        findings.warning("no-version", message, advice, reader.position)
     return name or from_file.name, version or from_file.version or "0.0.0"
 
 
-def _version(
-    reader: FieldReader, what: str, findings: Findings, *, required: bool
-) -> str | None:
+def _version(reader: FieldReader, findings: Findings, *, required: bool) -> str | None:
     if not required and reader.is_unknown("version"):
         return None
     found = reader.scalar("version")
     if found is None or found.unknown:
         return None
-    if problem := version_problem(found.text):
+    if problem := model.version_problem(found.text):
         _bad_name("version", found.text, problem, found.position, findings)
         return None
     if not found.quoted and _PLAIN_NUMBER.fullmatch(found.text):
-        findings.warning(
-            "version-is-a-number",
-            f"version of {what} is {found.text}, which other readers take for a number",
-            f'write "{found.text}" in quotes, or a version such as 1.0.0',
-            found.position,
-        )
+        shown = f"version of {reader.what} is {found.text}"
+        seen = f"{shown}, which other readers take for a number"
+        hint = f'write "{found.text}" in quotes, or a version such as 1.0.0'
+        findings.warning("version-is-a-number", seen, hint, found.position)
     return found.text
 
 
@@ -177,45 +141,36 @@ class _Stages:
     findings: Findings
     _positions: dict[str, Position] = field(default_factory=dict)
 
-    def read(self, items: tuple[Node, ...], above: FieldReader) -> tuple[Stage, ...]:
-        if len(items) > STAGES_MAX:
-            self.findings.error(
-                "too-many-stages",
-                f"the definition has {len(items)} stages; at most {STAGES_MAX} are accepted",
-                "split it into several workflows",
-                above.position_of("stages"),
-            )
+    def read(self, items: tuple[Node, ...], above: FieldReader) -> tuple[model.Stage, ...]:
+        if len(items) > (most := model.STAGES_MAX):
+            seen = f"the definition has {len(items)} stages; at most {most} are accepted"
+            hint = "split it into several workflows"
+            self.findings.error("too-many-stages", seen, hint, above.position_of("stages"))
             return ()
         stages = [self._stage(item, number) for number, item in enumerate(items, 1)]
         return tuple(stage for stage in stages if stage is not None)
 
-    def _stage(self, item: Node, number: int) -> Stage | None:
+    def _stage(self, item: Node, number: int) -> model.Stage | None:
         if not isinstance(item, Fields):
-            self.findings.error(
-                "stage-kind",
-                f"stage {number} is {KINDS[type(item)]}",
-                f"a stage is a mapping: {entry(_STAGE_EXAMPLE, item.position)}",
-                item.position,
-            )
+            seen = f"stage {number} is {KINDS[type(item)]}"
+            hint = f"a stage is a mapping: {entry(_STAGE_EXAMPLE, item.position)}"
+            self.findings.error("stage-kind", seen, hint, item.position)
             return None
-        named = item.get("id")
-        what = f"stage {number}"
-        if isinstance(named, Scalar) and named.text:
-            what = f"stage {named.text}"
+        what = shown_as("stage", item, f"stage {number}")
         reader = FieldReader(item, STAGE, what, self.findings)
         name = self._id(reader)
-        version = _version(reader, what, self.findings, required=True)
+        version = _version(reader, self.findings, required=True)
         type_ = reader.text("type")
-        stage = Stage(
+        stage = model.Stage(
             id=name or "",
             version=version or "",
-            type=StageType(type_) if type_ else StageType.PROCESSING,
+            type=model.StageType(type_) if type_ else model.StageType.PROCESSING,
             timeout_seconds=reader.value("timeout"),
             resources=tuple(
-                self._entries(reader, "resources_required", RESOURCES_MAX, self._resource)
+                self._entries(reader, "resources_required", model.RESOURCES_MAX, self._resource)
             ),
             dependencies=tuple(
-                self._entries(reader, "dependencies", DEPENDENCIES_MAX, self._dependency)
+                self._entries(reader, "dependencies", model.DEPENDENCIES_MAX, self._dependency)
             ),
             position=item.position,
         )
@@ -226,25 +181,16 @@ class _Stages:
         position = reader.position_of("id")
         for key in ("id", "version"):
             if reader.is_unknown(key):
-                self.findings.error(
-                    "stage-of-a-parameter",
-                    f"the {key} of a stage depends on a parameter without a default",
-                    "which stages a workflow has must be known when it is registered",
-                    reader.position_of(key),
-                )
+                seen = f"the {key} of a stage depends on a parameter without a default"
+                hint = "which stages a workflow has must be known when it is registered"
+                self.findings.error("stage-of-a-parameter", seen, hint, reader.position_of(key))
         if name is None:
             return None
-        if problem := stage_id_problem(name):
+        if problem := model.stage_id_problem(name):
             _bad_name("stage", name, problem, position, self.findings)
             return None
         if name in self._positions:
-            self.findings.error(
-                "duplicate-stage",
-                f"a second stage is called {name!r}; the first is in line "
-                f"{self._positions[name].line}",
-                "give each stage an id of its own",
-                position,
-            )
+            report_second("stage", name, self._positions[name], position, self.findings)
             return None
         self._positions[name] = position
         return name
@@ -259,46 +205,28 @@ class _Stages:
         """Yields the entries of a list that can be read."""
         items, kind = reader.items(key), key.partition("_")[0]
         if len(items) > most:
-            self.findings.error(
-                f"too-many-{kind}",
-                f"{len(items)} {kind} in one stage; at most {most} are accepted",
-                "",
-                reader.position,
-            )
+            seen = f"{len(items)} {kind} in one stage; at most {most} are accepted"
+            self.findings.error(f"too-many-{kind}", seen, "", reader.position)
             return
         for number, item in enumerate(items, 1):
             found = read(item, f"{_ONE_OF[kind]} {number} of {reader.what}")
             if found is not None:
                 yield found
 
-    def _resource(self, item: Node, what: str) -> Resource | None:
+    def _resource(self, item: Node, what: str) -> model.Resource | None:
         if not isinstance(item, Fields):
             refuse_entry(item, what, {"type": "cpu", "value": 0.5}, self.findings)
             return None
-        kind = self._resource_type(item, what)
-        if kind is None:
-            return None
-        return FieldReader(item, RESOURCES[kind], what, self.findings).filled(NEEDS[kind])
-
-    def _resource_type(self, item: Fields, what: str) -> str | None:
-        """Returns the type of a resource first: which other keys are known depends on it."""
-        named = item.get("type")
-        if isinstance(named, Scalar) and named.text.lower() in RESOURCE_TYPE_SPELLINGS:
-            right = RESOURCE_TYPE_SPELLINGS[named.text.lower()]
-            self.findings.warning(
-                "other-spelling",
-                f"type of {what} is {named.text!r}",
-                f"write {right}",
-                named.position,
-            )
-            return right
-        only_type = Fields(
-            tuple(entry for entry in item if entry.key.text == "type"), item.position
+        # Its type comes first: which other keys are known depends on it.
+        only_type = tuple(entry for entry in item if entry.key.text == "type")
+        reader = FieldReader(
+            Fields(only_type, item.position), {"type": RESOURCE_TYPE}, what, self.findings
         )
-        reader = FieldReader(only_type, {"type": RESOURCE_TYPE}, what, self.findings)
-        return reader.text("type")
+        if (kind := reader.text("type")) is None:
+            return None
+        return FieldReader(item, RESOURCES[kind], what, self.findings).filled(model.NEEDS[kind])
 
-    def _dependency(self, item: Node, what: str) -> Dependency | None:
+    def _dependency(self, item: Node, what: str) -> model.Dependency | None:
         if not isinstance(item, Fields):
             meant = item.text if isinstance(item, Scalar) and item.text else "…"
             example = {"type": "stage", "value": meant, "condition": "complete"}
@@ -306,20 +234,20 @@ class _Stages:
             return None
         reader = FieldReader(item, DEPENDENCY, what, self.findings)
         kind, value = reader.text("type"), reader.text("value")
-        allowed = (PRESENT,) if kind == "buffer_object" else tuple(CONDITION_WORDS)
+        allowed = (model.PRESENT,) if kind == "buffer_object" else tuple(model.CONDITION_WORDS)
         condition = reader.choice("condition", allowed)
         if kind is None or value is None or condition is None:
             return None
         here = reader.position_of("value")
         if kind == "stage":
-            return StageDependency(value, CONDITION_WORDS[condition], here)
-        if problem := object_name_problem(value):
+            return model.StageDependency(value, model.CONDITION_WORDS[condition], here)
+        if problem := model.object_name_problem(value):
             _bad_name("buffer object", value, problem, here, self.findings)
             return None
-        return ObjectDependency(value, here)
+        return model.ObjectDependency(value, here)
 
 
-def nearest_stage(name: str, stages: Iterable[Stage]) -> str | None:
+def nearest_stage(name: str, stages: Iterable[model.Stage]) -> str | None:
     """Returns the stage that was probably meant: `stage-01` for `stage1`, too."""
     ids = [stage.id for stage in stages]
     near = nearest(name, ids)
@@ -343,7 +271,7 @@ _TEMPLATE_SIGNS = ("{{", "{%", "{#")
 class DefinitionText:
     """Holds a definition as far as it could be read; `rendered` if it came from a template."""
 
-    definition: SipDefinition | None
+    definition: model.SipDefinition | None
     text: str = ""
     rendered: RenderedText | None = None
     is_template: bool = False
@@ -395,15 +323,19 @@ def read_text(
         root = read_plain(file, text, findings)
         rendered = None
     else:
-        _check_name(file, findings)
-        template = Template(
-            file=file, text=text, own={**parameters, "parameters": dict(parameters)}
-        )
+        if not file_name(file).is_template:
+            seen = f"{file} is a template, and its name does not say so"
+            hint = f"call it {file}{TEMPLATE_SUFFIX}"
+            findings.warning("template-name", seen, hint, Position(file))
+        own = {**parameters, "parameters": dict(parameters)}
+        template = Template(file=file, text=text, own=own)
         (rendered,) = render_all([template], Names(), findings, moment)
         root = read_rendered(file, rendered, findings) if rendered is not None else None
     definition = None
     if root is not None:
-        definition = read_definition(root, name_and_version(file_name(file).stem), findings)
+        definition = read_definition(
+            root, model.name_and_version(file_name(file).stem), findings
+        )
     stages = root.get("stages") if isinstance(root, Fields) else None
     return DefinitionText(
         definition,
@@ -412,13 +344,3 @@ def read_text(
         is_template(file, text),
         lacks_stages=stages is not None and is_null(stages),
     )
-
-
-def _check_name(file: str, findings: Findings) -> None:
-    if not file_name(file).is_template:
-        findings.warning(
-            "template-name",
-            f"{file} is a template, and its name does not say so",
-            f"call it {file}{TEMPLATE_SUFFIX}",
-            Position(file),
-        )

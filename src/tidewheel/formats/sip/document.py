@@ -74,8 +74,8 @@ Node = Scalar | Items | Fields
 KINDS: Mapping[type, str] = {Scalar: "a text", Items: "a list", Fields: "a mapping"}
 
 
-class TooMuch(Exception):
-    """The file is nested too deeply or has too many parts; a finding says so."""
+class Unreadable(Exception):
+    """A file cannot be read on, because it is too much or not accepted; a finding says why."""
 
 
 class Builder:
@@ -98,7 +98,10 @@ class Builder:
         if isinstance(value, dict | list):
             node = self._structure(value, position)
             return node if isinstance(node, Scalar) else replace(node, printed=True)
-        return self._filled(text, quoted, position)
+        used = [self._values[int(place[1])] for place in PLACE.finditer(text)]
+        unknown = next((value.unknown for value in used if value.unknown), "")
+        filled = filled_text(text, self._values)
+        return Scalar(filled, quoted, position, unknown, printed=True)
 
     def items(self, items: list[Node], position: Position) -> Node:
         self._counted(position)
@@ -109,20 +112,13 @@ class Builder:
         known: dict[str, Entry] = {}
         for key, value in entries:
             if not isinstance(key, Scalar):
-                self._findings.error(
-                    "key-kind",
-                    f"{KINDS[type(key)]} stands where a key is expected",
-                    "keys are texts",
-                    key.position,
-                )
+                seen = f"{KINDS[type(key)]} stands where a key is expected"
+                self._findings.error("key-kind", seen, "keys are texts", key.position)
             elif key.text in known:
                 first = known[key.text].key.position
-                self._findings.error(
-                    "duplicate-key",
-                    f"the key {key.text!r} stands here a second time",
-                    f"remove one of the two; the first is in line {first.line}",
-                    key.position,
-                )
+                seen = f"the key {key.text!r} stands here a second time"
+                hint = f"remove one of the two; the first is in line {first.line}"
+                self._findings.error("duplicate-key", seen, hint, key.position)
             else:
                 known[key.text] = Entry(key, value)
         return Fields(tuple(known.values()), position)
@@ -135,24 +131,17 @@ class Builder:
 
     def check_depth(self, depth: int, position: Position) -> None:
         if depth > DEPTH_MAX:
-            self._findings.error(
-                "nested-too-deeply",
-                f"lists and mappings are nested more than {DEPTH_MAX} deep here",
-                "write it flatter",
-                position,
-            )
-            raise TooMuch
+            seen = f"lists and mappings are nested more than {DEPTH_MAX} deep here"
+            self._findings.error("nested-too-deeply", seen, "write it flatter", position)
+            raise Unreadable
 
     def _counted(self, position: Position) -> None:
         self._count += 1
         if self._count > NODES_MAX:
-            self._findings.error(
-                "file-too-large",
-                f"the file has more than {NODES_MAX} values",
-                "split it, or make it shorter",
-                position,
-            )
-            raise TooMuch
+            seen = f"the file has more than {NODES_MAX} values"
+            hint = "split it, or make it shorter"
+            self._findings.error("file-too-large", seen, hint, position)
+            raise Unreadable
 
     def _structure(self, value: Json, position: Position, depth: int = 0) -> Node:
         self.check_depth(depth, position)
@@ -175,19 +164,9 @@ class Builder:
         others = RESERVED.search(PLACE.sub("", text))
         if others is None and all(number < len(self._values) for number in numbers):
             return True
-        self._findings.error(
-            "reserved-character",
-            "a text has the character U+F5EE0 or U+F5EE1, which are kept for our own use",
-            "remove it",
-            position,
-        )
+        seen = "a text has the character U+F5EE0 or U+F5EE1, which are kept for our own use"
+        self._findings.error("reserved-character", seen, "remove it", position)
         return False
-
-    def _filled(self, text: str, quoted: bool, position: Position) -> Scalar:
-        used = [self._values[int(place[1])] for place in PLACE.finditer(text)]
-        unknown = next((value.unknown for value in used if value.unknown), "")
-        filled = filled_text(text, self._values)
-        return Scalar(filled, quoted, position, unknown, printed=True)
 
 
 def filled_text(text: str, values: Sequence[PrintedValue]) -> str:
@@ -212,7 +191,13 @@ def plain_value(node: Node) -> Json:
         return [plain_value(one) for one in node.items]
     if isinstance(node, Fields):
         return {entry.key.text: plain_value(entry.value) for entry in node}
-    return node.text if node.quoted else _typed(node.text)
+    if node.quoted:
+        return node.text
+    if _NULL.fullmatch(node.text):
+        return None
+    flag = boolean(node)
+    found = number(node.text) if flag is None else flag
+    return node.text if found is None else found
 
 
 def is_null(node: Node) -> bool:
@@ -240,14 +225,3 @@ def number(text: str) -> int | float | None:
         found = float(text)
         return found if math.isfinite(found) else None
     return None
-
-
-def _typed(text: str) -> Json:
-    if _NULL.fullmatch(text):
-        return None
-    if _TRUE.fullmatch(text):
-        return True
-    if _FALSE.fullmatch(text):
-        return False
-    found = number(text)
-    return text if found is None else found

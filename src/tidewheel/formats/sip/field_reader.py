@@ -34,7 +34,7 @@ from tidewheel.formats.sip.model import (
 )
 from tidewheel.formats.sip.placeholders import Json
 from tidewheel.formats.sip.text_files import JSON_SUFFIX, file_name
-from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED, parse_duration, parse_size
+from tidewheel.quantities import parse_duration, parse_size
 
 # Hints are written in the notation of their file, JSON or YAML, so that they can be copied.
 
@@ -81,6 +81,20 @@ def refuse_entry(
     findings.error("entry-kind", f"{what} is {KINDS[type(item)]}", hint, item.position)
 
 
+def report_second(
+    kind: str, name: str, first: Position, here: Position, findings: Findings
+) -> None:
+    """Reports a second entry of a list with the same id."""
+    seen = f"a second {kind} is called {name!r}; the first is in line {first.line}"
+    findings.error(f"duplicate-{kind}", seen, f"give each {kind} an id of its own", here)
+
+
+def shown_as(kind: str, item: Fields, otherwise: str) -> str:
+    """Returns what findings call an entry of a list: by its id, if it has one."""
+    named = item.get("id")
+    return f"{kind} {named.text}" if isinstance(named, Scalar) and named.text else otherwise
+
+
 class FieldReader:
     """Reads the values of one mapping by their names."""
 
@@ -102,7 +116,7 @@ class FieldReader:
         key, entry = self._keys[name], self._entries.get(name)
         if entry is not None:
             return entry.value
-        example = _EXAMPLES[key.kind] if key.example is None else key.example
+        example = key.kind.example if key.example is None else key.example
         advice = f"write {pair(name, example, self.position)} ({key.about})"
         if len(key.choices) == 1:
             advice = f"write {pair(name, key.choices[0], self.position)}"
@@ -113,12 +127,8 @@ class FieldReader:
                 "missing-key", f"{self.what} has no {name}", advice, self.position
             )
         elif key.absent is Absent.WARNED:
-            self._findings.warning(
-                f"no-{name.partition('_')[0]}",
-                f"{self.what} has no {name}",
-                advice,
-                self.position,
-            )
+            seen = f"{self.what} has no {name}"
+            self._findings.warning(f"no-{name.partition('_')[0]}", seen, advice, self.position)
         return None
 
     def scalar(self, name: str) -> Scalar | None:
@@ -140,7 +150,8 @@ class FieldReader:
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - as its kind has it
         """Returns the value of a key as its kind has it; None as of `known`."""
-        return _READ.get(self._keys[name].kind, FieldReader.text)(self, name)
+        found, read = self.known(name), _READ.get(self._keys[name].kind, FieldReader._text)
+        return None if found is None else read(self, name, found)
 
     def filled(self, made: type[_Made]) -> _Made:
         """Returns a value of the model: each key in its field, the rest by default."""
@@ -150,8 +161,9 @@ class FieldReader:
     def text(self, name: str) -> str | None:
         """Returns a text, one of the choices if the key has any; None if absent or refused."""
         found = self.known(name)
-        if found is None:
-            return None
+        return None if found is None else self._text(name, found)
+
+    def _text(self, name: str, found: Scalar) -> str | None:
         if len(found.text) > NAME_LENGTH_MAX:
             self._mismatch(name, f"has {len(found.text)} characters", found.position)
             return None
@@ -168,21 +180,20 @@ class FieldReader:
         lower = found.text.lower()
         if found.text in choices:
             return found.text
+        if right := self._keys[name].spellings.get(lower):
+            self._tolerate("other-spelling", name, found, right)
+            return right
         if lower in choices:
-            self._findings.warning(
-                "capital-letters",
-                f"{name} of {self.what} is {found.text!r}",
-                f"write {lower}",
-                found.position,
-            )
+            self._tolerate("capital-letters", name, found, lower)
             return lower
-        self._findings.error(
-            f"unknown-{name}",
-            f"{name} of {self.what} is {_shown(found.text)}",
-            guess(SYNONYMS.get(lower, lower), choices, "accepted"),
-            found.position,
-        )
+        seen = f"{name} of {self.what} is {_shown(found.text)}"
+        hint = guess(SYNONYMS.get(lower, lower), choices, "accepted")
+        self._findings.error(f"unknown-{name}", seen, hint, found.position)
         return None
+
+    def _tolerate(self, code: str, name: str, found: Scalar, right: str) -> None:
+        seen = f"{name} of {self.what} is {found.text!r}"
+        self._findings.warning(code, seen, f"write {right}", found.position)
 
     def items(self, name: str) -> tuple[Node, ...]:
         node = self.node(name)
@@ -203,12 +214,9 @@ class FieldReader:
         seen = "is empty" if is_null(node) else f"is {KINDS[type(node)]}"
         self._mismatch(name, seen, node.position)
 
-    def _measured(self, name: str) -> float | None:
+    def _measured(self, name: str, found: Scalar) -> float | None:
         kind = self._keys[name].kind
         parse, most, units = _MEASURES[kind]
-        found = self.known(name)
-        if found is None:
-            return None
         try:
             value = parse(found.text)
         except BadSetting:
@@ -219,10 +227,7 @@ class FieldReader:
             return None
         return value
 
-    def _number(self, name: str) -> float | None:
-        found = self.known(name)
-        if found is None:
-            return None
+    def _number(self, name: str, found: Scalar) -> float | None:
         value = number(found.text)
         is_count = self._keys[name].kind is KeyKind.COUNT
         if value is None or not 0 < value <= NUMBER_MAX or (is_count and value != int(value)):
@@ -230,18 +235,10 @@ class FieldReader:
             return None
         return int(value) if is_count else value
 
-    def _flag(self, name: str) -> bool | None:
-        found = self.known(name)
-        if found is None:
-            return None
+    def _flag(self, name: str, found: Scalar) -> bool | None:
         value = boolean(found)
         if value is None and (old := _OLD_FLAGS.get(found.text.lower())) is not None:
-            self._findings.warning(
-                "other-spelling",
-                f"{name} of {self.what} is {found.text!r}",
-                f"write {str(old).lower()}",
-                found.position,
-            )
+            self._tolerate("other-spelling", name, found, str(old).lower())
             return old
         if value is None:
             self._mismatch(name, f"is {_shown(found.text)}", found.position)
@@ -255,13 +252,14 @@ class FieldReader:
 
     def _mismatch(self, name: str, seen: str, position: Position, meant: str = "") -> None:
         key = self._keys[name]
-        accepted = f"accepted is {_ACCEPTED[key.kind]}"
+        accepted = f"accepted is {key.kind.accepted}"
         if key.choices:
             accepted = f"accepted are {', '.join(key.choices)}"
         elif key.example is not None:
             accepted += f", such as {written(key.example, self.position)}"
-        if key.kind in _EMPTY and (key.absent is Absent.FINE or key.example is None):
-            accepted += f"; write {_EMPTY[key.kind]} if there is nothing"
+        is_free = key.absent is Absent.FINE or key.example is None
+        if key.kind in (KeyKind.LIST, KeyKind.MAPPING) and is_free:
+            accepted += f"; write {json.dumps(key.kind.example)} if there is nothing"
         if meant:
             accepted = f"did you mean {meant}? A{accepted[1:]}"
         self._findings.error("value-kind", f"{name} of {self.what} {seen}", accepted, position)
@@ -276,20 +274,14 @@ class FieldReader:
             if name not in self._keys:
                 self._report_unknown(entry.key)
             elif name in found:
-                self._findings.error(
-                    "two-spellings",
-                    f"{self.what} has both {found[name].key.text} and {written}",
-                    f"they mean the same: keep {name}",
-                    entry.key.position,
-                )
+                seen = f"{self.what} has both {found[name].key.text} and {written}"
+                hint = f"they mean the same: keep {name}"
+                self._findings.error("two-spellings", seen, hint, entry.key.position)
             else:
                 if written != name:
-                    self._findings.warning(
-                        "other-spelling",
-                        f"{self.what} has {written}",
-                        f"write {name}",
-                        entry.key.position,
-                    )
+                    seen = f"{self.what} has {written}"
+                    hint = f"write {name}"
+                    self._findings.warning("other-spelling", seen, hint, entry.key.position)
                 found[name] = entry
         return found
 
@@ -302,12 +294,8 @@ class FieldReader:
         beside, instead = FORMER_KEYS.get(key.text, ("", ""))
         if beside in self._keys:
             seen, hint = "which belongs to an earlier version of the format", instead
-        self._findings.error(
-            "unknown-key",
-            f"{self.what} has the key {_shown(key.text)}, {seen}",
-            hint,
-            key.position,
-        )
+        said = f"{self.what} has the key {_shown(key.text)}, {seen}"
+        self._findings.error("unknown-key", said, hint, key.position)
 
     def _advice(self, key: str) -> str:
         """Says what was probably meant: another key, or another place for it."""
@@ -360,33 +348,9 @@ _MEASURES: Mapping[KeyKind, tuple[Callable[[str], float], float, Mapping[str, st
     KeyKind.DURATION: (parse_duration, TIMEOUT_SECONDS_MAX, _TIME_UNITS),
     KeyKind.SIZE: (parse_size, SIZE_BYTES_MAX, _SIZE_UNITS),
 }
-_READ: Mapping[KeyKind, Callable[[FieldReader, str], object]] = {
-    **{KeyKind.LIST: FieldReader.items, KeyKind.MAPPING: FieldReader.fields},
+_READ: Mapping[KeyKind, Callable[[FieldReader, str, Scalar], object]] = {
     **dict.fromkeys(_MEASURES, FieldReader._measured),
     **dict.fromkeys((KeyKind.NUMBER, KeyKind.COUNT), FieldReader._number),
     KeyKind.BOOLEAN: FieldReader._flag,
 }
 _OLD_FLAGS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
-_ACCEPTED = {
-    KeyKind.TEXT: f"a text of up to {NAME_LENGTH_MAX} characters",
-    KeyKind.VERSION: "a version such as 1.0.0",
-    KeyKind.DURATION: f"a time above zero, up to 100 years: {DURATIONS_ACCEPTED}",
-    KeyKind.SIZE: f"a size of up to {SIZE_BYTES_MAX // 1000**4} TB: {SIZES_ACCEPTED}",
-    KeyKind.NUMBER: f"a number above zero, up to {NUMBER_MAX}",
-    KeyKind.COUNT: f"a whole number from 1 to {NUMBER_MAX}",
-    KeyKind.BOOLEAN: "true or false",
-    KeyKind.LIST: "a list",
-    KeyKind.MAPPING: "a mapping",
-}
-_EMPTY = {KeyKind.LIST: "[]", KeyKind.MAPPING: "{}"}
-_EXAMPLES: Mapping[KeyKind, Json] = {
-    KeyKind.TEXT: "…",
-    KeyKind.VERSION: "1.0.0",
-    KeyKind.DURATION: "60s",
-    KeyKind.SIZE: "512MiB",
-    KeyKind.NUMBER: 0.5,
-    KeyKind.COUNT: 1,
-    KeyKind.BOOLEAN: True,
-    KeyKind.LIST: [],
-    KeyKind.MAPPING: {},
-}

@@ -6,28 +6,59 @@ To an editor templates are texts: in the schema every value may also be one with
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from tidewheel.formats.sip.model import CONDITION_WORDS, PRESENT, StageType
+from tidewheel.formats.sip.model import (
+    CONDITION_WORDS,
+    NAME_LENGTH_MAX,
+    NUMBER_MAX,
+    PRESENT,
+    SIZE_BYTES_MAX,
+    StageType,
+)
 from tidewheel.formats.sip.placeholders import Json
 from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED
 
 SCHEMA_VERSION = "2.0"
 
 
-class KeyKind(Enum):
-    """Names the kinds of values that keys have."""
+Schema = dict[str, object]
 
-    TEXT = auto()
-    VERSION = auto()
-    DURATION = auto()
-    SIZE = auto()
-    NUMBER = auto()  # above zero
-    COUNT = auto()  # a whole number from 1
-    BOOLEAN = auto()
-    LIST = auto()
-    MAPPING = auto()
+_TEMPLATE: Schema = {"type": "string", "pattern": r"\{\{.*\}\}"}
+
+
+class KeyKind(Enum):
+    """Names the kinds of values: each with its schema, an example, and what is accepted."""
+
+    TEXT = {"type": "string"}, "…", f"a text of up to {NAME_LENGTH_MAX} characters"
+    VERSION = {"type": ["string", "number"]}, "1.0.0", "a version such as 1.0.0"
+    DURATION = (
+        {"type": ["string", "number"]},
+        "60s",
+        f"a time above zero, up to 100 years: {DURATIONS_ACCEPTED}",
+    )
+    SIZE = (
+        {"type": ["string", "integer"]},
+        "512MiB",
+        f"a size of up to {SIZE_BYTES_MAX // 1000**4} TB: {SIZES_ACCEPTED}",
+    )
+    NUMBER = (
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEMPLATE]},
+        0.5,
+        f"a number above zero, up to {NUMBER_MAX}",
+    )
+    COUNT = (
+        {"anyOf": [{"type": "integer", "minimum": 1}, _TEMPLATE]},
+        1,
+        f"a whole number from 1 to {NUMBER_MAX}",
+    )
+    BOOLEAN = {"anyOf": [{"type": "boolean"}, _TEMPLATE]}, True, "true or false"
+    LIST = {"type": "array"}, list[Json](), "a list"
+    MAPPING = {"type": "object"}, dict[str, Json](), "a mapping"
+
+    def __init__(self, schema: Schema, example: Json, accepted: str) -> None:
+        self.schema, self.example, self.accepted = schema, example, accepted
 
 
 class Absent(Enum):
@@ -38,30 +69,35 @@ class Absent(Enum):
     REFUSED = auto()
 
 
+TEXT, VERSION, DURATION, SIZE, NUMBER, COUNT, BOOLEAN, LIST, MAPPING = KeyKind
+FINE, WARNED, REFUSED = Absent
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """Describes one key of a mapping."""
 
     kind: KeyKind
     about: str
-    absent: Absent = Absent.FINE
+    absent: Absent = FINE
     choices: tuple[str, ...] = ()
     other_spelling: str = ""  # tolerated with a warning
     example: Json = None  # of a list or mapping; where it is required, it must not be empty
     read_apart: bool = False  # its choices depend on another key
+    spellings: Mapping[str, str] = field(default_factory=dict)  # of choices, likewise
     to: str = ""  # the field of the model that it fills; else it is read by its name
 
 
 DEFINITION: Mapping[str, Key] = {
     "schema_version": Key(
-        KeyKind.VERSION, "the version of this format", Absent.REFUSED, choices=(SCHEMA_VERSION,)
+        VERSION, "the version of this format", REFUSED, choices=(SCHEMA_VERSION,)
     ),
-    "id": Key(KeyKind.TEXT, "the workflow's name; by default from the file's name"),
-    "version": Key(KeyKind.VERSION, "the workflow's version; by default from the file's name"),
+    "id": Key(TEXT, "the workflow's name; by default from the file's name"),
+    "version": Key(VERSION, "the workflow's version; by default from the file's name"),
     "stages": Key(
-        KeyKind.LIST,
+        LIST,
         "the stages of the workflow, in any order",
-        Absent.REFUSED,
+        REFUSED,
         example=[{"id": "ingest", "version": "1.0.0", "type": "processing"}],
     ),
 }
@@ -83,80 +119,67 @@ FORMER_KEYS: Mapping[str, tuple[str, str]] = {
     ),
 }
 STAGE: Mapping[str, Key] = {
-    "id": Key(KeyKind.TEXT, "the stage's name", Absent.REFUSED),
+    "id": Key(TEXT, "the stage's name", REFUSED),
     "version": Key(
-        KeyKind.VERSION,
-        "the stage's version: stages/<id>/<version> is its folder",
-        Absent.REFUSED,
+        VERSION, "the stage's version: stages/<id>/<version> is its folder", REFUSED
     ),
     "type": Key(
-        KeyKind.TEXT,
-        "what the stage is for",
-        Absent.REFUSED,
-        choices=tuple(one.value for one in StageType),
+        TEXT, "what the stage is for", REFUSED, choices=tuple(one.value for one in StageType)
     ),
     "timeout": Key(
-        KeyKind.DURATION,
+        DURATION,
         f"the longest time that the stage may run: {DURATIONS_ACCEPTED}",
-        Absent.WARNED,
+        WARNED,
         other_spelling="timout",
     ),
     "resources_required": Key(
-        KeyKind.LIST,
+        LIST,
         "what must be available before the stage begins",
-        Absent.WARNED,
+        WARNED,
         other_spelling="resources",
     ),
     "dependencies": Key(
-        KeyKind.LIST,
+        LIST,
         "what must have happened before: all of it",
         example=[{"type": "stage", "value": "ingest", "condition": "complete"}],
     ),
 }
 DEPENDENCY: Mapping[str, Key] = {
-    "type": Key(
-        KeyKind.TEXT, "what it depends on", Absent.REFUSED, choices=("stage", "buffer_object")
-    ),
-    "value": Key(KeyKind.TEXT, "the id of a stage or of an object", Absent.REFUSED),
+    "type": Key(TEXT, "what it depends on", REFUSED, choices=("stage", "buffer_object")),
+    "value": Key(TEXT, "the id of a stage or of an object", REFUSED),
     "condition": Key(
-        KeyKind.TEXT,
+        TEXT,
         "what must have become of it",
-        Absent.REFUSED,
+        REFUSED,
         choices=(*CONDITION_WORDS, PRESENT),
         read_apart=True,
     ),
 }
 RESOURCE_TYPE = Key(
-    KeyKind.TEXT, "what is needed", Absent.REFUSED, choices=("nodes", "cpu", "memory", "buffer")
+    TEXT,
+    "what is needed",
+    REFUSED,
+    choices=("nodes", "cpu", "memory", "buffer"),
+    spellings={"node": "nodes"},
 )
 RESOURCES: Mapping[str, Mapping[str, Key]] = {
     "nodes": {
         "type": RESOURCE_TYPE,
-        "number": Key(KeyKind.COUNT, "how many machines", Absent.REFUSED, to="number"),
-        "flavour": Key(KeyKind.TEXT, "their kind", Absent.WARNED, to="flavour"),
+        "number": Key(COUNT, "how many machines", REFUSED, to="number"),
+        "flavour": Key(TEXT, "their kind", WARNED, to="flavour"),
         "exclusive": Key(
-            KeyKind.BOOLEAN,
-            "whether nothing else may run on them",
-            Absent.REFUSED,
-            to="exclusive",
+            BOOLEAN, "whether nothing else may run on them", REFUSED, to="exclusive"
         ),
-        "label": Key(KeyKind.TEXT, "the label of the machines in a Swarm", to="label"),
+        "label": Key(TEXT, "the label of the machines in a Swarm", to="label"),
     },
-    "cpu": {
-        "type": RESOURCE_TYPE,
-        "value": Key(KeyKind.NUMBER, "cores", Absent.REFUSED, to="cores"),
-    },
-    "memory": {
-        "type": RESOURCE_TYPE,
-        "value": Key(KeyKind.SIZE, SIZES_ACCEPTED, Absent.REFUSED, to="size"),
-    },
+    "cpu": {"type": RESOURCE_TYPE, "value": Key(NUMBER, "cores", REFUSED, to="cores")},
+    "memory": {"type": RESOURCE_TYPE, "value": Key(SIZE, SIZES_ACCEPTED, REFUSED, to="size")},
     "buffer": {
         "type": RESOURCE_TYPE,
-        "value": Key(KeyKind.SIZE, SIZES_ACCEPTED, Absent.REFUSED, to="size"),
-        "label": Key(KeyKind.TEXT, "which buffer", to="label"),
+        "value": Key(SIZE, SIZES_ACCEPTED, REFUSED, to="size"),
+        "label": Key(TEXT, "which buffer", to="label"),
     },
 }
-RESOURCE_TYPE_SPELLINGS: Mapping[str, str] = {"node": "nodes"}
 
 
 def owners(name: str, keys: Mapping[str, Key]) -> list[str]:
@@ -174,39 +197,21 @@ def owners(name: str, keys: Mapping[str, Key]) -> list[str]:
 
 # The JSON Schema that editors use, from the same table.
 
-Schema = dict[str, object]
-
-_TEMPLATE: Schema = {"type": "string", "pattern": r"\{\{.*\}\}"}
-_TYPES: Mapping[KeyKind, Schema] = {
-    KeyKind.TEXT: {"type": "string"},
-    KeyKind.VERSION: {"type": ["string", "number"]},
-    KeyKind.DURATION: {"type": ["string", "number"]},
-    KeyKind.SIZE: {"type": ["string", "integer"]},
-    KeyKind.NUMBER: {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _TEMPLATE]},
-    KeyKind.COUNT: {"anyOf": [{"type": "integer", "minimum": 1}, _TEMPLATE]},
-    KeyKind.BOOLEAN: {"anyOf": [{"type": "boolean"}, _TEMPLATE]},
-    KeyKind.LIST: {"type": "array"},
-    KeyKind.MAPPING: {"type": "object"},
-}
-
 
 def sip_json_schema() -> Schema:
     """Returns the schema of a definition file."""
-    stage = _mapping(STAGE)
-    properties = stage["properties"]
-    assert isinstance(properties, dict)
-    properties["dependencies"]["items"] = _mapping(DEPENDENCY)
-    properties["resources_required"]["items"] = {
-        "oneOf": [_resource(kind, keys) for kind, keys in RESOURCES.items()]
-    }
-    definition = _mapping(DEFINITION)
-    top = definition["properties"]
-    assert isinstance(top, dict)
-    top["stages"]["items"] = stage
-    top["schema_version"] = {
-        "description": DEFINITION["schema_version"].about,
-        "enum": [SCHEMA_VERSION, float(SCHEMA_VERSION)],
-    }
+    resources = [_mapping(keys, type={"const": kind}) for kind, keys in RESOURCES.items()]
+    stage = _mapping(
+        STAGE,
+        dependencies=_key(STAGE["dependencies"], items=_mapping(DEPENDENCY)),
+        resources_required=_key(STAGE["resources_required"], items={"oneOf": resources}),
+    )
+    versions = [SCHEMA_VERSION, float(SCHEMA_VERSION)]
+    definition = _mapping(
+        DEFINITION,
+        schema_version=_key(DEFINITION["schema_version"], enum=versions),
+        stages=_key(DEFINITION["stages"], items=stage),
+    )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"SIP workflow definition {SCHEMA_VERSION}",
@@ -214,25 +219,16 @@ def sip_json_schema() -> Schema:
     }
 
 
-def _mapping(keys: Mapping[str, Key]) -> Schema:
+def _mapping(keys: Mapping[str, Key], **others: Schema) -> Schema:
+    """Returns the schema of a mapping; ``others`` have more to say than their rows."""
     return {
         "type": "object",
-        "properties": {name: _key(key) for name, key in keys.items()},
-        "required": [name for name, key in keys.items() if key.absent is Absent.REFUSED],
+        "properties": {name: others.get(name) or _key(key) for name, key in keys.items()},
+        "required": [name for name, key in keys.items() if key.absent is REFUSED],
         "additionalProperties": False,
     }
 
 
-def _resource(kind: str, keys: Mapping[str, Key]) -> Schema:
-    schema = _mapping(keys)
-    properties = schema["properties"]
-    assert isinstance(properties, dict)
-    properties["type"] = {"const": kind}
-    return schema
-
-
-def _key(key: Key) -> Schema:
-    schema: Schema = {"description": key.about}
-    if key.choices:
-        return {**schema, "enum": list(key.choices)}
-    return {**schema, **_TYPES[key.kind]}
+def _key(key: Key, **more: object) -> Schema:
+    schema = {"enum": list(key.choices)} if key.choices else key.kind.schema
+    return {"description": key.about, **schema, **more}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -93,12 +94,19 @@ class ParameterSource:
         self, stage: Stage, request: Values, outputs: Mapping[str, Values] | None = None
     ) -> StageValues:
         """Returns a stage's values; ``outputs`` are by stage, None before the stage is due."""
-        given = self.given_to(stage.id, request)
+        # What a request gives all stages, and over it what it gives this one.
+        given = {
+            **{name: value for name, value in request.items() if value is not None},
+            **self.given_apart(stage.id, request),
+        }
         folder = self.folders.get(stage.id)
         own = dict(folder.defaults) if folder else {}
         made: dict[str, Json] = {}
         to_come: dict[str, str] = {}
-        for earlier in self._providers(stage):
+        # The nearest come first. Most workflows have none, and a chain of stages is long.
+        providers = {one.stage for one in self.folders.values() if one.outputs}
+        before = self.definition.upstream(stage.id) if providers else ()
+        for earlier in (one for one in before if one in providers):
             for name in self.folders[earlier].outputs:
                 if outputs is None:
                     to_come.setdefault(name, earlier)
@@ -118,20 +126,9 @@ class ParameterSource:
             missing=missing,
         )
 
-    def given_to(self, stage: str, request: Values) -> Values:
-        """Returns what a request gives all stages, and over it what it gives this one."""
-        given = {name: value for name, value in request.items() if value is not None}
-        return {**given, **self.given_apart(stage, request)}
-
     def given_apart(self, stage: str, request: Values) -> Values:
         """Returns what a request gives this stage alone."""
         return _apart(stage, request, self.declared)
-
-    def _providers(self, stage: Stage) -> Iterator[str]:
-        """Yields the stages before this one that declare outputs, the nearest first."""
-        providers = {one.stage for one in self.folders.values() if one.outputs}
-        if providers:  # most workflows have none, and a chain of stages is long
-            yield from (one for one in self.definition.upstream(stage.id) if one in providers)
 
     def specs(self) -> tuple[ParameterSpec, ...]:
         """Returns every declared parameter, once."""
@@ -168,10 +165,7 @@ def _declared(folders: Mapping[str, StageFolder]) -> frozenset[str]:
 
 
 def values_of_definition(folders: Mapping[str, StageFolder], request: Values) -> Values:
-    """Returns the values for the definition's own text, which belongs to no stage.
-
-    Of several stages the first counts.
-    """
+    """Returns the values for the definition's own text; of several stages the first counts."""
     declared = _declared(folders)
     apart: dict[str, Json] = {}
     for stage in folders:
@@ -198,28 +192,17 @@ def check_request(request: Values, findings: Findings) -> bool:
         )
         return False
     if size > PARAMETERS_BYTES_MAX:
-        findings.error(
-            "parameters-too-large",
-            f"the parameters have more than {PARAMETERS_BYTES_MAX} bytes",
-            "put data into a file, and its place into a parameter",
-            REQUEST,
-        )
+        seen = f"the parameters have more than {PARAMETERS_BYTES_MAX} bytes"
+        hint = "put data into a file, and its place into a parameter"
+        findings.error("parameters-too-large", seen, hint, REQUEST)
         return False
     if RESERVED.search(text) or "\0" in text or "\\u0000" in text:
-        findings.error(
-            "reserved-character",
-            "a parameter has a NUL character or one of U+F5EE0 and U+F5EE1",
-            "remove it",
-            REQUEST,
-        )
+        seen = "a parameter has a NUL character or one of U+F5EE0 and U+F5EE1"
+        findings.error("reserved-character", seen, "remove it", REQUEST)
         return False
     if any(depth > DEPTH_MAX for depth in _depths(request)):
-        findings.error(
-            "nested-too-deeply",
-            f"the parameters are nested more than {DEPTH_MAX} deep",
-            "",
-            REQUEST,
-        )
+        seen = f"the parameters are nested more than {DEPTH_MAX} deep"
+        findings.error("nested-too-deeply", seen, "", REQUEST)
         return False
     return True
 
@@ -242,13 +225,10 @@ def report_missing(
     """Reports each parameter for want of which a run is refused, with its stage."""
     for stage in definition.stages:
         for name in values[stage.id].missing:
-            findings.error(
-                "missing-parameter",
-                f"stage {stage.id} needs the parameter {name!r}: it has no default, and no "
-                "stage before it provides it",
-                f"give it with the request: -p {name}=VALUE, or among its parameters",
-                REQUEST,
-            )
+            lacks = "it has no default, and no stage before it provides it"
+            seen = f"stage {stage.id} needs the parameter {name!r}: {lacks}"
+            hint = f"give it with the request: -p {name}=VALUE, or among its parameters"
+            findings.error("missing-parameter", seen, hint, REQUEST)
 
 
 def report_unused(
@@ -290,19 +270,14 @@ def _report_unused(
 def warn_of_names(
     source: ParameterSource, used: Iterable[str], request: Values, findings: Findings
 ) -> None:
-    """Names that do not mean what they seem to mean.
-
-    ``used`` are those of the definition's own template, which belongs to no stage.
-    """
+    """Warns of names that mislead; ``used`` are those of the definition's own template."""
     for spec in source.specs():
         if spec.name in FIXED_NAMES:
-            findings.warning(
-                "shadowed-parameter",
-                f"the parameter {spec.name!r} of {', '.join(spec.stages)} is hidden: templates "
-                "know something else by this name",
-                f"write parameters['{spec.name}'], or rename it",
-                Position(source.folders[spec.stages[0]].folder),
-            )
+            hidden = "is hidden: templates know something else by this name"
+            seen = f"the parameter {spec.name!r} of {', '.join(spec.stages)} {hidden}"
+            hint = f"write parameters['{spec.name}'], or rename it"
+            place = Position(source.folders[spec.stages[0]].folder)
+            findings.warning("shadowed-parameter", seen, hint, place)
     taken = values_of_definition(source.folders, request)
     for name in used:
         values = _by_stage(name, source, request)
@@ -310,13 +285,11 @@ def warn_of_names(
         if different and name not in request:
             same = next(one for one, value in values.items() if value == taken[name])
             given = any(name in source.given_apart(one, request) for one in values)
-            findings.warning(
-                "conflicting-defaults",
-                f"{same} and {different[0]} have different {'values' if given else 'defaults'} "
-                f"of {name!r}; the definition takes that of {same}",
-                f"give {name} once for all stages, or rename it in one of them",
-                REQUEST if given else Position(source.folders[different[0]].folder),
-            )
+            what = f"different {'values' if given else 'defaults'} of {name!r}"
+            seen = f"{same} and {different[0]} have {what}; the definition takes that of {same}"
+            hint = f"give {name} once for all stages, or rename it in one of them"
+            place = REQUEST if given else Position(source.folders[different[0]].folder)
+            findings.warning("conflicting-defaults", seen, hint, place)
 
 
 def _by_stage(name: str, source: ParameterSource, request: Values) -> dict[str, Json]:
@@ -340,15 +313,10 @@ def read_parameters(texts: Iterable[str], file: Path | None) -> dict[str, object
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise BadSetting("parameter", text, PAIR_ACCEPTED)
-        found[name.strip()] = _value(value)
+        found[name.strip()] = value
+        with suppress(ValueError, RecursionError):
+            found[name.strip()] = json.loads(value, parse_constant=str)
     return found
-
-
-def _value(text: str) -> object:
-    try:
-        return json.loads(text, parse_constant=str)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _from_file(path: Path) -> dict[str, Json]:
@@ -364,12 +332,9 @@ def _from_file(path: Path) -> dict[str, Json]:
     text = decoded(name, content, findings)
     node = read_plain(name, text, findings) if text is not None else None
     if node is not None and not isinstance(node, Fields):
-        findings.error(
-            "parameters-kind",
-            f"{name} is no mapping of names to values",
-            "write name: value, one in a line",
-            Position(name, 1),
-        )
+        seen = f"{name} is no mapping of names to values"
+        hint = "write name: value, one in a line"
+        findings.error("parameters-kind", seen, hint, Position(name, 1))
     if findings.has_errors or not isinstance(node, Fields):
         raise InvalidDefinition(name, findings.sorted())
     value = plain_value(node)

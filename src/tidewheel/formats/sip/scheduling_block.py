@@ -31,8 +31,13 @@ from tidewheel.formats.sip.document import (
     number,
     plain_value,
 )
-from tidewheel.formats.sip.field_reader import FieldReader, refuse_entry
-from tidewheel.formats.sip.keys import Absent, Key, KeyKind
+from tidewheel.formats.sip.field_reader import (
+    FieldReader,
+    refuse_entry,
+    report_second,
+    shown_as,
+)
+from tidewheel.formats.sip.keys import COUNT, LIST, MAPPING, REFUSED, TEXT, VERSION, WARNED, Key
 from tidewheel.formats.sip.model import CONDITION_WORDS, StageCondition
 from tidewheel.formats.sip.placeholders import Json
 from tidewheel.formats.sip.text_files import SUFFIXES, decoded, file_name, read_plain
@@ -41,74 +46,58 @@ from tidewheel.formats.sip.text_files import SUFFIXES, decoded, file_name, read_
 
 SBI_VERSION = "2.0"
 BLOCK = "processing_block"
-BLOCK_SPELLINGS = ("pb", "processing-block", "block")  # tolerated with a warning
+_SPELLINGS = dict.fromkeys(("pb", "processing-block", "block"), BLOCK)
 _WORKFLOW: Json = {"id": "vis-ingest", "version": "1.0.0"}
 
 SBI: Mapping[str, Key] = {
-    "id": Key(KeyKind.TEXT, "SBI-<date>-<project>-<anything>", Absent.REFUSED),
-    "version": Key(
-        KeyKind.VERSION, "the version of this format", Absent.REFUSED, choices=(SBI_VERSION,)
-    ),
+    "id": Key(TEXT, "SBI-<date>-<project>-<anything>", REFUSED),
+    "version": Key(VERSION, "the version of this format", REFUSED, choices=(SBI_VERSION,)),
     "scheduling_block": Key(
-        KeyKind.MAPPING, "what it is an instance of", Absent.WARNED, example={"id": "SB-1"}
+        MAPPING, "what it is an instance of", WARNED, example={"id": "SB-1"}
     ),
-    "subarray_id": Key(KeyKind.TEXT, "kept as it is"),
+    "subarray_id": Key(TEXT, "kept as it is"),
     "processing_blocks": Key(
-        KeyKind.LIST,
+        LIST,
         "what is to be done",
-        Absent.REFUSED,
+        REFUSED,
         example=[{"id": "PB-20261115-sip-0001", "type": "offline", "workflow": _WORKFLOW}],
     ),
-    "scans": Key(KeyKind.LIST, "kept as they are"),
+    "scans": Key(LIST, "kept as they are"),
 }
 SCHEDULING_BLOCK: Mapping[str, Key] = {
-    "id": Key(KeyKind.TEXT, "its id", Absent.WARNED),
-    "project": Key(KeyKind.TEXT, "kept as it is"),
-    "telescope": Key(KeyKind.TEXT, "kept as it is"),
-    "programme_block": Key(KeyKind.TEXT, "kept as it is"),
+    "id": Key(TEXT, "its id", WARNED),
+    "project": Key(TEXT, "kept as it is"),
+    "telescope": Key(TEXT, "kept as it is"),
+    "programme_block": Key(TEXT, "kept as it is"),
 }
 PROCESSING_BLOCK: Mapping[str, Key] = {
-    "id": Key(KeyKind.TEXT, "PB-<date>-<project>-<anything>", Absent.REFUSED),
-    "version": Key(KeyKind.VERSION, "the version of the block"),
-    "type": Key(
-        KeyKind.TEXT, "when it is done", Absent.REFUSED, choices=("realtime", "offline")
-    ),
-    "workflow": Key(KeyKind.MAPPING, "which workflow", Absent.REFUSED, example=_WORKFLOW),
+    "id": Key(TEXT, "PB-<date>-<project>-<anything>", REFUSED),
+    "version": Key(VERSION, "the version of the block"),
+    "type": Key(TEXT, "when it is done", REFUSED, choices=("realtime", "offline")),
+    "workflow": Key(MAPPING, "which workflow", REFUSED, example=_WORKFLOW),
     "priority": Key(
-        KeyKind.COUNT,
-        f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier",
+        COUNT, f"a whole number from {PRIORITY_MIN} to {PRIORITY_MAX}; higher is earlier"
     ),
-    "dependencies": Key(KeyKind.LIST, "other blocks that come before: all of them"),
+    "dependencies": Key(LIST, "other blocks that come before: all of them"),
 }
 WORKFLOW: Mapping[str, Key] = {
-    "id": Key(KeyKind.TEXT, "the name of a registered workflow", Absent.REFUSED),
-    "version": Key(KeyKind.VERSION, "its version; else the highest", Absent.WARNED),
-    "parameters": Key(
-        KeyKind.MAPPING, "values of its parameters", other_spelling="configuration"
-    ),
+    "id": Key(TEXT, "the name of a registered workflow", REFUSED),
+    "version": Key(VERSION, "its version; else the highest", WARNED),
+    "parameters": Key(MAPPING, "values of its parameters", other_spelling="configuration"),
 }
 DEPENDENCY: Mapping[str, Key] = {
-    "type": Key(KeyKind.TEXT, "what it depends on", Absent.REFUSED, choices=(BLOCK,)),
-    "value": Key(KeyKind.TEXT, "the id of a block", Absent.REFUSED),
+    "type": Key(TEXT, "what it depends on", REFUSED, choices=(BLOCK,), spellings=_SPELLINGS),
+    "value": Key(TEXT, "the id of a block", REFUSED),
     "condition": Key(
-        KeyKind.TEXT,
-        "what must have become of it",
-        Absent.REFUSED,
-        choices=tuple(CONDITION_WORDS),
+        TEXT, "what must have become of it", REFUSED, choices=tuple(CONDITION_WORDS)
     ),
-    "parameters": Key(KeyKind.MAPPING, "kept as they are"),
+    "parameters": Key(MAPPING, "kept as they are"),
 }
 
 _BLOCK_EXAMPLE: dict[str, Json] = {"id": "PB-…", "type": "offline", "workflow": {"id": "…"}}
 _SBI_ID = re.compile(r"SBI-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
 _BLOCK_ID = re.compile(r"PB-[0-9]{8}-[A-Za-z]+-\S+", re.ASCII)
-_CONDITIONS = {
-    StageCondition.COMPLETE: BlockCondition.COMPLETE,
-    StageCondition.STARTED: BlockCondition.STARTED,
-    StageCondition.FAILED: BlockCondition.FAILED,
-    StageCondition.ABORTED: BlockCondition.ABORTED,
-    StageCondition.ENDED: BlockCondition.FINISHED,
-}
+_FINISHED = {StageCondition.ENDED: BlockCondition.FINISHED}  # the others have the same names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,33 +141,23 @@ class SbiRequest:
 def read_sbi(file: str, content: bytes, findings: Findings) -> SbiRequest | None:
     """Returns the request in a JSON or YAML text as far as it can be read; None: not at all."""
     if not file_name(file).is_known or file_name(file).is_template:
-        findings.error(
-            "sbi-file-kind",
-            f"{file} is no scheduling block instance",
-            f"it is a file that ends in {', '.join(SUFFIXES)}, and no template",
-            Position(file),
-        )
+        seen = f"{file} is no scheduling block instance"
+        hint = f"it is a file that ends in {', '.join(SUFFIXES)}, and no template"
+        findings.error("sbi-file-kind", seen, hint, Position(file))
         return None
     text = decoded(file, content, findings)
     root = None if text is None else read_plain(file, text, findings)
     if root is None:
         return None
     if not isinstance(root, Fields):
-        findings.error(
-            "sbi-kind",
-            f"the file is {KINDS[type(root)]}",
-            "a scheduling block instance is a mapping with id, version, scheduling_block and "
-            "processing_blocks",
-            root.position,
-        )
+        names = "id, version, scheduling_block and processing_blocks"
+        hint = f"a scheduling block instance is a mapping with {names}"
+        findings.error("sbi-kind", f"the file is {KINDS[type(root)]}", hint, root.position)
         return None
     if root.get("stages") is not None and root.get("processing_blocks") is None:
-        findings.error(
-            "sbi-kind",
-            "this is a workflow definition, no scheduling block instance",
-            f"register it, and ask for it in an instance: tidewheel register {file}",
-            root.position,
-        )
+        seen = "this is a workflow definition, no scheduling block instance"
+        hint = f"register it, and ask for it in an instance: tidewheel register {file}"
+        findings.error("sbi-kind", seen, hint, root.position)
         return None
     return _Reading(findings).read(root)
 
@@ -213,12 +192,10 @@ class _Reading:
         found = [self._block(item, number) for number, item in enumerate(items, 1)]
         blocks = tuple(one for one in found if one is not None)
         if root.get("processing_blocks") == Items((), reader.position):
-            self.findings.error(
-                "no-blocks",
-                "the instance has no processing blocks",
-                "name at least one in processing_blocks",
-                reader.position_of("processing_blocks"),
-            )
+            seen = "the instance has no processing blocks"
+            hint = "name at least one in processing_blocks"
+            place = reader.position_of("processing_blocks")
+            self.findings.error("no-blocks", seen, hint, place)
         _check_circles(blocks, self.findings)
         body = _body(root, version)
         body["processing_blocks"] = [one.body for one in blocks]
@@ -235,63 +212,46 @@ class _Reading:
         if not isinstance(item, Fields):
             refuse_entry(item, f"processing block {number}", _BLOCK_EXAMPLE, self.findings)
             return None
-        named = item.get("id")
-        what = f"processing block {number}"
-        if isinstance(named, Scalar) and named.text:
-            what = f"block {named.text}"
+        what = shown_as("block", item, f"processing block {number}")
         reader = FieldReader(item, PROCESSING_BLOCK, what, self.findings)
-        name = self._block_id(reader)
+        name = self._id(reader, _BLOCK_ID, "PB-20261115-sip-0001")
+        here = reader.position_of("id")
+        if name in self._positions:
+            report_second("block", name, self._positions[name], here, self.findings)
+        elif name:
+            self._positions[name] = here
         body = _body(item, reader.text("version"))
         kind = reader.text("type")
-        workflow = body["workflow"] = self._workflow(reader, what)
+        workflow = body["workflow"] = self._workflow(reader)
         return BlockRequest(
             id=name,
             type=kind or "",
             workflow=workflow["id"],
             version=workflow["version"],
             parameters=workflow["parameters"],
-            priority=self._priority(reader, what),
-            needs=tuple(dict.fromkeys(self._needs(reader, what, name))),
+            priority=self._priority(reader),
+            needs=tuple(dict.fromkeys(self._needs(reader, name))),
             body=body,
             places=_places(item),
         )
-
-    def _block_id(self, reader: FieldReader) -> str:
-        name = self._id(reader, _BLOCK_ID, "PB-20261115-sip-0001")
-        here = reader.position_of("id")
-        if name in self._positions:
-            self.findings.error(
-                "duplicate-block",
-                f"a second block is called {name!r}; the first is in line "
-                f"{self._positions[name].line}",
-                "give each block an id of its own",
-                here,
-            )
-        elif name:
-            self._positions[name] = here
-        return name
 
     def _id(self, reader: FieldReader, pattern: re.Pattern[str], example: str) -> str:
         name = reader.text("id") or ""
         if name and not _is_id(name, pattern):
             kind = example.partition("-")[0]
-            self.findings.error(
-                "bad-id",
-                f"{name!r} is no id",
-                f"accepted is {kind}-<eight digits>-<letters>-<anything but blanks and />, "
-                f"such as {example}",
-                reader.position_of("id"),
-            )
+            form = f"{kind}-<eight digits>-<letters>-<anything but blanks and />"
+            hint = f"accepted is {form}, such as {example}"
+            self.findings.error("bad-id", f"{name!r} is no id", hint, reader.position_of("id"))
         return name
 
-    def _workflow(self, reader: FieldReader, what: str) -> dict[str, Any]:
+    def _workflow(self, reader: FieldReader) -> dict[str, Any]:
         """Returns the workflow of a block as JSON has it, by the right names."""
         unreadable = {"id": "", "version": "", "parameters": {}}
         there = reader.fields("workflow")
         if there is None:
             return unreadable
         before = self.findings.error_count
-        inner = FieldReader(there, WORKFLOW, f"workflow of {what}", self.findings)
+        inner = FieldReader(there, WORKFLOW, f"workflow of {reader.what}", self.findings)
         name, version = inner.text("id") or "", inner.text("version") or ""
         given = inner.fields("parameters")
         parameters = {} if given is None else plain_value(given)
@@ -299,24 +259,21 @@ class _Reading:
             return unreadable
         return {"id": name, "version": version, "parameters": parameters}
 
-    def _priority(self, reader: FieldReader, what: str) -> int:
+    def _priority(self, reader: FieldReader) -> int:
         node = reader.node("priority")
         if node is None:
             return 0
         value = number(node.text) if isinstance(node, Scalar) else None
         if value is None or value != int(value) or not PRIORITY_MIN <= value <= PRIORITY_MAX:
             seen = repr(node.text) if isinstance(node, Scalar) else KINDS[type(node)]
-            self.findings.error(
-                "bad-priority",
-                f"priority of {what} is {seen}",
-                f"accepted is {PROCESSING_BLOCK['priority'].about}",
-                node.position,
-            )
+            message = f"priority of {reader.what} is {seen}"
+            hint = f"accepted is {PROCESSING_BLOCK['priority'].about}"
+            self.findings.error("bad-priority", message, hint, node.position)
             return 0
         return int(value)
 
-    def _needs(self, reader: FieldReader, what: str, name: str) -> Iterator[BlockNeed]:
-        items = reader.items("dependencies")
+    def _needs(self, reader: FieldReader, name: str) -> Iterator[BlockNeed]:
+        items, what = reader.items("dependencies"), reader.what
         if len(items) > NEEDS_MAX:
             here = reader.position_of("dependencies")
             self._too_many(f"dependencies of {what}", len(items), NEEDS_MAX, here)
@@ -324,12 +281,9 @@ class _Reading:
         for count, item in enumerate(items, 1):
             found = self._need(item, f"dependency {count} of {what}")
             if found is not None and found.parent == name:
-                self.findings.error(
-                    "waits-for-itself",
-                    f"{what} waits for itself",
-                    "remove this dependency",
-                    item.position,
-                )
+                seen = f"{what} waits for itself"
+                hint = "remove this dependency"
+                self.findings.error("waits-for-itself", seen, hint, item.position)
             elif found is not None:
                 yield found
 
@@ -340,37 +294,18 @@ class _Reading:
             return None
         kind = item.get("type")
         if isinstance(kind, Scalar) and kind.text == "buffer_object":
-            self.findings.error(
-                "block-waits-for-object",
-                f"{what} is on a buffer object",
-                "blocks wait for blocks; let a stage of the workflow wait for the object",
-                kind.position,
-            )
+            seen = f"{what} is on a buffer object"
+            hint = "blocks wait for blocks; let a stage of the workflow wait for the object"
+            self.findings.error("block-waits-for-object", seen, hint, kind.position)
             return None
-        reader = FieldReader(self._spelt(item, what), DEPENDENCY, what, self.findings)
+        reader = FieldReader(item, DEPENDENCY, what, self.findings)
         reader.text("type")
         parent, condition = reader.text("value"), reader.text("condition")
         reader.fields("parameters")
         if parent is None or condition is None:
             return None
-        return BlockNeed(parent, _CONDITIONS[CONDITION_WORDS[condition]])
-
-    def _spelt(self, item: Fields, what: str) -> Fields:
-        """Returns the item with the right word for a block where another was used."""
-        kind = item.get("type")
-        if not isinstance(kind, Scalar) or kind.text.lower() not in BLOCK_SPELLINGS:
-            return item
-        self.findings.warning(
-            "other-spelling",
-            f"type of {what} is {kind.text!r}",
-            f"write {BLOCK}",
-            kind.position,
-        )
-        right = Scalar(BLOCK, kind.quoted, kind.position)
-        entries = (
-            entry._replace(value=right) if entry.value is kind else entry for entry in item
-        )
-        return Fields(tuple(entries), item.position)
+        of_stage = CONDITION_WORDS[condition]
+        return BlockNeed(parent, _FINISHED.get(of_stage) or BlockCondition[of_stage.name])
 
     def _too_many(self, what: str, count: int, most: int, position: Position) -> None:
         message = f"{count} {what}; at most {most} are accepted"
@@ -421,9 +356,5 @@ def _check_circles(blocks: tuple[BlockRequest, ...], findings: Findings) -> None
         TopologicalSorter(waits).prepare()
     except CycleError as error:
         circle: list[str] = error.args[1]
-        findings.error(
-            "circle",
-            f"blocks wait for each other: {' => '.join(circle)}",
-            "remove one of these dependencies",
-            positions[circle[0]],
-        )
+        seen = f"blocks wait for each other: {' => '.join(circle)}"
+        findings.error("circle", seen, "remove one of these dependencies", positions[circle[0]])

@@ -82,12 +82,9 @@ def read_stage_folder(
         _report_missing(stage, source, findings)
         return None
     if folder != folders_for(stage.id, stage.version)[0]:
-        findings.warning(
-            "stage-folder-place",
-            f"the folder of stage {stage.id} is {folder}",
-            f"move it to {folders_for(stage.id, stage.version)[0]}",
-            stage.position,
-        )
+        seen = f"the folder of stage {stage.id} is {folder}"
+        hint = f"move it to {folders_for(stage.id, stage.version)[0]}"
+        findings.warning("stage-folder-place", seen, hint, stage.position)
     return _Folder(stage, folder, source.inside(folder), findings).read()
 
 
@@ -135,20 +132,15 @@ class _Folder:
                 found.append(name)
                 continue
             optional = ", each also with .j2" if template else ""
-            self._findings.error(
-                f"{kind}-file-kind",
-                f"stage {self._stage.id}: {name.path} is no {kind} file: "
-                f"{_ending(name)} is not accepted",
-                f"accepted are {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE,
-                self._position(name.path),
-            )
+            ending = (name.suffix or "its name") + (".j2" if name.is_template else "")
+            wrong = f"is no {kind} file: {ending} is not accepted"
+            seen = f"stage {self._stage.id}: {name.path} {wrong}"
+            hint = f"accepted are {accepted}{optional}" if stem != SCRIPT else _SCRIPT_ADVICE
+            self._findings.error(f"{kind}-file-kind", seen, hint, self._position(name.path))
         if len(found) > 1:
-            self._findings.error(
-                "two-files",
-                f"stage {self._stage.id} has both {found[0].path} and {found[1].path}",
-                "keep one of them",
-                self._position(found[1].path),
-            )
+            seen = f"stage {self._stage.id} has both {found[0].path} and {found[1].path}"
+            hint = "keep one of them"
+            self._findings.error("two-files", seen, hint, self._position(found[1].path))
         if not found:
             return None
         path = f"{self._folder}/{found[0].path}"
@@ -163,24 +155,19 @@ class _Folder:
         """Warns of a file that looks like a template, but whose name does not say so."""
         if (sign := _TEMPLATE_SIGN.search(text)) is not None:
             name = path.rpartition("/")[2]
-            self._findings.warning(
-                "template-name",
-                f"stage {self._stage.id}: {name} looks like a template, but its name says that "
-                "it is none",
-                f"call it {name}.j2, if values shall stand there",
-                Position(path, text.count("\n", 0, sign.start()) + 1),
-            )
+            but = "looks like a template, but its name says that it is none"
+            place = Position(path, text.count("\n", 0, sign.start()) + 1)
+            hint = f"call it {name}.j2, if values shall stand there"
+            seen = f"stage {self._stage.id}: {name} {but}"
+            self._findings.warning("template-name", seen, hint, place)
 
     def _is_blank(self, stem: str, path: str, text: str) -> bool:
         """Says whether the file has nothing in it but comments, as if it were not there."""
-        blank = _is_blank(text)
+        lines = (line.strip() for line in text.splitlines())
+        blank = all(not line or line.startswith("#") for line in lines)
         if blank and (stem == SCRIPT or not text.strip()):
-            self._findings.warning(
-                "blank-file",
-                f"stage {self._stage.id}: nothing is written in {path.rpartition('/')[2]}",
-                _BLANK[stem],
-                Position(path),
-            )
+            seen = f"stage {self._stage.id}: nothing is written in {path.rpartition('/')[2]}"
+            self._findings.warning("blank-file", seen, _BLANK[stem], Position(path))
         return blank and stem != SCRIPT
 
     def _check_spellings(self) -> None:
@@ -188,62 +175,52 @@ class _Folder:
         for name in self._names:
             meant = _DATA_SPELLINGS.get(name.stem.lower(), "")
             if meant and meant not in stems and name.suffix in _DATA:
-                self._findings.warning(
-                    "unread-file",
-                    f"stage {self._stage.id}: {name.path} is kept with the stage, but not read",
+                kept = f"{name.path} is kept with the stage, but not read"
+                hint, place = (
                     f"call it {meant}{name.suffix}, if it shall be",
                     self._position(name.path),
                 )
-            if name.stem in _COMPOSE_SPELLINGS and name.suffix in _YAML:
                 self._findings.warning(
-                    "compose-spelling",
-                    f"stage {self._stage.id}: the compose file is called {name.path}",
-                    f"call it {COMPOSE}.yaml{'.j2' if name.is_template else ''}",
-                    self._position(name.path),
+                    "unread-file", f"stage {self._stage.id}: {kept}", hint, place
                 )
+            if name.stem in _COMPOSE_SPELLINGS and name.suffix in _YAML:
+                seen = f"stage {self._stage.id}: the compose file is called {name.path}"
+                hint = f"call it {COMPOSE}.yaml{'.j2' if name.is_template else ''}"
+                place = self._position(name.path)
+                self._findings.warning("compose-spelling", seen, hint, place)
 
     def _check_execution(self, *texts: StageText | None) -> None:
         named = [one.path.rpartition("/")[2] for one in texts if one is not None]
         if len(named) > 1:
-            self._findings.error(
-                "two-executions",
-                f"stage {self._stage.id} has {' and '.join(named)}",
-                "keep one: it says what the stage executes",
-                Position(self._folder),
-            )
+            seen = f"stage {self._stage.id} has {' and '.join(named)}"
+            hint = "keep one: it says what the stage executes"
+            self._findings.error("two-executions", seen, hint, Position(self._folder))
         known = {stem for kind in (COMPOSE, COMMAND, SCRIPT) for stem in _stems(kind)}
         if not named and not any(one.stem in known for one in self._names):
             stems = {one.stem.lower(): one.path for one in reversed(self._names)}
             near = stems.get(nearest(COMPOSE, stems) or "", "")
-            self._findings.error(
-                "no-compose-file",
-                f"stage {self._stage.id}: there is no {COMPOSE}.yaml in {self._folder}",
+            message = f"stage {self._stage.id}: there is no {COMPOSE}.yaml in {self._folder}"
+            advice = (
                 (f"{near} is there: rename it, or " if near else "")
                 + f"add {COMPOSE}.yaml or {COMPOSE}.yaml.j2; or, to run without containers, "
-                f"{COMMAND}.yaml with a list of words or {SCRIPT}.sh",
-                Position(self._folder),
+                f"{COMMAND}.yaml with a list of words or {SCRIPT}.sh"
             )
+            self._findings.error("no-compose-file", message, advice, Position(self._folder))
 
     def _parameters(self) -> tuple[dict[str, Json], tuple[str, ...]]:
         """Reads defaults, and names without one, which a request or earlier stage must give."""
         file = self._text(PARAMETERS, _DATA, "parameters", template=False)
         root = read_plain(file.path, file.text, self._findings) if file else None
         if file is not None and any(sign in file.text for sign in _TEMPLATE_SIGNS):
-            self._findings.warning(
-                "parameters-template",
-                f"stage {self._stage.id}: the parameters look like a template, but are none",
-                "write plain values, and compute with them where they are used",
-                Position(file.path),
-            )
+            seen = f"stage {self._stage.id}: the parameters look like a template, but are none"
+            hint = "write plain values, and compute with them where they are used"
+            self._findings.warning("parameters-template", seen, hint, Position(file.path))
         if file is None or root is None:
             return {}, ()
         if not isinstance(root, Fields):
-            self._findings.error(
-                "parameters-kind",
-                f"stage {self._stage.id}: the parameters are no mapping",
-                "write name: default, and name: alone for one that must be given",
-                root.position,
-            )
+            seen = f"stage {self._stage.id}: the parameters are no mapping"
+            hint = "write name: default, and name: alone for one that must be given"
+            self._findings.error("parameters-kind", seen, hint, root.position)
             return {}, ()
         empty = {
             entry.key.text
@@ -268,52 +245,30 @@ class _Folder:
             return tuple(entry.key.text for entry in root)
         if isinstance(root, Items) and all(isinstance(one, Scalar) for one in root.items):
             return tuple(text_of_value(plain_value(one)) for one in root.items)
-        self._findings.error(
-            "outputs-kind",
-            f"stage {self._stage.id}: the outputs are no list of names",
-            "write - name for each value that the stage provides",
-            root.position,
-        )
+        seen = f"stage {self._stage.id}: the outputs are no list of names"
+        hint = "write - name for each value that the stage provides"
+        self._findings.error("outputs-kind", seen, hint, root.position)
         return ()
 
     def _position(self, name: str) -> Position:
         return Position(f"{self._folder}/{name}")
 
 
-def _is_blank(text: str) -> bool:
-    """Says whether a text has nothing but remarks."""
-    lines = (line.strip() for line in text.splitlines())
-    return all(not line or line.startswith("#") for line in lines)
-
-
-def _ending(name: FileName) -> str:
-    return (name.suffix or "its name") + (".j2" if name.is_template else "")
-
-
 def _stems(stem: str) -> tuple[str, ...]:
     return (stem, *_COMPOSE_SPELLINGS) if stem == COMPOSE else (stem,)
-
-
-def _like_stages(source: SipSource) -> str:
-    """Returns a folder beside the definition that was probably meant; "" if there is none."""
-    beside = {one.lower(): one for one in sorted(source.folders) if "/" not in one}
-    near = STAGES_FOLDER if STAGES_FOLDER in beside else nearest(STAGES_FOLDER, beside)
-    return beside[near] if near else ""
 
 
 def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None:
     wanted = folders_for(stage.id, stage.version)[0]
     if STAGES_FOLDER not in source.folders:
         if all(one.code != "no-stages-folder" for one in findings):  # once for all stages
-            meant = _like_stages(source)
-            findings.error(
-                "no-stages-folder",
-                f"there is no folder {STAGES_FOLDER} beside {source.file}",
-                f"{meant} is there: rename it to {STAGES_FOLDER}"
-                if meant
-                else f"make {wanted} with a {COMPOSE}.yaml in it, and so for each stage",
-                stage.position,
-            )
+            beside = {one.lower(): one for one in sorted(source.folders) if "/" not in one}
+            like = STAGES_FOLDER if STAGES_FOLDER in beside else nearest(STAGES_FOLDER, beside)
+            message = f"there is no folder {STAGES_FOLDER} beside {source.file}"
+            advice = f"make {wanted} with a {COMPOSE}.yaml in it, and so for each stage"
+            if like:
+                advice = f"{beside[like]} is there: rename it to {STAGES_FOLDER}"
+            findings.error("no-stages-folder", message, advice, stage.position)
         return
     lead = f"{STAGES_FOLDER}/{stage.id}/"
     versions = sorted(one.removeprefix(lead) for one in source.folders if one.startswith(lead))
@@ -326,9 +281,5 @@ def _report_missing(stage: Stage, source: SipSource, findings: Findings) -> None
         hint = f"did you mean {near!r}? The id must be the folder's name"
     else:
         hint = "its path is stages/<id>/<version>, as the definition names them"
-    findings.error(
-        "no-stage-folder",
-        f"stage {stage.id} {stage.version} has no folder {wanted}",
-        hint,
-        stage.position,
-    )
+    seen = f"stage {stage.id} {stage.version} has no folder {wanted}"
+    findings.error("no-stage-folder", seen, hint, stage.position)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TypeVar
 
 from tidewheel.core.graph.findings import Findings
@@ -65,12 +64,14 @@ def shared_names(
     for stage in source.definition.stages:
         values = source.values_for(stage, request, outputs)
         folder = source.folders.get(stage.id)
-        declared = {*chain(folder.defaults, folder.required)} if folder else set()
+        declared = {*folder.defaults, *folder.required} if folder else set()
+        timeout = stage.timeout_seconds
         about: dict[str, Json] = {
             "id": stage.id,
             "version": stage.version,
             "type": stage.type.value,
-            "timeout": _shortest(stage.timeout_seconds),
+            # 60, not 60.0, because templates print it.
+            "timeout": timeout if timeout is None or timeout % 1 else int(timeout),
             _PARAMETERS: _only(declared, values.known),
         }
         if outputs is not None:  # then whatever has no value is a mistake
@@ -82,11 +83,7 @@ def shared_names(
 
 
 def own_names(
-    stage: Stage,
-    values: StageValues,
-    shared: SharedNames,
-    args: Json,
-    declared: frozenset[str],
+    stage: Stage, values: StageValues, shared: SharedNames, args: Json, declared: frozenset[str]
 ) -> tuple[dict[str, Json], dict[Path, str]]:
     """Returns the names of one stage's templates, and the ways to those without a value.
 
@@ -109,11 +106,6 @@ def own_names(
 
 def _only(names: set[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
     return {name: value for name, value in values.items() if name in names}
-
-
-def _shortest(seconds: float | None) -> float | None:
-    """Returns 60, not 60.0, because templates print it."""
-    return int(seconds) if seconds is not None and seconds.is_integer() else seconds
 
 
 # Stage files with their values: arguments first, then what is executed, which may use them.
@@ -187,7 +179,8 @@ class StageRenderer:
     def _rendered(
         self, folder: StageFolder, args: Mapping[str, Read], executed: Read | None
     ) -> RenderedStage:
-        found = args.get(folder.stage)
+        found, values = args.get(folder.stage), self._values[folder.stage]
+        is_read = all(one is None or one.is_whole for one in (found, executed))
         compose: str | None = None
         command: tuple[str, ...] | None = None
         if executed is not None and folder.compose is not None:
@@ -206,21 +199,16 @@ class StageRenderer:
         rendered = RenderedStage(
             stage=folder.stage,
             folder=folder.folder,
-            parameters=self._values[folder.stage].known,
+            parameters=values.known,
             args=plain_value(found.node) if found is not None else {},
             compose=compose,
             command=command,
             script=folder.script.text if folder.script is not None else None,
-            is_whole=self._is_whole(folder.stage, found, executed),
-            to_come=self._values[folder.stage].to_come,
+            is_whole=is_read and not values.to_come and not values.missing,
+            to_come=values.to_come,
         )
         _check_words(rendered, self._errors)
         return rendered
-
-    def _is_whole(self, stage: str, *files: Read | None) -> bool:
-        values = self._values[stage]
-        is_read = all(one is None or one.is_whole for one in files)
-        return is_read and not values.to_come and not values.missing
 
     def _read_all(
         self, choose: Callable[[StageFolder], StageText | None], args: Mapping[str, Read]
@@ -228,23 +216,25 @@ class StageRenderer:
         """Returns one file of each stage, by stage; a template knows arguments read before."""
         read: dict[str, Read] = {}
         templates: list[tuple[str, Template]] = []
-        for stage, file in self._files(choose):
-            if file.is_template:
+        for stage in self._wish.stages:
+            folder = self._wish.source.folders.get(stage.id)
+            file = choose(folder) if folder is not None else None
+            if file is not None and file.is_template:
                 templates.append((stage.id, self._template(stage, file, args)))
-                continue
-            node = read_plain(file.path, file.text, self._plain_errors)
-            if node is not None:
-                read[stage.id] = Read(node, True)
+            elif file is not None:
+                node = read_plain(file.path, file.text, self._plain_errors)
+                if node is not None:
+                    read[stage.id] = Read(node, True)
         rendered = self._render([template for _, template in templates])
         for (stage_id, template), text in zip(templates, rendered, strict=True):
             if text is None:
                 continue
             for name, line in text.names.items():
                 self.names.setdefault(name, (template.file, line))
-            is_compose = template.file == self._compose_path(stage_id)
-            node = read_rendered(
-                template.file, text.for_compose() if is_compose else text, self._errors
-            )
+            compose = self._wish.source.folders[stage_id].compose
+            if compose is not None and compose.path == template.file:
+                text = text.for_compose()  # noqa: PLW2901 - the same text, with plain dollars
+            node = read_rendered(template.file, text, self._errors)
             if node is not None:
                 is_whole = not any(value.unknown for value in text.values)
                 is_whole = is_whole and not template.unknown and not self._may_change(template)
@@ -271,15 +261,6 @@ class StageRenderer:
         is_early = self._wish.moment is RenderMoment.REQUEST
         return is_early and bool(self._shared.unknown) and "parameters" in template.text
 
-    def _files(
-        self, choose: Callable[[StageFolder], StageText | None]
-    ) -> Iterator[tuple[Stage, StageText]]:
-        for stage in self._wish.stages:
-            folder = self._wish.source.folders.get(stage.id)
-            file = choose(folder) if folder is not None else None
-            if file is not None:
-                yield stage, file
-
     def _template(self, stage: Stage, file: StageText, args: Mapping[str, Read]) -> Template:
         found = args.get(stage.id)
         value = plain_value(found.node) if found is not None else {}
@@ -287,17 +268,9 @@ class StageRenderer:
         own, unknown = own_names(stage, self._values[stage.id], self._shared, value, declared)
         if found is not None:
             unknown |= {("args", *way): text for way, text in _unknown_ways(found.node)}
-        elif (args_path := self._args_path(stage)) and file.path != args_path:
+        elif self._wish.source.folders[stage.id].args not in (None, file):
             unknown[("args",)] = parameter_to_come("args")  # a finding says why
         return Template(file=file.path, text=file.text, own=own, unknown=unknown)
-
-    def _compose_path(self, stage_id: str) -> str:
-        compose = self._wish.source.folders[stage_id].compose
-        return compose.path if compose is not None else ""
-
-    def _args_path(self, stage: Stage) -> str:
-        args = self._wish.source.folders[stage.id].args
-        return args.path if args is not None else ""
 
 
 def _unknown_ways(node: Node, way: Path = ()) -> Iterator[tuple[Path, str]]:
@@ -334,11 +307,8 @@ def _words(node: Node, stage: str, errors: Findings) -> tuple[str, ...] | None:
     words = [item.text for item in items if isinstance(item, Scalar)]
     if not words or len(words) != len(items) or not words[0].strip():
         where = node.entries[0].value if isinstance(node, Fields) and node.entries else node
-        errors.error(
-            "command-kind",
-            f"the command of stage {stage} is no list of words",
-            "write [program, argument, …]; a structure as JSON goes in quotes: '{{ args }}'",
-            where.position,
-        )
+        seen = f"the command of stage {stage} is no list of words"
+        hint = "write [program, argument, …]; a structure as JSON goes in quotes: '{{ args }}'"
+        errors.error("command-kind", seen, hint, where.position)
         return None
     return tuple(words)

@@ -13,18 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Any
 
-from jinja2 import (
-    FunctionLoader,
-    StrictUndefined,
-    TemplateError,
-    TemplateRuntimeError,
-    TemplateSyntaxError,
-    Undefined,
-    UndefinedError,
-    meta,
-    nodes,
-)
-from jinja2.exceptions import TemplateNotFound
+import jinja2
+from jinja2 import meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 
@@ -102,7 +92,7 @@ def _zero(self: Unknown) -> int:
     return 0
 
 
-class Unknown(Undefined):
+class Unknown(jinja2.Undefined):
     """Stands for a value that is not known yet; its name is what people read in its place."""
 
     __slots__ = ()
@@ -124,7 +114,7 @@ class Unknown(Undefined):
     __mod__ = __rmod__ = __pow__ = __rpow__ = __pos__ = __neg__ = _self  # type: ignore[assignment]
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __contains__ = _false  # type: ignore[assignment]
     __int__ = __index__ = __len__ = _zero  # type: ignore[assignment]
-    __hash__ = Undefined.__hash__
+    __hash__ = jinja2.Undefined.__hash__
 
 
 class StageOutputs(Unknown):
@@ -144,7 +134,7 @@ class StageOutputs(Unknown):
         return output_to_come(str(self._undefined_name), "all of them")
 
 
-class _Missing(StrictUndefined):
+class _Missing(jinja2.StrictUndefined):
     """Says what is there instead, in the words of SIP."""
 
     __slots__ = ()
@@ -178,12 +168,6 @@ def _kind(value: object) -> str:
     return "a text" if isinstance(value, str) else "this"
 
 
-class AsDue(_Missing):
-    """Refuses every name without a value, as when a stage is due."""
-
-    __slots__ = ()
-
-
 class AsRequested(_Missing):
     """Lets only outputs of stages be missing, as when a run is requested."""
 
@@ -194,9 +178,9 @@ class AsRequested(_Missing):
         hint: str | None = None,
         obj: Any = missing,  # noqa: ANN401 - as Jinja2 has it
         name: str | None = None,
-        exc: type[TemplateRuntimeError] = UndefinedError,
+        exc: type[jinja2.TemplateRuntimeError] = jinja2.UndefinedError,
     ) -> Any:  # noqa: ANN401 - one of two classes
-        if exc is UndefinedError and cls._may_come(obj, name):
+        if exc is jinja2.UndefinedError and cls._may_come(obj, name):
             if name == _OUTPUTS and isinstance(obj, Structure):
                 return StageOutputs(name=str(obj.get("id")))
             return Unknown(name=parameter_to_come(str(name)))
@@ -232,10 +216,10 @@ class AsGlanced(AsRequested):
         return True
 
 
-UNDEFINED: Mapping[str, type[Undefined]] = {
+UNDEFINED: Mapping[str, type[jinja2.Undefined]] = {
     "check": AsChecked,
     "request": AsRequested,
-    "due": AsDue,
+    "due": _Missing,
     "glance": AsGlanced,
 }
 
@@ -255,7 +239,7 @@ _ABOUT_STAGES = ("id", "version", "type", "timeout", "parameters", "outputs")
 _NOT_THERE = re.compile(r"there is no '([^']+)' here, only (.*)")
 
 
-class TooManyValues(TemplateError):
+class TooManyValues(jinja2.TemplateError):
     """A template printed more values than a file may have."""
 
 
@@ -268,7 +252,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         super().__init__(
             undefined=UNDEFINED[moment],
             finalize=self._printed,
-            loader=FunctionLoader(_no_file),
+            loader=jinja2.FunctionLoader(lambda _: None),  # there is no file to include
             keep_trailing_newline=True,
         )
         self.filters["tojson"] = _to_json
@@ -326,7 +310,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         return len(json.dumps(told["values"]))
 
     def other_failure(self, error: Exception, text: str, line: int) -> tuple[str, str, str]:
-        if isinstance(error, TemplateNotFound):
+        if isinstance(error, jinja2.TemplateNotFound):
             hint = "each file of a SIP workflow stands alone: copy the text into it"
             return "template-include", f"the file {error.name!r} cannot be included", hint
         if isinstance(error, TooManyValues):
@@ -338,7 +322,7 @@ class SipEnvironment(ImmutableSandboxedEnvironment, TracedEnvironment):
         return _hyphen_advice(text, line) or _advice(message, variables)
 
     def syntax_failure(
-        self, error: TemplateSyntaxError, text: str, line: int
+        self, error: jinja2.TemplateSyntaxError, text: str, line: int
     ) -> tuple[int, str, str]:
         message = f"this is no Jinja2: {error.message}"
         if (tag := _UNKNOWN_TAG.match(error.message or "")) is not None:
@@ -378,11 +362,6 @@ _KINDS = {
     **{"list": "a list", "Listing": "a list", "dict": "a mapping", "Structure": "a mapping"},
     **{"Parameters": "a mapping", "NoneType": "null"},
 }
-
-
-def _no_file(name: str) -> None:
-    """Returns None, because there is no file that a template could include."""
-    del name
 
 
 def _raw_advice(text: str, line: int) -> str:
@@ -492,7 +471,7 @@ def _staying_unknown(made: Callable[..., Any]) -> Callable[..., Any]:
 def _to_json(value: Any, indent: int | None = None) -> object:  # noqa: ANN401 - a filter
     """Returns a value as JSON, without the escapes for HTML that Jinja2's own has."""
     del indent
-    return value if isinstance(value, Undefined) else JsonText(_as_json(value))
+    return value if isinstance(value, jinja2.Undefined) else JsonText(_as_json(value))
 
 
 def _as_json(value: Any) -> Json:  # noqa: ANN401 - whatever a template computes

@@ -13,7 +13,6 @@ from tidewheel.formats.sip.placeholders import Json, PrintedValue
 from tidewheel.formats.templates import (
     RenderChild,
     RenderFailure,
-    RenderLimits,
     ask_child_for_lines,
     limits_for,
     parse_failure,
@@ -48,10 +47,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """Holds a text to render; each path of ``unknown`` leads to a name without a value.
-
-    With what people read in its place.
-    """
+    """Holds a text to render; ``unknown``: what people read where a path leads to no value."""
 
     file: str
     text: str
@@ -103,43 +99,25 @@ def _ask(templates: Sequence[Template], shared: Names, moment: RenderMoment) -> 
     answers: list[_Answer] = []
     while len(answers) < len(templates):
         rest = templates[len(answers) : len(answers) + _TEMPLATES_MAX]
-        heard, failure = ask_child_for_lines(
-            RenderChild(CHILD_MODULE, _NO_FOLDER),
-            _request(rest, shared, moment),
-            _limits(rest),
-            len(rest),
-        )
+        request: dict[str, object] = {
+            "moment": moment.value,
+            "shared": dict(shared.values),
+            "unknown": list(shared.unknown.items()),
+            "templates": [
+                {"text": one.text, "own": dict(one.own), "unknown": list(one.unknown.items())}
+                for one in rest
+            ],
+        }
+        # Many small ones take their time, too.
+        more = _CPU_SECONDS_PER_TEMPLATE * len(rest)
+        limits = limits_for("".join(one.text for one in rest), more)
+        child = RenderChild(CHILD_MODULE, _NO_FOLDER)
+        heard, failure = ask_child_for_lines(child, request, limits, len(rest))
         answers += [_parse_answer(one) for one in heard]
         if not heard:
             assert failure is not None
             answers.append(failure)
     return answers
-
-
-def _request(
-    templates: Sequence[Template], shared: Names, moment: RenderMoment
-) -> dict[str, object]:
-    return {
-        "moment": moment.value,
-        "shared": dict(shared.values),
-        "unknown": list(shared.unknown.items()),
-        "templates": [
-            {"text": one.text, "own": dict(one.own), "unknown": list(one.unknown.items())}
-            for one in templates
-        ],
-    }
-
-
-def _limits(templates: Sequence[Template]) -> RenderLimits:
-    """Returns the limits for some templates; many small ones take their time, too."""
-    limits = limits_for("".join(one.text for one in templates))
-    more = _CPU_SECONDS_PER_TEMPLATE * len(templates)
-    return replace(
-        limits,
-        cpu_seconds=limits.cpu_seconds + more,
-        idle_seconds=limits.idle_seconds + more,
-        wall_seconds=limits.wall_seconds + 10 * more,
-    )
 
 
 def _parse_answer(answer: dict[str, Any]) -> _Answer:

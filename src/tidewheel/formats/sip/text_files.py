@@ -20,20 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import yaml
-from yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    NodeEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
+from yaml import events
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.formats.sip.document import Builder, Node, Scalar, TooMuch
+from tidewheel.formats.sip.document import Builder, Node, Scalar, Unreadable
 from tidewheel.formats.sip.model import JSON_BYTES_MAX, YAML_BYTES_MAX
 from tidewheel.formats.sip.placeholders import PLACE, RESERVED
 from tidewheel.formats.sip.templates import RenderedText
@@ -48,10 +38,6 @@ EMPTY = (
 PositionOf = Callable[[int, int], Position]  # line and column, both from 0
 
 
-class _Refused(Exception):
-    """Raised where the rest cannot be read; a finding says why."""
-
-
 def read_yaml(
     text: str, position_of: PositionOf, builder: Builder, findings: Findings
 ) -> Node | None:
@@ -59,22 +45,28 @@ def read_yaml(
     reader = _YamlReader(position_of, builder, findings)
     try:
         return reader.read(text)
-    except (_Refused, TooMuch):
+    except Unreadable:
         return None
     except yaml.MarkedYAMLError as error:
-        _report(error, text, position_of, findings)
+        seen, hint, mark = _described(error, text, position_of)
+        place = position_of(mark.line, mark.column) if mark is not None else position_of(0, 0)
+        findings.error("yaml-syntax", seen, hint, place)
     except yaml.reader.ReaderError as error:
-        _report_character(error, text, position_of, findings)
+        before = text[: error.position]
+        place = position_of(before.count("\n"), len(before) - before.rfind("\n") - 1)
+        seen = f"a character is not accepted in YAML: {error.reason}"
+        hint = "remove it, or write it as an escape in double quotes"
+        findings.error("yaml-syntax", seen, hint, place)
     return None
 
 
+@dataclass(frozen=True, slots=True)
 class _YamlReader:
     """Builds nodes from events, without recursion."""
 
-    def __init__(self, position_of: PositionOf, builder: Builder, findings: Findings) -> None:
-        self._position_of = position_of
-        self._builder = builder
-        self._findings = findings
+    _position_of: PositionOf
+    _builder: Builder
+    _findings: Findings
 
     def read(self, text: str) -> Node | None:
         documents = 0
@@ -82,19 +74,19 @@ class _YamlReader:
         opened: list[tuple[bool, Position, list[Node]]] = [(False, Position(""), [])]
         for event in self._events(text):
             match event:
-                case DocumentStartEvent():
+                case events.DocumentStartEvent():
                     documents += 1
                     if documents > 1:
                         self._refuse(event, "several-documents", *_SEVERAL_DOCUMENTS)
-                case ScalarEvent():
+                case events.ScalarEvent():
                     quoted = event.style not in (None, "")
                     here = self._position(event)
                     opened[-1][2].append(self._builder.scalar(event.value, quoted, here))
-                case SequenceStartEvent() | MappingStartEvent():
+                case events.SequenceStartEvent() | events.MappingStartEvent():
                     here = self._position(event)
                     self._builder.check_depth(len(opened), here)
-                    opened.append((isinstance(event, MappingStartEvent), here, []))
-                case SequenceEndEvent() | MappingEndEvent():
+                    opened.append((isinstance(event, events.MappingStartEvent), here, []))
+                case events.SequenceEndEvent() | events.MappingEndEvent():
                     is_mapping, here, nodes = opened.pop()
                     opened[-1][2].append(self._builder.collection(is_mapping, nodes, here))
                 case _:
@@ -104,24 +96,23 @@ class _YamlReader:
             self._findings.error(*EMPTY, self._position_of(0, 0))
         return found[0] if found else None
 
-    def _events(self, text: str) -> Iterator[Event]:
+    def _events(self, text: str) -> Iterator[events.Event]:
         parsed: Any = yaml.parse(text, Loader=yaml.CSafeLoader)
         for event in parsed:
-            if isinstance(event, AliasEvent):
-                self._refuse(event, "yaml-alias", *_ALIAS)
-            if isinstance(event, NodeEvent) and event.anchor is not None:
+            anchor = isinstance(event, events.NodeEvent) and event.anchor is not None
+            if anchor or isinstance(event, events.AliasEvent):
                 self._refuse(event, "yaml-alias", *_ALIAS)
             if getattr(event, "tag", None) is not None:
                 self._refuse(event, "yaml-tag", f"the tag {event.tag} is not accepted", _TAG)
             yield event
 
-    def _position(self, event: Event) -> Position:
+    def _position(self, event: events.Event) -> Position:
         mark: Any = event.start_mark
         return self._position_of(mark.line, mark.column)
 
-    def _refuse(self, event: Event, code: str, message: str, hint: str) -> None:
+    def _refuse(self, event: events.Event, code: str, message: str, hint: str) -> None:
         self._findings.error(code, message, hint, self._position(event))
-        raise _Refused
+        raise Unreadable
 
 
 _ALIAS = (
@@ -135,42 +126,33 @@ _SEVERAL_DOCUMENTS = (
 )
 
 
-def _report(
-    error: yaml.MarkedYAMLError, text: str, position_of: PositionOf, findings: Findings
-) -> None:
-    if error.context_mark is not None and "quoted scalar" in (error.context or ""):
+def _described(
+    error: yaml.MarkedYAMLError, text: str, position_of: PositionOf
+) -> tuple[str, str, Any]:
+    """Returns what is wrong, what to do, and the parser's mark of where; it may have none."""
+    opened: Any = error.context_mark
+    mark: Any = error.problem_mark or opened
+    if opened is not None and "quoted scalar" in (error.context or ""):
         # The parser stops where the text ends; the author looks for where the quote is.
-        opened = error.context_mark
-        findings.error(
-            "yaml-syntax",
-            "this is no YAML: a quote is opened here and not closed",
-            "close it; a quote within a text in quotes is written twice ('') or, in double "
-            'quotes, as \\"',
-            position_of(opened.line, opened.column),
-        )
-        return
-    if error.context_mark is not None and error.context in _OPENED:
+        return *_QUOTE_OPENED, opened
+    if opened is not None and error.context in _OPENED:
         # The parser goes on as long as it can; what is wrong stands where it began.
-        message, hint = _OPENED[error.context]
-        opened, problem = error.context_mark, error.problem_mark or error.context_mark
-        if problem.line > opened.line + 1:
-            met = position_of(problem.line, problem.column).line
-            message = f"{message}: {error.problem} in line {met}"
-        findings.error("yaml-syntax", message, hint, position_of(opened.line, opened.column))
-        return
-    mark: Any = error.problem_mark or error.context_mark
-    line, column = (mark.line, mark.column) if mark is not None else (0, 0)
+        seen, hint = _OPENED[error.context]
+        if mark.line > opened.line + 1:
+            seen = f"{seen}: {error.problem} in line {position_of(mark.line, mark.column).line}"
+        return seen, hint, opened
     around = f" {error.context}" if error.context else ""
-    findings.error(
-        "yaml-syntax",
-        f"this is no YAML: {error.problem or 'it ends too early'}{around}",
-        _FLOW_ADVICE
-        if error.context == "while parsing a flow node"
-        else _yaml_advice(text, line),
-        position_of(line, column),
-    )
+    seen = f"this is no YAML: {error.problem or 'it ends too early'}{around}"
+    if error.context == "while parsing a flow node":
+        return seen, _FLOW_ADVICE, mark
+    return seen, _yaml_advice(text, mark.line if mark is not None else 0), mark
 
 
+_QUOTE_OPENED = (
+    "this is no YAML: a quote is opened here and not closed",
+    "close it; a quote within a text in quotes is written twice ('') or, in double quotes, as "
+    '\\"',
+)
 _FLOW_ADVICE = "write a value there, or close the [ or { that was opened before"
 _OPENED = {
     "while scanning a simple key": (
@@ -207,19 +189,6 @@ def _yaml_advice(text: str, line: int) -> str:
 def _key_column(line: str) -> int:
     """Returns the column where the first key of a line begins: behind the signs of lists."""
     return len(line) - len(line.lstrip(" -"))
-
-
-def _report_character(
-    error: yaml.reader.ReaderError, text: str, position_of: PositionOf, findings: Findings
-) -> None:
-    before = text[: error.position]
-    line = before.count("\n")
-    findings.error(
-        "yaml-syntax",
-        f"a character is not accepted in YAML: {error.reason}",
-        "remove it, or write it as an escape in double quotes",
-        position_of(line, len(before) - before.rfind("\n") - 1),
-    )
 
 
 # JSON. The standard library tells no places and stops at the first mistake; a YAML parser
@@ -271,28 +240,25 @@ def read_json(
         return _JsonReader(text, position, builder, findings).read()
     except _Bad as bad:
         findings.error(*_refusal(str(bad), bad.hint), position(bad.at))
-    except TooMuch:
+    except Unreadable:
         pass
     return None
 
 
+@dataclass(slots=True)
 class _JsonReader:
     """Builds nodes from tokens; how deep they may be nested is limited."""
 
-    def __init__(
-        self,
-        text: str,
-        position: Callable[[int], Position],
-        builder: Builder,
-        findings: Findings,
-    ) -> None:
-        self._text = text
-        self._position = position
-        self._builder = builder
-        self._findings = findings
+    _text: str
+    _position: Callable[[int], Position]
+    _builder: Builder
+    _findings: Findings
+    _tokens: Iterator[_Token] = field(init=False)
+    _ends: tuple[int, int] = (0, 0)  # of the last two tokens
+    _commas_missing: int = 0
+
+    def __post_init__(self) -> None:
         self._tokens = self._scanned()
-        self._ends = (0, 0)  # of the last two tokens
-        self._commas_missing = 0
 
     def read(self) -> Node:
         node = self._value(next(self._tokens), 1)
@@ -379,12 +345,8 @@ class _JsonReader:
         here = self._position(at)
         sign = ""
         if not found[3]:
-            self._findings.error(
-                "json-quote",
-                "this text has no closing quote",
-                f'write "{written.strip().rstrip(":,")}"',
-                here,
-            )
+            hint = f'write "{written.strip().rstrip(":,")}"'
+            self._findings.error("json-quote", "this text has no closing quote", hint, here)
             sign = written.rstrip()[-1:]
             written = written.rstrip().rstrip(":,")
         yield _Token(at, "", self._builder.scalar(self._unescaped(written, at), True, here))
@@ -507,26 +469,17 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
     is_json = file_name(path).suffix == JSON_SUFFIX
     limit = JSON_BYTES_MAX if is_json else YAML_BYTES_MAX
     if len(content) > limit:
-        findings.error(
-            "file-too-large",
-            f"{path} has {len(content)} bytes; {'JSON' if is_json else 'YAML'} files may have "
-            f"{limit}",
-            "make it shorter"
-            if is_json
-            else f"make it shorter, or write JSON ({JSON_BYTES_MAX})",
-            Position(path),
-        )
+        allowed = f"{'JSON' if is_json else 'YAML'} files may have {limit}"
+        hint = "make it shorter" + ("" if is_json else f", or write JSON ({JSON_BYTES_MAX})")
+        seen = f"{path} has {len(content)} bytes; {allowed}"
+        findings.error("file-too-large", seen, hint, Position(path))
         return None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        findings.error(
-            "not-text",
-            f"this is no UTF-8 text: byte {content[error.start]:#04x}",
-            "save the file as UTF-8",
-            Position(path, line),
-        )
+        seen = f"this is no UTF-8 text: byte {content[error.start]:#04x}"
+        findings.error("not-text", seen, "save the file as UTF-8", Position(path, line))
         return None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -534,12 +487,9 @@ def decoded(path: str, content: bytes, findings: Findings) -> str | None:
         return None
     if (reserved := RESERVED.search(text)) is not None:
         line = text.count("\n", 0, reserved.start()) + 1
-        findings.error(
-            "reserved-character",
-            f"the file has the character U+{ord(reserved[0]):X}, which is kept for our own use",
-            "remove it",
-            Position(path, line),
-        )
+        found = f"the file has the character U+{ord(reserved[0]):X}"
+        seen = f"{found}, which is kept for our own use"
+        findings.error("reserved-character", seen, "remove it", Position(path, line))
         return None
     return text.replace("\r\n", "\n")
 

@@ -13,26 +13,11 @@ from dataclasses import replace
 from shlex import join, quote
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.graph.definition import (
-    Arrow,
-    Atom,
-    Condition,
-    CyclingDef,
-    GraphSection,
-    NodeDef,
-    Pairs,
-    Placement,
-    RunMode,
-    Scripts,
-    SpecialNodes,
-    WorkflowDef,
-    all_of,
-    any_of,
-)
+from tidewheel.core.graph import definition as graph
+from tidewheel.core.graph.findings import Position
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUBMIT_FAILED, SUCCEEDED
 from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.formats.sip.model import (
-    Dependency,
     ObjectDependency,
     SipDefinition,
     Stage,
@@ -58,7 +43,7 @@ OUTPUTS: Mapping[StageCondition, tuple[str, ...]] = {
 
 def workflow_of(
     definition: SipDefinition, rendered: Mapping[str, RenderedStage]
-) -> tuple[WorkflowDef, CyclingReader]:
+) -> tuple[graph.WorkflowDef, CyclingReader]:
     """Returns the workflow; stages that are rendered have their scripts."""
     reader = CyclingReader()
     objects = {name: object_node(name) for one in definition.stages for name in one.objects}
@@ -71,27 +56,29 @@ def workflow_of(
         for one in definition.stages
     }
     nodes |= {
-        node: NodeDef(
+        node: graph.NodeDef(
             name=node,
             lineage=(node, ROOT),
-            run_mode=RunMode.SKIP,
+            run_mode=graph.RunMode.SKIP,
             meta=(("title", f"buffer object {name}"),),
         )
         for name, node in objects.items()
     }
     known = {one.id for one in definition.stages}
-    section = GraphSection(
+    section = graph.GraphSection(
         recurrence=ONCE,
         sequence=reader.recurrence(ONCE, FIRST, FIRST),
         arrows=tuple(_arrows(definition, known)),
-        placements=tuple(Placement(name, node.position) for name, node in nodes.items()),
+        placements=tuple(graph.Placement(name, node.position) for name, node in nodes.items()),
     )
-    workflow = WorkflowDef(
+    workflow = graph.WorkflowDef(
         name=definition.id,
-        cycling=CyclingDef(style=reader.style, initial=FIRST, final=FIRST),
+        cycling=graph.CyclingDef(style=reader.style, initial=FIRST, final=FIRST),
         sections=(section,),
         nodes=nodes,
-        special=SpecialNodes(wait_for_message={node: name for name, node in objects.items()}),
+        special=graph.SpecialNodes(
+            wait_for_message={node: name for name, node in objects.items()}
+        ),
     )
     return workflow, reader
 
@@ -114,9 +101,9 @@ def _required(definition: SipDefinition) -> set[str]:
     }
 
 
-def stage_node(stage: Stage, rendered: RenderedStage | None) -> NodeDef:
+def stage_node(stage: Stage, rendered: RenderedStage | None) -> graph.NodeDef:
     """Returns a stage as a node. Needs of a compose file are not in it but in the runner."""
-    return NodeDef(
+    return graph.NodeDef(
         name=stage.id,
         lineage=(stage.id, ROOT),
         scripts=stage_scripts(stage.id, rendered),
@@ -127,7 +114,7 @@ def stage_node(stage: Stage, rendered: RenderedStage | None) -> NodeDef:
     )
 
 
-def stage_scripts(stage: str, rendered: RenderedStage | None) -> Scripts:
+def stage_scripts(stage: str, rendered: RenderedStage | None) -> graph.Scripts:
     """Returns what a shell runs for a command or script; values in it are quoted.
 
     A stage that is no shell's business, or lacks values, must not seem to succeed in one.
@@ -145,14 +132,14 @@ def stage_scripts(stage: str, rendered: RenderedStage | None) -> Scripts:
     lines.append(
         f'export TIDEWHEEL_STAGE_DIR="${{TIDEWHEEL_RUN_DIR-}}"/{quote(rendered.folder)}'
     )
-    return Scripts(env="\n".join(lines), main=main)
+    return graph.Scripts(env="\n".join(lines), main=main)
 
 
-def _refusal(message: str) -> Scripts:
-    return Scripts(main=f"echo {quote(message)} >&2\nexit 1")
+def _refusal(message: str) -> graph.Scripts:
+    return graph.Scripts(main=f"echo {quote(message)} >&2\nexit 1")
 
 
-def stage_environment(rendered: RenderedStage) -> Pairs:
+def stage_environment(rendered: RenderedStage) -> graph.Pairs:
     """Returns the variables of a stage's jobs: parameters, arguments, plain ones by name."""
     plain = (
         (f"PARAMETER_{name}", text_of_value(value))
@@ -166,20 +153,15 @@ def stage_environment(rendered: RenderedStage) -> Pairs:
     )
 
 
-def _arrows(definition: SipDefinition, known: set[str]) -> Iterator[Arrow]:
+def _arrows(definition: SipDefinition, known: set[str]) -> Iterator[graph.Arrow]:
     for stage in definition.stages:
-        there = [
-            one
-            for one in stage.dependencies
-            if isinstance(one, ObjectDependency) or one.stage in known
-        ]
+        there: list[tuple[graph.Condition, Position]] = []
+        for one in stage.dependencies:
+            if isinstance(one, ObjectDependency):
+                there.append((graph.Atom(object_node(one.name), SUCCEEDED), one.position))
+            elif one.stage in known:
+                ends = (graph.Atom(one.stage, output) for output in OUTPUTS[one.condition])
+                there.append((graph.any_of(tuple(ends)), one.position))
         if there:
-            condition = all_of(tuple(_condition(one) for one in there))
-            yield Arrow(condition, (stage.id,), position=there[0].position)
-
-
-def _condition(dependency: Dependency) -> Condition:
-    if isinstance(dependency, ObjectDependency):
-        return Atom(object_node(dependency.name), SUCCEEDED)
-    outputs = OUTPUTS[dependency.condition]
-    return any_of(tuple(Atom(dependency.stage, output) for output in outputs))
+            condition = graph.all_of(tuple(one for one, _ in there))
+            yield graph.Arrow(condition, (stage.id,), position=there[0][1])

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tidewheel.core.graph.checks.circles import strong_components
 from tidewheel.core.graph.checks.names import some
-from tidewheel.core.graph.findings import Finding, Findings, Position, Severity, meant
+from tidewheel.core.graph.findings import Findings, Position, Severity, meant
 from tidewheel.formats.sip.definition import DefinitionText, nearest_stage, read_text
 from tidewheel.formats.sip.field_reader import pair
 from tidewheel.formats.sip.model import (
@@ -36,7 +36,7 @@ from tidewheel.formats.sip.parameters import (
     values_of_definition,
     warn_of_names,
 )
-from tidewheel.formats.sip.stage_folder import StageFolder, read_stage_folder
+from tidewheel.formats.sip.stage_folder import read_stage_folder
 from tidewheel.formats.sip.stage_renderer import RenderedStage, StageRenderer, Wish
 from tidewheel.formats.sip.templates import RenderMoment
 from tidewheel.formats.sip.text_files import SipSource
@@ -52,12 +52,9 @@ def check_order(definition: SipDefinition, findings: Findings, obstacles: Findin
     for stage in definition.stages:
         for one in stage.dependencies:
             if isinstance(one, StageDependency) and one.stage == stage.id:
-                findings.error(
-                    "self-dependency",
-                    f"stage {stage.id} depends on itself",
-                    "remove the dependency, or name another stage",
-                    one.position,
-                )
+                seen = f"stage {stage.id} depends on itself"
+                hint = "remove the dependency, or name another stage"
+                findings.error("self-dependency", seen, hint, one.position)
             elif isinstance(one, StageDependency) and one.stage not in known:
                 _report_unknown(stage, one, definition, findings, obstacles)
     _check_circles(definition, findings)
@@ -95,12 +92,8 @@ def _check_circles(definition: SipDefinition, findings: Findings) -> None:
             if isinstance(one, StageDependency) and one.stage in circle
         )
         shown = path if len(path) <= _NAMED_MAX else [*path[:_NAMED_MAX], "…", path[-1]]
-        findings.error(
-            "stage-circle",
-            f"stages wait for each other: {' waits for '.join(shown)}",
-            "remove one of these dependencies",
-            at,
-        )
+        seen = f"stages wait for each other: {' waits for '.join(shown)}"
+        findings.error("stage-circle", seen, "remove one of these dependencies", at)
 
 
 def _way_round(definition: SipDefinition, circle: frozenset[Hashable]) -> list[str]:
@@ -276,20 +269,13 @@ class Validation:
         merged = Findings()
         worse = {(one.code, one.position, one.message) for one in self.obstacles}
         for one in self.findings:
-            if (
-                one.severity is Severity.ERROR
-                or (one.code, one.position, one.message) not in worse
-            ):
-                merged.add(_stricter(one) if strict else one)
+            is_error = one.severity is Severity.ERROR
+            if is_error or (one.code, one.position, one.message) not in worse:
+                is_raised = strict and one.severity is Severity.WARNING
+                merged.add(replace(one, severity=Severity.ERROR) if is_raised else one)
         for one in self.obstacles:
             merged.add(one)
         return merged
-
-
-def _stricter(finding: Finding) -> Finding:
-    if finding.severity is Severity.WARNING:
-        return replace(finding, severity=Severity.ERROR)
-    return finding
 
 
 def validate(source: SipSource, request: Values | None = None) -> Validation:
@@ -318,7 +304,8 @@ class _Validator:
         if first.is_template and first.lacks_stages and found == {"value-kind"}:
             self._refuse_stages_of_parameters("without its parameters it has none")
             return self._result(first)
-        folders = self._folders(stages)
+        read = (read_stage_folder(one, self._source, self._findings) for one in stages)
+        folders = {one.stage: one for one in read if one is not None}
         if first.is_template:
             text = self._rendered_text(content, values_of_definition(folders, self._request))
         else:
@@ -331,7 +318,7 @@ class _Validator:
         check_order(text.definition, self._findings, self._obstacles)
         parameters = ParameterSource(text.definition, folders)
         if self._findings.has_errors:
-            return self._result(text, parameters)
+            return replace(self._result(text), parameters=parameters)
         check_contradictions(text.definition, self._findings)
         return self._with_stage_files(text, parameters)
 
@@ -354,21 +341,10 @@ class _Validator:
             self._refuse_stages_of_parameters(some(sorted(changed)))
 
     def _refuse_stages_of_parameters(self, seen: str) -> None:
-        self._findings.error(
-            "stages-of-parameters",
-            f"which stages there are depends on parameters: {seen}",
-            "name every stage in the definition itself; whether it runs can depend on a "
-            "condition",
-            Position(self._source.file),
-        )
-
-    def _folders(self, stages: tuple[Stage, ...]) -> dict[str, StageFolder]:
-        folders = {}
-        for stage in stages:
-            folder = read_stage_folder(stage, self._source, self._findings)
-            if folder is not None:
-                folders[stage.id] = folder
-        return folders
+        message = f"which stages there are depends on parameters: {seen}"
+        runs = "whether it runs can depend on a condition"
+        hint = f"name every stage in the definition itself; {runs}"
+        self._findings.error("stages-of-parameters", message, hint, Position(self._source.file))
 
     def _with_stage_files(
         self, text: DefinitionText, parameters: ParameterSource
@@ -386,24 +362,23 @@ class _Validator:
             **{name: (self._source.file, line) for name, line in _names(text).items()},
             **renderer.names,
         }
-        undeclared = self._undeclared(used, parameters)
+        known = {spec.name for spec in parameters.specs()} | FIXED_NAMES | JINJA_NAMES
+        known |= {stage.id for stage in definition.stages}
+        known |= {name for folder in parameters.folders.values() for name in folder.outputs}
+        undeclared = [name for name in used if name not in known]
         warn_of_names(parameters, _names(text), self._request, self._findings)
         if self._moment is RenderMoment.REQUEST:
             report_missing(wish.values(), definition, self._obstacles)
-            known = {*used, *parameters.declared}
             ids = (stage.id for stage in definition.stages)
-            report_unused(self._request, known, ids, self._findings)
+            report_unused(self._request, {*used, *parameters.declared}, ids, self._findings)
         else:
             self._note_parameters(parameters, undeclared, used)
-        return self._result(text, parameters, rendered, tuple(undeclared))
-
-    def _undeclared(
-        self, used: Mapping[str, tuple[str, int]], parameters: ParameterSource
-    ) -> list[str]:
-        known = {spec.name for spec in parameters.specs()} | FIXED_NAMES
-        known |= {stage.id for stage in parameters.definition.stages}
-        known |= {name for folder in parameters.folders.values() for name in folder.outputs}
-        return [name for name in used if name not in known and name not in JINJA_NAMES]
+        return replace(
+            self._result(text),
+            parameters=parameters,
+            rendered=rendered,
+            undeclared=tuple(undeclared),
+        )
 
     def _note_parameters(
         self,
@@ -416,38 +391,20 @@ class _Validator:
             if spec.is_needed:
                 other = "; or a stage before it, which names it in its outputs.yaml"
                 is_later = later.issuperset(spec.stages)
-                self._findings.note(
-                    "required-parameter",
-                    f"the parameter {spec.name!r} of {', '.join(spec.stages)} has no default",
-                    f"a request gives it: {spec.name}=VALUE" + (other if is_later else ""),
-                    Position(self._source.file),
-                )
+                seen = f"the parameter {spec.name!r} of {', '.join(spec.stages)} has no default"
+                advice = f"a request gives it: {spec.name}=VALUE" + (other if is_later else "")
+                place = Position(self._source.file)
+                self._findings.note("required-parameter", seen, advice, place)
         declared = [spec.name for spec in parameters.specs()]
         for name in undeclared:
-            hint = _guess(name, declared)
-            report = self._findings.warning if hint else self._findings.note
-            report(
-                "undeclared-parameter",
-                f"{name!r} is no parameter of any stage: every request must give it",
-                hint or f"a request gives it: {name}=VALUE",
-                Position(*used[name]),
-            )
+            guess, place = _guess(name, declared), Position(*used[name])
+            report = self._findings.warning if guess else self._findings.note
+            seen = f"{name!r} is no parameter of any stage: every request must give it"
+            hint = guess or f"a request gives it: {name}=VALUE"
+            report("undeclared-parameter", seen, hint, place)
 
-    def _result(
-        self,
-        text: DefinitionText,
-        parameters: ParameterSource | None = None,
-        rendered: Mapping[str, RenderedStage] | None = None,
-        undeclared: tuple[str, ...] = (),
-    ) -> Validation:
-        return Validation(
-            text=text,
-            parameters=parameters,
-            rendered=rendered or {},
-            findings=self._findings,
-            obstacles=self._obstacles,
-            undeclared=undeclared,
-        )
+    def _result(self, text: DefinitionText) -> Validation:
+        return Validation(text=text, findings=self._findings, obstacles=self._obstacles)
 
 
 def render_stages(
@@ -475,12 +432,10 @@ def render_stages(
     )
     for stage_id, values in wish.values().items():
         for name in values.missing:
-            findings.error(
-                "missing-parameter",
-                f"stage {stage_id} needs the parameter {name!r}, and no stage before it has "
-                "made this output",
-                "a stage gives it with its outputs, or the request does",
-            )
+            lacks = "and no stage before it has made this output"
+            seen = f"stage {stage_id} needs the parameter {name!r}, {lacks}"
+            hint = "a stage gives it with its outputs, or the request does"
+            findings.error("missing-parameter", seen, hint)
     if findings.error_count > before:
         return None
     rendered = StageRenderer(wish, findings, findings).render()
