@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidewheel.cli.parameters import SIZE
+from tidewheel.cli.session import option, options
 from tidewheel.config import RUNNERS
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.resources import Resources
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
-_OPTIONS = (
-    click.option("--cpu", type=float, help="Cores to offer. [default: all]"),
-    click.option("--memory", type=SIZE, help="Memory to offer. [default: all]"),
-    click.option("--gpu", type=int, default=0, help="GPUs to offer. [default: none]"),
-    click.option("--nodes", type=int, default=1, help="Machines to offer. [default: this one]"),
-    click.option(
-        "--buffer", type=SIZE, default=0, help="Buffer space to offer. [default: none]"
-    ),
-    click.option("--label", "labels", multiple=True, help="A label to offer; repeatable."),
-    click.option(
-        "--runner",
-        "runners",
-        multiple=True,
+offering_options = options(
+    option("--cpu", "Cores to offer. [default: all]", type=float),
+    option("--memory", "Memory to offer. [default: all]", type=SIZE),
+    option("--gpu", "GPUs to offer. [default: none]", type=int, default=0),
+    option("--nodes", "Machines to offer. [default: this one]", type=int, default=1),
+    option("--buffer", "Buffer space to offer. [default: none]", type=SIZE, default=0),
+    option("--label labels TEXT...", "A label to offer; repeatable."),
+    option(
+        "--runner runners ...",
+        "Also run tasks for this engine, besides shell commands; repeatable.",
         type=click.Choice(RUNNERS),
-        help="Also run tasks for this engine, besides shell commands; repeatable.",
     ),
-    click.option(
-        "--allow-compose",
-        multiple=True,
-        metavar="[QUEUE:]WHAT",
-        help="Allow compose files something that reaches out of their containers: privileged, "
+    option(
+        "--allow-compose [QUEUE:]WHAT...",
+        "Allow compose files something that reaches out of their containers: privileged, "
         "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
     ),
 )
 OPTION_NAMES = (
     "cpu", "memory", "gpu", "nodes", "buffer", "labels", "runners", "allow_compose",
 )  # fmt: skip
-
-
-def offering_options(command: Command) -> Command:
-    """Adds these options to a command, in their order."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def offered(options: dict[str, Any]) -> dict[str, Any]:

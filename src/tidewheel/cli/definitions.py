@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import update_wrapper
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from tidewheel.cli.session import GlobalOptions, stop_writing
+from tidewheel.cli.session import AS_JSON, GlobalOptions, option, options, stop_writing
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tidewheel.services.definitions.snapshot import Captured
 
 HERE = "."
+PATH = click.Path(path_type=Path)
 
 
 class UnknownName(Refused):
@@ -206,67 +207,43 @@ def definition_command(
 
         command = click.command(name, epilog=epilog)(update_wrapper(call, function))
         # As a path, so that shells complete it.
-        path = click.Argument(
-            ["path"], metavar="[DIR|FILE]", default=HERE, type=click.Path(path_type=Path)
-        )
-        own = {name for one in command.params for name in one.opts}
-        command.params = [path, *command.params, *_reading_options(own)]
-        return command
+        path = click.Argument(["path"], metavar="[DIR|FILE]", default=HERE, type=PATH)
+        # In two commands `-p` is already another option of Cylc's.
+        short = "" if any("-p" in one.opts for one in command.params) else "-p "
+        names = f"{short}--parameter parameter_texts NAME=VALUE..."
+        parameter = option(names, "A parameter of a SIP definition: JSON, else a string.")
+        command.params.insert(0, path)
+        return options(*_TEMPLATE_OPTIONS, parameter, *_READING_OPTIONS)(command)
 
     return build
 
 
-def _reading_options(own: Collection[str]) -> list[click.Parameter]:
-    """Returns the options for reading a definition, beside the command's ``own``.
-
-    In two commands `-p` is already another option of Cylc's.
-    """
-    parameter = ["-p"] if "-p" not in own else []
-    return [
-        click.Option(
-            ["-s", "--set", "settings"],
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="A template variable, a Python literal: -s N=3 -s \"SITE='x'\".",
-        ),
-        click.Option(
-            ["-z", "--set-list", "lists"],
-            multiple=True,
-            metavar="NAME=A,B",
-            help="A template variable that is a list of strings.",
-        ),
-        click.Option(
-            ["-S", "--set-file"],
-            type=click.Path(path_type=Path),
-            help="A file of template variables, NAME=VALUE on each line.",
-        ),
-        click.Option(
-            [*parameter, "--parameter", "parameter_texts"],
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="A parameter of a SIP definition: JSON, else a string.",
-        ),
-        click.Option(
-            ["-P", "--parameters", "parameter_file"],
-            type=click.Path(path_type=Path),
-            help="A JSON or YAML file of parameters.",
-        ),
-        click.Option(
-            ["--compat"],
-            type=click.Choice(["cylc8"]),
-            help="Follow Cylc 8's rules where tidewheel's differ.",
-        ),
-        click.Option(
-            ["--icp", "--initial-cycle-point", "icp"],
-            metavar="POINT",
-            default="",
-            help="Begin at this point, whatever the definition says.",
-        ),
-        click.Option(
-            ["--fcp", "--final-cycle-point", "fcp"],
-            metavar="POINT",
-            default="",
-            help="End at this point, whatever the definition says.",
-        ),
-        click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON."),
-    ]
+_TEMPLATE_OPTIONS = (
+    option(
+        "-s --set settings NAME=VALUE...",
+        "A template variable, a Python literal: -s N=3 -s \"SITE='x'\".",
+    ),
+    option("-z --set-list lists NAME=A,B...", "A template variable that is a list of strings."),
+    option(
+        "-S --set-file", "A file of template variables, NAME=VALUE on each line.", type=PATH
+    ),
+)
+_READING_OPTIONS = (
+    option("-P --parameters parameter_file", "A JSON or YAML file of parameters.", type=PATH),
+    option(
+        "--compat",
+        "Follow Cylc 8's rules where tidewheel's differ.",
+        type=click.Choice(["cylc8"]),
+    ),
+    option(
+        "--icp --initial-cycle-point icp POINT",
+        "Begin at this point, whatever the definition says.",
+        default="",
+    ),
+    option(
+        "--fcp --final-cycle-point fcp POINT",
+        "End at this point, whatever the definition says.",
+        default="",
+    ),
+    AS_JSON,
+)

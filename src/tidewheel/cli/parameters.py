@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
+from tidewheel.cli.session import OptionRow, option, options
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.status import Status
 from tidewheel.errors import BadSetting
@@ -104,25 +105,18 @@ JOB_LIMIT = Parsed(
 
 # Options that follow from the names that are fields of a task.
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-
-def filter_options(which: str) -> Decorator:
+def filter_options(which: str) -> OptionRow:
     """Adds --status, and an option for each name that tasks can be found by."""
     from tidewheel.client.fields import Filters, explained
 
     words = {name: f"{which} {one}." for name, one in explained(Filters).items()}
     statuses = f"{', '.join(Status)}, or a word of Scylla's or Banyan's; repeatable."
-    add_status = click.option("--status", multiple=True, help=statuses)
-    return lambda command: add_status(name_options(words)(command))
+    return options(option("--status TEXT...", statuses), name_options(words))
 
 
-def name_options(words: dict[str, str]) -> Decorator:
+def name_options(words: dict[str, str]) -> OptionRow:
     """Adds an option for each name, with what it means."""
-
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for name, meaning in reversed(words.items()):
-            command = click.option(f"--{name.replace('_', '-')}", help=meaning)(command)
-        return command
-
-    return add
+    return options(
+        *(option(f"--{name.replace('_', '-')} TEXT", said) for name, said in words.items())
+    )

@@ -1,4 +1,4 @@
-"""Gives every command its session: which store, how to answer, and a client for it."""
+"""Gives every command its options and its session: which store, how to answer, a client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from functools import update_wrapper
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import click
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Answered = TypeVar("Answered")
 Question = Callable[["AsyncClient"], Awaitable[Result]]
+Command = TypeVar("Command", bound=Callable[..., Any] | click.Command)
+
+
+class OptionRow(Protocol):
+    """Adds what it describes to a command, or to the function of one."""
+
+    def __call__(self, command: Command, /) -> Command: ...
 
 
 class GlobalOptions(NamedTuple):
@@ -125,6 +132,39 @@ def stop_writing() -> int:
     return 0
 
 
+def option(names: str, text: str, **more: Any) -> OptionRow:  # noqa: ANN401 - click's own
+    """Adds an option to a command: its names, and what follows them, as --help shows them.
+
+    `-t --task tasks ID...` takes a text, again and again, and is the parameter `tasks` of the
+    function. Without an ID and without a type it is a flag; --help shows a default that is
+    ``shown``.
+    """
+    words = names.removesuffix("...").split()
+    called = [word for word in words if word.startswith("-") or word.islower()]
+    metavar = " ".join(word for word in words if word not in called)
+    if names.endswith("..."):
+        more["multiple"] = True
+    elif not metavar and not more.keys() & {"type", "flag_value"}:
+        more["is_flag"] = True
+    if "shown" in more:
+        more |= {"default": more.pop("shown"), "show_default": True}
+    return click.option(*called, metavar=metavar or None, help=text or None, **more)
+
+
+AS_JSON = option("--json as_json", "Answer in JSON.")
+
+
+def options(*rows: OptionRow) -> OptionRow:
+    """Adds several options to a command, in their order."""
+
+    def add(command: Command) -> Command:
+        for row in rows if isinstance(command, click.Command) else reversed(rows):
+            command = row(command)
+        return command
+
+    return add
+
+
 def session_command(
     name: str, *, epilog: str | None = None
 ) -> Callable[[Callable[..., object]], click.Command]:
@@ -141,10 +181,6 @@ def session_command(
 
         command = click.command(name, epilog=epilog)(update_wrapper(call, function))
         store_help = "The store or the server (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER)."
-        command.params += [
-            click.Option(["--store", "--server", "store"], metavar="URL", help=store_help),
-            click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON."),
-        ]
-        return command
+        return options(option("--store --server store URL", store_help), AS_JSON)(command)
 
     return build

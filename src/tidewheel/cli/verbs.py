@@ -23,14 +23,24 @@ YES = (("y", ""),)
 
 
 class VerbOption(NamedTuple):
-    """Is one option; with a `value` it is a flag that stands for that value of the field."""
+    """Is one option, named as `option` of `cli/session.py` has it: `--out -o outputs OUTPUT`.
 
-    names: tuple[str, ...]
-    field: str
+    The parameter `mode_is_now` is a flag that stands for the value `now` of the field `mode`.
+    """
+
+    names: str
     help: str
-    metavar: str = ""
-    value: str | None = None
     replaces_ids: bool = False  # it says which tasks are meant, so that none has to be named
+
+    @property
+    def parameter(self) -> str:
+        first, *others = self.names.split()
+        said = [word for word in others if word.islower() and word.isidentifier()]
+        return said[0] if said else first.strip("-").replace("-", "_")
+
+    @property
+    def field(self) -> str:
+        return self.parameter.partition("_is_")[0]
 
 
 class CylcCall(NamedTuple):
@@ -68,13 +78,9 @@ class Verb(NamedTuple):
     cylc: CylcCall | None = None
 
 
-_FLOW = VerbOption(
-    ("--flow", "-f"), "flow", "In these flows: 2, or 1,3, or new, all, none.", "FLOW"
-)
+_FLOW = VerbOption("--flow -f FLOW", "In these flows: 2, or 1,3, or new, all, none.")
 _AT_POINT = VerbOption(
-    ("--all-at-point",),
-    "all_at_point",
-    "Let a glob or family select tasks outside the pool, too.",
+    "--all-at-point", "Let a glob or family select tasks outside the pool, too."
 )
 
 ROWS = (
@@ -90,40 +96,24 @@ ROWS = (
     """,
         (
             VerbOption(
-                ("--reflow",),
-                "flow",
+                "--reflow flow_is_new",
                 "Begin a new flow: everything after the task runs again.",
-                value="new",
             ),
             _FLOW,
+            VerbOption("--wait", "What follows waits until another flow arrives at the task."),
+            VerbOption("--until POINT", "The new flow ends at this point."),
             VerbOption(
-                ("--wait",),
-                "wait",
-                "What follows waits until another flow arrives at the task.",
-            ),
-            VerbOption(("--until",), "until", "The new flow ends at this point.", "POINT"),
-            VerbOption(
-                ("--until-task",),
-                "until_tasks",
-                "The new flow ends at this task; repeatable.",
-                "ID",
+                "--until-task until_tasks ID", "The new flow ends at this task; repeatable."
             ),
             VerbOption(
-                ("--from",),
-                "from_point",
+                "--from from_point POINT",
                 "What the task starts at every point begins at this one.",
-                "POINT",
             ),
             VerbOption(
-                ("--ignore-before",),
-                "ignore_before",
+                "--ignore-before",
                 "Everything before the first point of the new flow counts as done.",
             ),
-            VerbOption(
-                ("--on-resume",),
-                "on_resume",
-                "In a paused run: run the tasks when it is resumed.",
-            ),
+            VerbOption("--on-resume", "In a paused run: run the tasks when it is resumed."),
             _AT_POINT,
         ),
         ("trigger forecast 3/model", "trigger forecast 3/obs --reflow --until 5 --dry-run"),
@@ -143,19 +133,14 @@ ROWS = (
     """,
         (
             VerbOption(
-                ("--out", "--output", "-o"),
-                "outputs",
-                "Set this output; repeatable, or A,B.",
-                "OUTPUT",
+                "--out --output -o outputs OUTPUT", "Set this output; repeatable, or A,B."
             ),
             VerbOption(
-                ("--pre", "--prerequisite", "-p"),
-                "prerequisites",
+                "--pre --prerequisite -p prerequisites WHAT",
                 "Satisfy 1/a:succeeded, xtrigger/NAME or all; repeatable.",
-                "WHAT",
             ),
             _FLOW,
-            VerbOption(("--wait",), "wait", "What follows waits until another flow arrives."),
+            VerbOption("--wait", "What follows waits until another flow arrives."),
             _AT_POINT,
         ),
         ("set forecast 3/model", "set forecast 3/post --pre 3/model:succeeded"),
@@ -178,9 +163,9 @@ ROWS = (
     What needs a removed task is lost, unless --forget leaves it open.
     """,
         (
-            VerbOption(("--flow", "-f"), "flow", "Only in these flows: 2, or 1,3.", "FLOW"),
-            VerbOption(("--forget",), "forget", "Let what needs the task go on waiting."),
-            VerbOption(("--kill",), "kill", "Remove active tasks, too, and kill their jobs."),
+            VerbOption("--flow -f FLOW", "Only in these flows: 2, or 1,3."),
+            VerbOption("--forget", "Let what needs the task go on waiting."),
+            VerbOption("--kill", "Remove active tasks, too, and kill their jobs."),
         ),
         ("remove forecast 3/model", "remove forecast '*/model:failed' --forget"),
         dry_run=True,
@@ -194,15 +179,7 @@ ROWS = (
         "Keep tasks from running.",
         "[RUN] [ID]...",
         "Keep tasks from running until they are released, even tasks that do not exist yet.",
-        (
-            VerbOption(
-                ("--after",),
-                "after",
-                "Hold every task beyond this point.",
-                "POINT",
-                replaces_ids=True,
-            ),
-        ),
+        (VerbOption("--after POINT", "Hold every task beyond this point.", replaces_ids=True),),
         ("hold forecast 3/model", "hold forecast --after 5"),
         dry_run=True,
         of_run="holds",
@@ -217,8 +194,7 @@ ROWS = (
         """Let held tasks run.""",
         (
             VerbOption(
-                ("--all",),
-                "everything",
+                "--all everything",
                 "Release all of them, and forget the hold point.",
                 replaces_ids=True,
             ),
@@ -280,29 +256,12 @@ ROWS = (
     task or a time it stops there; with --flow only that flow does.
     """,
         (
-            VerbOption(
-                ("--now",),
-                "mode",
-                "Leave jobs running; the next start finds them.",
-                value="now",
-            ),
-            VerbOption(("--kill",), "mode", "Kill the jobs of active tasks.", value="kill"),
-            VerbOption(
-                ("--at",), "at_point", "Stop after this point; `none` cancels that.", "POINT"
-            ),
-            VerbOption(("--after",), "after_task", "Stop when this task has ended.", "ID"),
-            VerbOption(
-                ("--at-time", "--wall-clock", "-w"),
-                "at_time",
-                "Stop at this time (ISO 8601).",
-                "TIME",
-            ),
-            VerbOption(
-                ("--flow", "-f"),
-                "flow",
-                "Stop only this flow: its waiting tasks are removed.",
-                "N",
-            ),
+            VerbOption("--now mode_is_now", "Leave jobs running; the next start finds them."),
+            VerbOption("--kill mode_is_kill", "Kill the jobs of active tasks."),
+            VerbOption("--at at_point POINT", "Stop after this point; `none` cancels that."),
+            VerbOption("--after after_task ID", "Stop when this task has ended."),
+            VerbOption("--at-time --wall-clock -w TIME", "Stop at this time (ISO 8601)."),
+            VerbOption("--flow -f N", "Stop only this flow: its waiting tasks are removed."),
         ),
         ("stop forecast", "stop forecast --at 10", "stop forecast --now"),
         dry_run=True,

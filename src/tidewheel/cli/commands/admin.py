@@ -13,7 +13,7 @@ from tidewheel.api.wire import document
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say, say_columns, say_json, say_table
 from tidewheel.cli.parameters import DURATION
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.access import Scope, TokenView, grant_of
 from tidewheel.core.queue.task import Instant
 from tidewheel.vocabulary import time_text
@@ -37,25 +37,17 @@ Examples:
 @session_command("token", epilog=TOKEN_EPILOG)
 @click.argument("action", type=click.Choice(["create", "list", "revoke", "link"]))
 @click.argument("name", required=False)
-@click.option(
-    "--scope",
+@option(
+    "--scope ...",
+    "What it allows; again for more. All but read include read; admin is everything.",
     type=click.Choice([scope.value for scope in Scope]),
-    multiple=True,
-    help="What it allows; again for more. All but read include read; admin is everything.",
 )
-@click.option(
-    "--queue",
-    metavar="GLOB",
-    multiple=True,
-    help="Only for these queues; for no workflow, but those of `run:NAME…` among them.",
+@option(
+    "--queue GLOB...",
+    "Only for these queues; for no workflow, but those of `run:NAME…` among them.",
 )
-@click.option(
-    "--workflow",
-    metavar="GLOB",
-    multiple=True,
-    help="Only for these workflows, and the queues of their runs.",
-)
-@click.option("--lasts", type=DURATION, help="How long it is good. [default: until revoked]")
+@option("--workflow GLOB...", "Only for these workflows, and the queues of their runs.")
+@option("--lasts", "How long it is good. [default: until revoked]", type=DURATION)
 def token_command(session: Session, action: str, name: str | None, **options: Any) -> int:  # noqa: ANN401
     """Create a token called NAME, list tokens, or revoke one by its number.
 
@@ -278,19 +270,14 @@ Examples:
 
 
 @session_command("verify", epilog=VERIFY_EPILOG)
-@click.option(
+@option(
     "--files",
-    is_flag=True,
-    help="List folders of runs and tasks in this host's state directory that the store does "
+    "List folders of runs and tasks in this host's state directory that the store does "
     "not know, with their sizes.",
 )
-@click.option("--delete", "deletes", is_flag=True, help="With --files: remove them.")
-@click.option(
-    "--unmarked",
-    is_flag=True,
-    help="With --delete: also those that do not say which store they belong to.",
-)
-@click.option("--yes", "is_sure", is_flag=True, help="With --delete: do not ask.")
+@option("--delete deletes", "With --files: remove them.")
+@option("--unmarked", "With --delete: also those that do not say which store they belong to.")
+@option("--yes is_sure", "With --delete: do not ask.")
 def verify_command(
     session: Session, *, files: bool, deletes: bool, unmarked: bool, is_sure: bool
 ) -> int:

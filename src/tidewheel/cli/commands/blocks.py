@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.session import Question
@@ -32,7 +32,7 @@ Examples:
 @session_command("sbi", epilog=SBI_EPILOG)
 @click.argument("action", type=click.Choice(("list", "submit", "show")), default="list")
 @click.argument("what", metavar="[FILE|ID]", default="")
-@click.option("--limit", type=LIMIT, default=100, help="How many to list at most.")
+@option("--limit", "How many to list at most.", type=LIMIT, default=100)
 def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
     """List or show scheduling block instances, or submit one from a JSON or YAML file.
 
@@ -92,9 +92,9 @@ Examples:
 @session_command("blocks", epilog=BLOCKS_EPILOG)
 @click.argument("action", type=click.Choice(("list", "show", "abort")), default="list")
 @click.argument("block", metavar="[ID]", default="")
-@click.option("--sbi", metavar="ID", help="List only the blocks of this instance.")
-@click.option("--reason", default="", help="Why you abort it; kept for others to read.")
-@click.option("--limit", type=LIMIT, default=100, help="How many to list at most.")
+@option("--sbi ID", "List only the blocks of this instance.")
+@option("--reason TEXT", "Why you abort it; kept for others to read.", default="")
+@option("--limit", "How many to list at most.", type=LIMIT, default=100)
 def blocks_command(
     session: Session, action: str, block: str, *, sbi: str | None, reason: str, limit: int
 ) -> int:
@@ -131,15 +131,9 @@ Examples:
 @session_command("objects", epilog=OBJECTS_EPILOG)
 @click.argument("action", type=click.Choice(("list", "post", "remove")), default="list")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--fact",
-    "facts",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A fact about the objects, such as size=2TB; repeatable.",
-)
-@click.option("--after", default="", metavar="NAME", help="List the objects after this name.")
-@click.option("--limit", type=LIMIT, default=1_000, help="How many to list at most.")
+@option("--fact facts KEY=VALUE...", "A fact about the objects, such as size=2TB; repeatable.")
+@option("--after NAME", "List the objects after this name.", default="")
+@option("--limit", "How many to list at most.", type=LIMIT, default=1_000)
 def objects_command(
     session: Session,
     action: str,

@@ -18,6 +18,7 @@ from tidewheel.cli.pages.findings import (
     show_findings,
 )
 from tidewheel.cli.palette import PALETTE
+from tidewheel.cli.session import option
 from tidewheel.core.graph.findings import Findings, Severity, finding_document
 from tidewheel.core.queue.status import Status
 
@@ -38,7 +39,7 @@ Examples:
 
 
 @definition_command("validate", epilog=VALIDATE_EPILOG)
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@option("--strict", "Treat warnings as errors.")
 def validate_command(definition: Definition, *, strict: bool) -> int:
     """Check a workflow definition: every mistake with its place and what to do about it.
 
@@ -126,17 +127,13 @@ def _told(definition: Definition, findings: Findings, source: SourceText | None)
 
 
 @definition_command("list")
-@click.option("-t", "--tree", is_flag=True, help="List families as a tree, with their tasks.")
-@click.option(
-    "-p",
-    "--points",
+@option("-t --tree", "List families as a tree, with their tasks.")
+@option(
+    "-p --points START STOP",
+    "List the tasks at each point; STOP may be an interval from START.",
     nargs=2,
-    metavar="START STOP",
-    help="List the tasks at each point; STOP may be an interval from START.",
 )
-@click.option(
-    "-a", "--all", "everything", is_flag=True, help="List families and unused tasks, too."
-)
+@option("-a --all everything", "List families and unused tasks, too.")
 def list_command(
     definition: Definition, *, tree: bool, points: tuple[str, str] | None, everything: bool
 ) -> int:
@@ -252,14 +249,10 @@ Examples:
 
 
 @definition_command("config", epilog=CONFIG_EPILOG)
-@click.option("-t", "--task", help="Only this task or family.")
-@click.option(
-    "-i",
-    "--item",
-    "items",
-    multiple=True,
-    metavar="[SECTION]...ITEM",
-    help="Only this section or the value of this item; repeatable.",
+@option("-t --task TEXT", "Only this task or family.")
+@option(
+    "-i --item items [SECTION]...ITEM...",
+    "Only this section or the value of this item; repeatable.",
 )
 def config_command(definition: Definition, *, task: str | None, items: tuple[str, ...]) -> int:
     """Print the settings of a workflow as they hold for each task, with what it inherits.
@@ -325,18 +318,9 @@ def _find(tree: Tree, item: str) -> str | Tree:
 
 
 @definition_command("view")
-@click.option(
-    "-i",
-    "--plain",
-    "--inline",
-    "plain",
-    is_flag=True,
-    help="Print the text before its templates are rendered.",
-)
-@click.option(
-    "-m", "--mark", is_flag=True, help="Begin each line with the file and line it comes from."
-)
-@click.option("-p", "-j", "--process", "--jinja2", "process", is_flag=True, hidden=True)
+@option("-i --plain --inline plain", "Print the text before its templates are rendered.")
+@option("-m --mark", "Begin each line with the file and line it comes from.")
+@option("-p -j --process --jinja2 process", "", hidden=True)
 def view_command(definition: Definition, *, plain: bool, mark: bool, process: bool) -> int:
     """Print a definition with its included files in place and its templates rendered."""
     definition.refuse_python("view")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from tidewheel.cli.output import json_line, note, safe, say
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.operator.stream import FollowedEvent
 
 if TYPE_CHECKING:
@@ -24,13 +24,11 @@ Examples:
 
 
 @session_command("events", epilog=EPILOG)
-@click.option("--run", metavar="RUN", help="Only about this run and its submissions.")
-@click.option("--queue", help="Only about this queue.")
-@click.option(
-    "--kind", type=click.Choice(["task", "run"]), help="Only about tasks, or about runs."
-)
-@click.option("--since", metavar="ID", help="Begin after this event instead of now.")
-@click.option("--count", type=click.IntRange(1), help="Stop after this many.")
+@option("--run RUN", "Only about this run and its submissions.")
+@option("--queue TEXT", "Only about this queue.")
+@option("--kind", "Only about tasks, or about runs.", type=click.Choice(["task", "run"]))
+@option("--since ID", "Begin after this event instead of now.")
+@option("--count", "Stop after this many.", type=click.IntRange(1))
 def command(session: Session, count: int | None, **which: str | None) -> int:
     """Print what happens to tasks and runs, one line each, until Ctrl-C.
 

@@ -10,7 +10,7 @@ import click
 
 from tidewheel.cli.output import plural, safe, say, say_json
 from tidewheel.cli.parameters import filter_options
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ STANDARD_OUTPUT = "-"
 @session_command("export")
 @click.argument("file", metavar="FILE|-")
 @filter_options("Only those")
-@click.option("--append", is_flag=True, help="Add to an existing file.")
+@option("--append", "Add to an existing file.")
 def command(session: Session, file: str, *, append: bool, **which: Unpack[Filters]) -> int:
     """Write tasks with their history, attempts, outputs and usage, newest first."""
     if file == STANDARD_OUTPUT:

@@ -11,6 +11,7 @@ from tidewheel.cli.definitions import Definition, UnknownName, definition_comman
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, safe, say, say_json
 from tidewheel.cli.pages.findings import note_findings, refuse
+from tidewheel.cli.session import option
 from tidewheel.core.graph.findings import Findings, finding_document
 
 if TYPE_CHECKING:
@@ -38,28 +39,18 @@ need not happen; a word on a line is an output other than success.
 @definition_command("graph", epilog=EPILOG)
 @click.argument("start", required=False)
 @click.argument("stop", required=False)
-@click.option(
-    "--reference", "form", flag_value="reference", help="Print it in Cylc's reference format."
-)
-@click.option("--dot", "form", flag_value="dot", help="Print it in the language of Graphviz.")
-@click.option(
-    "--svg",
-    "svg",
+@option("--reference form", "Print it in Cylc's reference format.", flag_value="reference")
+@option("--dot form", "Print it in the language of Graphviz.", flag_value="dot")
+@option(
+    "--svg svg [FILE]",
+    "Draw a picture, into this file or to standard output.",
     is_flag=False,
     flag_value=STDOUT,
-    metavar="[FILE]",
-    help="Draw a picture, into this file or to standard output.",
 )
-@click.option(
-    "-g",
-    "--group",
-    multiple=True,
-    metavar="FAMILY",
-    help="Draw this family as one box; repeatable.",
-)
-@click.option("-A", "--group-all", is_flag=True, help="Draw every family as one box.")
-@click.option("-c", "--cycles", is_flag=True, help="Draw a frame around each point.")
-@click.option("--suicide", is_flag=True, help="Show suicide arrows, too.")
+@option("-g --group FAMILY...", "Draw this family as one box; repeatable.")
+@option("-A --group-all", "Draw every family as one box.")
+@option("-c --cycles", "Draw a frame around each point.")
+@option("--suicide", "Show suicide arrows, too.")
 def command(
     definition: Definition,
     start: str | None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Target
@@ -33,12 +33,8 @@ Examples:
 
 @session_command("message", epilog=EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN ID] [TEXT]...")
-@click.option(
-    "--output", metavar="NAME", help="The output to announce, for which other tasks may wait."
-)
-@click.option(
-    "--progress", type=click.FloatRange(0, 1), help="How far the job is, from 0 to 1."
-)
+@option("--output NAME", "The output to announce, for which other tasks may wait.")
+@option("--progress", "How far the job is, from 0 to 1.", type=click.FloatRange(0, 1))
 def command(
     session: Session, words: tuple[str, ...], output: str | None, progress: float | None
 ) -> int:

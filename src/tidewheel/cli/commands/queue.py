@@ -10,7 +10,7 @@ import click
 
 from tidewheel.cli.output import note, safe, say_columns
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.limits import EACH_KEY, Limit
 from tidewheel.core.queue.status import Status
 from tidewheel.quantities import show_duration, show_size
@@ -22,38 +22,23 @@ if TYPE_CHECKING:
 
 @session_command("queues")
 @click.argument("name", required=False)
-@click.option(
-    "--pause/--resume",
-    "paused",
+@option(
+    "--pause/--resume paused",
+    "Stop workers from taking tasks, or let them again.",
     default=None,
-    help="Stop workers from taking tasks, or let them again.",
 )
-@click.option(
-    "--aging/--no-aging",
-    default=None,
-    help="Raise the priority of waiting tasks by 1 per second.",
+@option(
+    "--aging/--no-aging", "Raise the priority of waiting tasks by 1 per second.", default=None
 )
-@click.option(
+@option(
     "--fence-kill/--no-fence-kill",
+    "End a job before its lease does if the store cannot be reached, and with its worker.",
     default=None,
-    help="End a job before its lease does if the store cannot be reached, and with its worker.",
 )
-@click.option(
-    "--lease",
-    "lease_seconds",
-    type=DURATION,
-    help="How long a lease lasts without a heartbeat.",
-)
-@click.option(
-    "--limit",
-    type=LIMIT,
-    multiple=True,
-    help="How many may run at once: 4, or per key: KEY=4, '*=4'.",
-)
-@click.option(
-    "--rate", type=RATE, multiple=True, help="How many may start in a time: 10/1s, KEY=10/1m."
-)
-@click.option("--no-limits", is_flag=True, default=None, help="Remove all limits first.")
+@option("--lease lease_seconds", "How long a lease lasts without a heartbeat.", type=DURATION)
+@option("--limit ...", "How many may run at once: 4, or per key: KEY=4, '*=4'.", type=LIMIT)
+@option("--rate ...", "How many may start in a time: 10/1s, KEY=10/1m.", type=RATE)
+@option("--no-limits", "Remove all limits first.", default=None)
 def queues_command(session: Session, name: str | None, **options: Any) -> int:  # noqa: ANN401
     """List queues with how many tasks wait in each; with NAME and options, change a queue."""
     from tidewheel.api.wire import document
@@ -149,7 +134,7 @@ QUEUE_COLUMNS: dict[str, Callable[[QueueView], str]] = {
 
 
 @session_command("workers")
-@click.option("--all", "show_all", is_flag=True, help="Also list workers that have stopped.")
+@option("--all show_all", "Also list workers that have stopped.")
 def workers_command(session: Session, *, show_all: bool) -> int:
     """List workers, newest first."""
     from tidewheel.api.wire import document
@@ -208,11 +193,9 @@ def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
 
 @session_command("task")
 @click.argument("task_id", metavar="ID|NAME")
-@click.option("--log", "stream", type=click.Choice(["out", "err"]), help="Print what it wrote.")
-@click.option("--follow", is_flag=True, help="With --log: go on until the task has ended.")
-@click.option(
-    "--attempt", type=click.IntRange(1), help="With --log: of this attempt, not the latest."
-)
+@option("--log stream", "Print what it wrote.", type=click.Choice(["out", "err"]))
+@option("--follow", "With --log: go on until the task has ended.")
+@option("--attempt", "With --log: of this attempt, not the latest.", type=click.IntRange(1))
 def task_command(
     session: Session, task_id: str, stream: str | None, *, follow: bool, attempt: int | None
 ) -> int:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import click
 
-from tidewheel.cli.definitions import Definition, UnknownName, definition_command
+from tidewheel.cli.definitions import PATH, Definition, UnknownName, definition_command
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, say, say_json
 from tidewheel.cli.pages.findings import note_findings, refuse
+from tidewheel.cli.session import option
 from tidewheel.core.graph.findings import Findings
 from tidewheel.errors import BadSetting
 
@@ -52,54 +53,29 @@ class _Wishes(NamedTuple):
 
 
 @definition_command("rehearse", epilog=EPILOG)
-@click.option("--until", metavar="POINT", help="Release nothing beyond this point.")
-@click.option(
-    "--at", metavar="TIME", help="When the virtual clock starts. [default: the first point]"
+@option("--until POINT", "Release nothing beyond this point.")
+@option("--at TIME", "When the virtual clock starts. [default: the first point]")
+@option(
+    "--fail failures ID[@TRY]...",
+    "Let these tasks fail, at every try or at one: 3/model, '*/model@1'.",
 )
-@click.option(
-    "--fail",
-    "failures",
-    multiple=True,
-    metavar="ID[@TRY]",
-    help="Let these tasks fail, at every try or at one: 3/model, '*/model@1'.",
+@option(
+    "--length lengths NAME=DURATION...",
+    "How long jobs of this name take: model=40m. The last that fits counts.",
 )
-@click.option(
-    "--length",
-    "lengths",
-    multiple=True,
-    metavar="NAME=DURATION",
-    help="How long jobs of this name take: model=40m. The last that fits counts.",
+@option("--slots", "How many jobs run at once.", type=click.IntRange(1), shown=100)
+@option(
+    "--history/--no-history learns",
+    "Let jobs take as long as in earlier runs of this workflow, if there are any.",
+    shown=True,
 )
-@click.option(
-    "--slots",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="How many jobs run at once.",
+@option(
+    "--store --server store URL",
+    "Where the earlier runs are (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
 )
-@click.option(
-    "--history/--no-history",
-    "learns",
-    default=True,
-    show_default=True,
-    help="Let jobs take as long as in earlier runs of this workflow, if there are any.",
-)
-@click.option(
-    "--store",
-    "--server",
-    "store",
-    metavar="URL",
-    help="Where the earlier runs are (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
-)
-@click.option("--timeline", is_flag=True, help="Draw when each task runs, as text.")
-@click.option(
-    "--svg", type=click.Path(path_type=Path), help="Draw the same as a picture into this file."
-)
-@click.option(
-    "--trigger-log",
-    type=click.Path(path_type=Path),
-    help="Write to this file what triggered each task.",
-)
+@option("--timeline", "Draw when each task runs, as text.")
+@option("--svg", "Draw the same as a picture into this file.", type=PATH)
+@option("--trigger-log", "Write to this file what triggered each task.", type=PATH)
 def command(
     definition: Definition,
     until: str | None,

@@ -10,7 +10,7 @@ import click
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
 from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
@@ -25,24 +25,14 @@ Examples:
 
 
 @session_command("runs", epilog=RUNS_EPILOG)
-@click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(1, 1000),
-    default=100,
-    show_default=True,
-    help="How many to list at most.",
-)
-@click.option(
-    "--delete",
-    "unwanted",
-    multiple=True,
-    metavar="RUN",
-    help="Delete this run with all its logs and files, unless a scheduler drives it; its whole "
+@option("--workflow NAME", "Only runs of this workflow.")
+@option("-n --limit", "How many to list at most.", type=click.IntRange(1, 1000), shown=100)
+@option(
+    "--delete unwanted RUN...",
+    "Delete this run with all its logs and files, unless a scheduler drives it; its whole "
     "name is needed.",
 )
-@click.option("--yes", is_flag=True, help="Delete without asking.")
+@option("--yes", "Delete without asking.")
 def runs_command(
     session: Session, workflow: str | None, limit: int, unwanted: tuple[str, ...], *, yes: bool
 ) -> int:
@@ -126,9 +116,7 @@ Examples:
 
 @session_command("show", epilog=SHOW_EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
-@click.option(
-    "--history", is_flag=True, help="List what was asked of the run, by whom and when."
-)
+@option("--history", "List what was asked of the run, by whom and when.")
 def show_command(session: Session, words: tuple[str, ...], *, history: bool) -> int:
     """Show a run: its status and why, progress per point, active tasks, what holds it up.
 
@@ -175,13 +163,12 @@ Examples:
 
 @session_command("tree", epilog=TREE_EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN] [POINT|ID]...")
-@click.option(
-    "--window",
+@option(
+    "--window N",
+    "Show the pool and everything within N edges of it, past and future.",
     type=click.IntRange(0, 10),
-    metavar="N",
-    help="Show the pool and everything within N edges of it, past and future.",
 )
-@click.option("--all", "everything", is_flag=True, help="Show all points, not only the newest.")
+@option("--all everything", "Show all points, not only the newest.")
 def tree_command(
     session: Session, words: tuple[str, ...], window: int | None, *, everything: bool
 ) -> int:
@@ -211,23 +198,14 @@ Examples:
 
 @session_command("log", epilog=LOG_EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN] [ID[/SUBMIT]]")
-@click.option(
-    "--file",
-    "file",
-    metavar="NAME",
-    default="out",
-    show_default=True,
-    help="out, err, job (the script), status, activity or xtrace.",
+@option(
+    "--file file NAME", "out, err, job (the script), status, activity or xtrace.", shown="out"
 )
-@click.option("--err", "file", flag_value="err", help="The same as --file err.")
-@click.option(
-    "-s", "--submit", type=click.IntRange(1), help="Of this submission, not the latest."
-)
-@click.option("--attempt", type=click.IntRange(1), help="Of this attempt, not the latest.")
-@click.option(
-    "-f", "--follow", is_flag=True, help="Go on until the job, or the run, has ended."
-)
-@click.option("--path", "path_only", is_flag=True, help="Print only where the file is.")
+@option("--err file", "The same as --file err.", flag_value="err")
+@option("-s --submit", "Of this submission, not the latest.", type=click.IntRange(1))
+@option("--attempt", "Of this attempt, not the latest.", type=click.IntRange(1))
+@option("-f --follow", "Go on until the job, or the run, has ended.")
+@option("--path path_only", "Print only where the file is.")
 def log_command(
     session: Session, words: tuple[str, ...], *, follow: bool, path_only: bool, **wish: object
 ) -> int:

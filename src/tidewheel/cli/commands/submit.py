@@ -14,7 +14,7 @@ import click
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE, name_options
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, explained
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import decode
@@ -48,53 +48,38 @@ The file has one JSON object per line, with the options as keys:
 
 @session_command("submit", epilog=EPILOG)
 @click.argument("argv", metavar="[-- PROGRAM ARGUMENTS...]", nargs=-1)
-@click.option("--command", help="A shell command (bash), instead of PROGRAM.")
-@click.option(
-    "--handler", help="The Python function to call, by the name that a worker registered."
+@option("--command TEXT", "A shell command (bash), instead of PROGRAM.")
+@option("--handler TEXT", "The Python function to call, by the name that a worker registered.")
+@option("--spec JSON|@FILE|-", "Any JSON value, for whatever executes the task.")
+@option("--file file", "Many tasks, one JSON object per line.", type=click.File("r", "utf-8"))
+@option("--atomic", "With --file: all tasks or none.")
+@option("--queue TEXT", "The queue to put it into.", shown=QUEUE_DEFAULT)
+@option("--priority", "0 to 4294967295, higher first. [default: 50]", type=int)
+@option("--needs ...", "Run after this task; repeatable.", type=NEED)
+@option("--retries", "How often to try again after a failure.", type=int)
+@option("--retry-delay", "Wait before each retry: 1s,10s.", type=DURATIONS)
+@option("--timeout", "How long one attempt may run.", type=DURATION)
+@option("--delay", "Do not start before this time has passed.", type=DURATION)
+@option("--cpu", "Cores one attempt uses.", type=float)
+@option("--memory", "Memory one attempt uses: 2GiB.", type=SIZE)
+@option("--gpu", "GPUs one attempt uses.", type=int)
+@option("--nodes", "Machines one attempt uses. [default: 1]", type=int)
+@option("--exclusive", "Nothing else runs on them meanwhile.", default=None)
+@option("--buffer", "Buffer space one attempt uses: 2TB.", type=SIZE)
+@option("--label TEXT...", "Only on workers with this label; repeatable.")
+@option("--runner TEXT", "What runs it: slurm, compose or swarm. [default: bash]")
+@option("--compose FILE", "The compose file for compose and swarm.")
+@option(
+    "--directive NAME=VALUE...",
+    "For Slurm: --directive --mem=2G; repeatable. #SBATCH lines of the command win.",
 )
-@click.option(
-    "--spec", metavar="JSON|@FILE|-", help="Any JSON value, for whatever executes the task."
-)
-@click.option(
-    "--file",
-    "file",
-    type=click.File("r", "utf-8"),
-    help="Many tasks, one JSON object per line.",
-)
-@click.option("--atomic", is_flag=True, help="With --file: all tasks or none.")
-@click.option(
-    "--queue", default=QUEUE_DEFAULT, show_default=True, help="The queue to put it into."
-)
-@click.option("--priority", type=int, help="0 to 4294967295, higher first. [default: 50]")
-@click.option("--needs", type=NEED, multiple=True, help="Run after this task; repeatable.")
-@click.option("--retries", type=int, help="How often to try again after a failure.")
-@click.option("--retry-delay", type=DURATIONS, help="Wait before each retry: 1s,10s.")
-@click.option("--timeout", type=DURATION, help="How long one attempt may run.")
-@click.option("--delay", type=DURATION, help="Do not start before this time has passed.")
-@click.option("--cpu", type=float, help="Cores one attempt uses.")
-@click.option("--memory", type=SIZE, help="Memory one attempt uses: 2GiB.")
-@click.option("--gpu", type=int, help="GPUs one attempt uses.")
-@click.option("--nodes", type=int, help="Machines one attempt uses. [default: 1]")
-@click.option(
-    "--exclusive", is_flag=True, default=None, help="Nothing else runs on them meanwhile."
-)
-@click.option("--buffer", type=SIZE, help="Buffer space one attempt uses: 2TB.")
-@click.option("--label", multiple=True, help="Only on workers with this label; repeatable.")
-@click.option("--runner", help="What runs it: slurm, compose or swarm. [default: bash]")
-@click.option("--compose", metavar="FILE", help="The compose file for compose and swarm.")
-@click.option(
-    "--directive",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="For Slurm: --directive --mem=2G; repeatable. #SBATCH lines of the command win.",
-)
-@click.option(
-    "--key", help="While a task with this key has not ended, submitting it again does nothing."
+@option(
+    "--key TEXT", "While a task with this key has not ended, submitting it again does nothing."
 )
 @name_options(explained(TaskFields))
-@click.option("--id", help="Its id, unique for ever. [default: generated]")
-@click.option("--name", help="A unique name.")
-@click.option("--wait", is_flag=True, help="Wait for the end; exit 1 unless it succeeded.")
+@option("--id TEXT", "Its id, unique for ever. [default: generated]")
+@option("--name TEXT", "A unique name.")
+@option("--wait", "Wait for the end; exit 1 unless it succeeded.")
 def command(
     session: Session,
     argv: tuple[str, ...],

@@ -26,7 +26,7 @@ from tidewheel.cli.output import (
     say_table,
 )
 from tidewheel.cli.parameters import filter_options
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.task import TaskId
 from tidewheel.quantities import show_duration
 from tidewheel.vocabulary import Vocabulary, banyan_task, scylla_task
@@ -47,19 +47,17 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
 
 @session_command("tasks")
 @filter_options("Only those")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
-@click.option(
-    "--before",
-    type=int,
-    help="For the next page: `seq` of the last task shown (--json has it).",
+@option("--limit", "", type=click.IntRange(1, 10_000), shown=100)
+@option(
+    "--before", "For the next page: `seq` of the last task shown (--json has it).", type=int
 )
-@click.option(
+@option(
     "--vocabulary",
+    "Answer with these field names, as JSON.",
     type=click.Choice([word.value for word in Vocabulary]),
     default=Vocabulary.TIDEWHEEL.value,
-    help="Answer with these field names, as JSON.",
 )
-@click.option("--watch", is_flag=True, help="Show changes as they happen, until Ctrl-C.")
+@option("--watch", "Show changes as they happen, until Ctrl-C.")
 def command(
     session: Session,
     limit: int,

@@ -26,7 +26,7 @@ from tidewheel.cli.runs.access import (
     this_job,
     with_runs,
 )
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import OptionRow, Session, option, options, session_command
 from tidewheel.cli.verbs import TABLE, Verb, VerbOption
 from tidewheel.core.operator.verbs import (
     REOPENING_VERBS,
@@ -46,6 +46,12 @@ if TYPE_CHECKING:
     from tidewheel.services.definitions.snapshot import Captured
 
 ANSWER_SECONDS_MAX = 30.0
+WAITING = option(
+    "--timeout --comms-timeout seconds_max",
+    "How long to wait for the answer. [default: 30s]",
+    type=DURATION,
+    default=ANSWER_SECONDS_MAX,
+)
 
 
 def verb_command(name: str) -> click.Command:
@@ -58,59 +64,37 @@ def verb_command(name: str) -> click.Command:
     call.__doc__ = verb.help
     lines = "\n".join(f"  tidewheel {example}" for example in verb.examples)
     epilog = f"\b\nExamples:\n{lines}\n" if lines else None
-    command = session_command(name, epilog=epilog)(call)
-    words = click.Argument(["words"], nargs=-1, metavar=verb.words)
-    options = [_option(verb, one) for one in verb.options]
-    options.append(
-        click.Option(
-            ["--timeout", "--comms-timeout", "seconds_max"],
-            type=DURATION,
-            default=ANSWER_SECONDS_MAX,
-            help="How long to wait for the answer. [default: 30s]",
-        )
-    )
+    rows = [click.argument("words", nargs=-1, metavar=verb.words)]
+    rows += [_option(verb, one) for one in verb.options]
+    rows.append(WAITING)
     if name in REOPENING_VERBS:
         text = "If the run has ended and no scheduler serves it: carry it on here, at once."
-        options.append(click.Option(["--run", "carries_on"], is_flag=True, help=text))
+        rows.append(option("--run carries_on", text))
     if verb.dry_run:
-        text = "Only show what would change, run and wait."
-        options.append(click.Option(["--dry-run", "-n"], is_flag=True, help=text))
-    command.params[:0] = [words, *options]
-    return command
+        rows.append(option("--dry-run -n", "Only show what would change, run and wait."))
+    return session_command(name, epilog=epilog)(options(*rows)(call))
 
 
-def _option(verb: Verb, option: VerbOption) -> click.Option:
-    [kind] = [str(one.type) for one in fields(VERBS[verb.name]) if one.name == option.field]
-    names = [*option.names, _parameter(option)]
-    if option.value is not None or kind == "bool":
-        return click.Option(names, is_flag=True, help=option.help)
-    return click.Option(
-        names,
-        multiple=kind.startswith("tuple"),
-        type=click.IntRange(1) if kind.startswith("int") else None,
-        metavar=option.metavar,
-        help=option.help,
-    )
-
-
-def _parameter(option: VerbOption) -> str:
-    """Returns the name of an option's parameter; several flags may fill one field."""
-    return option.field if option.value is None else f"{option.field}_is_{option.value}"
+def _option(verb: Verb, row: VerbOption) -> OptionRow:
+    [kind] = [str(one.type) for one in fields(VERBS[verb.name]) if one.name == row.field]
+    names = f"{row.names}..." if kind.startswith("tuple") else row.names
+    number = {"type": click.IntRange(1)} if kind.startswith("int") else {}
+    return option(names, row.help, **number)
 
 
 def fields_given(name: str, options: Mapping[str, object]) -> dict[str, object]:
     """Returns the fields of a command that were given; refuses two options for one field."""
     found: dict[str, object] = {}
-    for option in TABLE[name].options:
-        said = options[_parameter(option)]
+    for row in TABLE[name].options:
+        said = options[row.parameter]
         if said in (None, False, ()):
             continue
-        if option.field in found:
+        if row.field in found:
             both = " and ".join(
-                one.names[0] for one in TABLE[name].options if one.field == option.field
+                one.names.split()[0] for one in TABLE[name].options if one.field == row.field
             )
             raise click.UsageError(f"{both} do not go together")
-        found[option.field] = option.value if option.value is not None else said
+        found[row.field] = row.parameter.partition("_is_")[2] or said
     return found
 
 
@@ -288,53 +272,27 @@ class _Wishes(NamedTuple):
 
 @session_command("broadcast", epilog=BROADCAST_EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN]")
-@click.option(
-    "-p",
-    "--point",
-    "--cycle-point",
-    "points",
-    multiple=True,
-    metavar="POINT",
-    help="The cycle point; repeatable. [default: every point]",
+@option(
+    "-p --point --cycle-point points POINT...",
+    "The cycle point; repeatable. [default: every point]",
 )
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    multiple=True,
-    help="A task or family; repeatable. [default: root, which is every task]",
+@option(
+    "-n --namespace namespaces TEXT...",
+    "A task or family; repeatable. [default: root, which is every task]",
 )
-@click.option(
-    "-s",
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="ITEM=VALUE",
-    help="A setting as in the definition: '[environment]X=1', 'script=true'; repeatable.",
+@option(
+    "-s --set settings ITEM=VALUE...",
+    "A setting as in the definition: '[environment]X=1', 'script=true'; repeatable.",
 )
-@click.option(
-    "-F",
-    "--set-file",
+@option(
+    "-F --set-file",
+    "A file of such settings, under their sections.",
     type=click.Path(path_type=Path),
-    help="A file of such settings, under their sections.",
 )
-@click.option(
-    "-c", "--cancel", multiple=True, metavar="ITEM", help="Cancel this setting; repeatable."
-)
-@click.option(
-    "-C",
-    "--clear",
-    is_flag=True,
-    help="Cancel all settings, of the given points and names if any.",
-)
-@click.option(
-    "-e",
-    "--expire",
-    default="",
-    metavar="POINT",
-    help="Cancel the settings for points before this one.",
-)
-@click.option("-d", "--display", is_flag=True, help="Only list what is set.")
+@option("-c --cancel ITEM...", "Cancel this setting; repeatable.")
+@option("-C --clear", "Cancel all settings, of the given points and names if any.")
+@option("-e --expire POINT", "Cancel the settings for points before this one.", default="")
+@option("-d --display", "Only list what is set.")
 def broadcast_command(session: Session, words: tuple[str, ...], **options: object) -> int:
     """Change settings of tasks that have not started yet; without options, list what is set."""
 
@@ -387,7 +345,7 @@ Examples:
 
 @session_command("ext-trigger", epilog=EXT_TRIGGER_EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN] MESSAGE [TRIGGER_ID]")
-@click.option("--task", "ids", multiple=True, metavar="ID", help="Only for these tasks.")
+@option("--task ids ID...", "Only for these tasks.")
 def ext_trigger_command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> int:
     """Tell a run that the MESSAGE for which tasks wait has come from outside.
 
@@ -415,15 +373,8 @@ Examples:
 
 @session_command("reload", epilog=RELOAD_EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN] [DIR]")
-@click.option(
-    "-s",
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A template variable; all others stay as they are.",
-)
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
+@option("-s --set settings NAME=VALUE...", "A template variable; all others stay as they are.")
+@option("-n --dry-run", "Only show what would change.")
 def reload_command(
     session: Session, words: tuple[str, ...], settings: tuple[str, ...], *, dry_run: bool
 ) -> int:

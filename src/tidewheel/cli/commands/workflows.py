@@ -10,7 +10,7 @@ import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.session import Question
@@ -30,15 +30,11 @@ Then: tidewheel workflows, tidewheel run NAME
 @click.argument(
     "paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path)
 )
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@click.option(
-    "--name", default="", help="The name of a flow.cylc or Python workflow. [default: its own]"
+@option("--strict", "Treat warnings as errors.")
+@option(
+    "--name TEXT", "The name of a flow.cylc or Python workflow. [default: its own]", default=""
 )
-@click.option(
-    "--version",
-    default="",
-    help="Its version. [default: `version` of [meta], else 0.0.0]",
-)
+@option("--version TEXT", "Its version. [default: `version` of [meta], else 0.0.0]", default="")
 def register_command(
     session: Session, paths: tuple[Path, ...], *, strict: bool, name: str, version: str
 ) -> int:
@@ -80,22 +76,13 @@ ACTIONS = ("list", "show", "check", "render", "remove")
 @session_command("workflows", epilog=EPILOG)
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
 @click.argument("workflow", metavar="[NAME[/VERSION]]", default="")
-@click.option(
-    "-p",
-    "--parameter",
-    "texts",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter of a request: JSON, else a string.",
-)
-@click.option(
-    "-P",
-    "--parameters",
-    "file",
+@option("-p --parameter texts NAME=VALUE...", "A parameter of a request: JSON, else a string.")
+@option(
+    "-P --parameters file",
+    "A JSON or YAML file of parameters.",
     type=click.Path(path_type=Path),
-    help="A JSON or YAML file of parameters.",
 )
-@click.option("--stage", metavar="ID", help="Render only this stage.")
+@option("--stage ID", "Render only this stage.")
 def workflows_command(
     session: Session,
     action: str,

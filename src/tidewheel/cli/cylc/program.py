@@ -177,7 +177,7 @@ def _command_of(verb: Verb, call: CylcCall, said: Arguments) -> tuple[str, Comma
     given = dict(call.always)
     replaces_ids = False
     for option in options(call.options):
-        meant = [one for one in verb.options if {*one.names} & {*option.names}]
+        meant = [one for one in verb.options if {*one.names.split()} & {*option.names}]
         if meant and option.key in said:
             given[meant[0].field] = _value(said, option, meant[0].field, types, call)
             replaces_ids = replaces_ids or meant[0].replaces_ids
