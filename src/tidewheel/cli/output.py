@@ -151,6 +151,20 @@ def say_columns(
     say_table(list(columns), rows, indent=indent, drop=drop)
 
 
+def say_found(
+    found: Sequence[Item],
+    columns: Mapping[str, Callable[[Item], Cell] | str],
+    empty: str,
+    *,
+    drop: Sequence[str] = (),
+) -> None:
+    """Prints a table of things, or the note that there are none yet, and how to get some."""
+    if found:
+        say_columns(found, columns, drop=drop)
+    else:
+        note(empty)
+
+
 def _cell(one: Item, column: Callable[[Item], Cell] | str) -> Cell:
     if not isinstance(column, str):
         return column(one)

@@ -11,7 +11,16 @@ import click
 
 from tidewheel.api.wire import document
 from tidewheel.cli.exit_codes import ExitCode
-from tidewheel.cli.output import note, plural, safe, say, say_columns, say_json, say_table
+from tidewheel.cli.output import (
+    note,
+    plural,
+    safe,
+    say,
+    say_columns,
+    say_found,
+    say_json,
+    say_table,
+)
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.access import Scope, TokenView, grant_of
@@ -72,7 +81,7 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
     scopes, queues, workflows = options["scope"], options["queue"], options["workflow"]
     grant = grant_of(map(Scope, scopes), queues or None, workflows or None)
     text, view = session.ask_or_make(
-        lambda client: make_token(_store(client), name, grant, options["lasts"])
+        lambda client: make_token(cast("Store", client.store), name, grant, options["lasts"])
     )
 
     def show(_: object) -> None:
@@ -87,7 +96,8 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
 
 def _list_tokens(session: Session) -> int:
     async def look(client: AsyncClient) -> tuple[list[TokenView], Instant]:
-        return await _store(client).tokens(), await client.store.now()
+        store = cast("Store", client.store)
+        return await store.tokens(), await store.now()
 
     tokens, now = session.ask(look)
 
@@ -96,24 +106,22 @@ def _list_tokens(session: Session) -> int:
             return "revoked"
         return "good" if view.is_valid(now) else "ran out"
 
-    def show(_: object) -> None:
-        if not tokens:
-            note("no tokens; make one: tidewheel token create NAME --scope admin")
-            return
-        columns: dict[str, Callable[[TokenView], str]] = {
-            "TOKEN": lambda view: str(view.number),
-            "KIND": lambda view: view.kind.value,
-            "NAME": lambda view: view.name,
-            "SCOPES": lambda view: ",".join(sorted(view.grant.scopes)),
-            "QUEUES": lambda view: ",".join(view.grant.queues),
-            "WORKFLOWS": lambda view: ",".join(view.grant.workflows) or "(none)",
-            "USED": lambda view: time_text(view.used_at) or "never",
-            "ENDS": lambda view: time_text(view.expires_at) or "",
-            "STATE": state,
-        }
-        say_columns(tokens, columns, drop=("WORKFLOWS", "ENDS"))
-
-    return session.answer({"tokens": [document(view) for view in tokens]}, show)
+    columns: dict[str, Callable[[TokenView], str]] = {
+        "TOKEN": lambda view: str(view.number),
+        "KIND": lambda view: view.kind.value,
+        "NAME": lambda view: view.name,
+        "SCOPES": lambda view: ",".join(sorted(view.grant.scopes)),
+        "QUEUES": lambda view: ",".join(view.grant.queues),
+        "WORKFLOWS": lambda view: ",".join(view.grant.workflows) or "(none)",
+        "USED": lambda view: time_text(view.used_at) or "never",
+        "ENDS": lambda view: time_text(view.expires_at) or "",
+        "STATE": state,
+    }
+    empty = "no tokens; make one: tidewheel token create NAME --scope admin"
+    return session.answer(
+        {"tokens": [document(view) for view in tokens]},
+        lambda _: say_found(tokens, columns, empty, drop=("WORKFLOWS", "ENDS")),
+    )
 
 
 def _revoke(session: Session, number: str) -> int:
@@ -121,7 +129,7 @@ def _revoke(session: Session, number: str) -> int:
         raise click.UsageError(
             f"{safe(number)!r} is no number of a token: tidewheel token list"
         )
-    view = session.ask(lambda client: _store(client).revoke_token(int(number)))
+    view = session.ask(lambda client: cast("Store", client.store).revoke_token(int(number)))
     told = f"token {view.number} ({safe(view.name)}) opens nothing any more"
     return session.answer(document(view), lambda _: note(told))
 
@@ -130,19 +138,13 @@ def _link(session: Session) -> int:
     from tidewheel.client.server_file import server_url
     from tidewheel.store.remote import RemoteStore
 
-    async def ask(client: AsyncClient) -> str:
-        return await cast("RemoteStore", client.store).login_link()
-
     def show(told: dict[str, str]) -> None:
         say(told["login"])
         note("good once, for five minutes")
 
-    login = session._replace(store=server_url(session.store)).ask(ask)
+    at_server = session._replace(store=server_url(session.store))
+    login = at_server.ask(lambda client: cast("RemoteStore", client.store).login_link())
     return session.answer({"login": login}, show)
-
-
-def _store(client: AsyncClient) -> Store:
-    return cast("Store", client.store)
 
 
 # ---- `notify` ----
@@ -174,23 +176,9 @@ def notify_command(session: Session, action: str, rule: str | None) -> int:
     if action == "test":
         return _test(session, rule)
     if action == "check":
-        return _check(session, _rules(session))
+        return _check(session)
     found = session.ask(lambda client: _desk(client).notifications())
     return session.answer(found, _show_rules)
-
-
-def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
-    """Returns the rules; no store is needed for those of this host."""
-    from tidewheel.config import RULES_FILE, home_directory
-    from tidewheel.wiring.stores import is_remote
-
-    if is_remote(session.store):
-        return session.ask(lambda client: _desk(client).notifications())
-    from tidewheel.services.notifications.admin import rules_document
-    from tidewheel.services.notifications.rules import load_rules
-
-    path = home_directory() / RULES_FILE
-    return {"file": str(path), **rules_document(load_rules(path))}
 
 
 def _desk(client: AsyncClient) -> BringsNotifications:
@@ -201,7 +189,20 @@ def _desk(client: AsyncClient) -> BringsNotifications:
     return notification_desk(store, home_directory(), scheduler_settings().smtp)
 
 
-def _check(session: Session, found: Any) -> int:  # noqa: ANN401 - a document
+def _check(session: Session) -> int:
+    """Checks the rules; no store is needed for those of this host."""
+    from tidewheel.config import RULES_FILE, home_directory
+    from tidewheel.services.notifications.admin import rules_document
+    from tidewheel.services.notifications.rules import load_rules
+    from tidewheel.wiring.stores import is_remote
+
+    found: Any
+    if is_remote(session.store):
+        found = session.ask(lambda client: _desk(client).notifications())
+    else:
+        path = home_directory() / RULES_FILE
+        found = {"file": str(path), **rules_document(load_rules(path))}
+
     def show(_: object) -> None:
         for text in found["findings"]:
             say(safe(text))
@@ -222,10 +223,8 @@ def _show_rules(found: Any) -> None:  # noqa: ANN401 - a document
         "TASK": "task",
         "TO": "to",
     }
-    if found["rules"]:
-        say_columns(found["rules"], columns)
-    else:
-        note(f"no rules in {safe(found['file'])}; tidewheel notify --help shows one")
+    empty = f"no rules in {safe(found['file'])}; tidewheel notify --help shows one"
+    say_found(found["rules"], columns, empty)
     messages = [one | {"state": f"due {one['due_at']}"} for one in found["waiting"]]
     messages += [one | {"state": one["outcome"]} for one in found["ended"]]
     if messages:
@@ -237,10 +236,8 @@ def _show_rules(found: Any) -> None:  # noqa: ANN401 - a document
     if found["findings"]:
         note("something is wrong with the rules: tidewheel notify check")
     sender = found["sender"]
-    note(f"sent by {safe(sender)}" if sender else f"nobody sends now; {_WHO}")
-
-
-_WHO = "tidewheel up, scheduler, server or run does while it runs"
+    who = "nobody sends now; tidewheel up, scheduler, server or run does while it runs"
+    note(f"sent by {safe(sender)}" if sender else who)
 
 
 def _test(session: Session, rule: str | None) -> int:
@@ -319,20 +316,11 @@ def _check_files(
         )
     home = home_directory()
 
-    async def orphans() -> list[Orphan]:
+    async def find() -> list[Orphan]:
         async with opened_store(session.store) as store:
             return await find_orphans(store, home)
 
-    found = asyncio.run(orphans())
-    shown = [
-        {
-            "path": str(home / one.path),
-            "bytes": one.size,
-            "unmarked": one.is_unmarked,
-            "in_use": one.in_use,
-        }
-        for one in found
-    ]
+    found = asyncio.run(find())
     if not session.as_json:
         _show_orphans(found, str(home))
     removed = []
@@ -341,7 +329,12 @@ def _check_files(
         removed = [str(home / one.path) for one in going if remove_orphan(home, one)]
         if not session.as_json:
             say(f"{len(removed)} of {len(going)} folders are removed")
-    return {"orphans": shown, "removed": removed}
+    orphans = [
+        {"path": str(home / one.path), "bytes": one.size}
+        | {"unmarked": one.is_unmarked, "in_use": one.in_use}
+        for one in found
+    ]
+    return {"orphans": orphans, "removed": removed}
 
 
 def _show_orphans(found: list[Orphan], home: str) -> None:

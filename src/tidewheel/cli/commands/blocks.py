@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.session import Session, option, session_command
+from tidewheel.cli.session import Session, ask_client, option, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.session import Question
     from tidewheel.client import AsyncClient
     from tidewheel.ports.runs import Document
-
-    Actions = dict[str, tuple[Question[Document], Callable[[Document], None]]]
 
 STDIN = "-"
 LIMIT = click.IntRange(1, 1_000)
@@ -48,9 +44,8 @@ def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
     if action == "submit":
         return session.answer(_submit(session, what), page.say_submitted)
     if action == "show":
-        told = session.ask(lambda client: client.blocks.sbi(what))
-        return session.answer(told, page.say_sbi)
-    return session.answer(session.ask(lambda client: client.blocks.sbis(limit)), page.say_sbis)
+        return session.answer(session.ask(lambda one: one.blocks.sbi(what)), page.say_sbi)
+    return session.answer(session.ask(lambda one: one.blocks.sbis(limit)), page.say_sbis)
 
 
 def _submit(session: Session, what: str) -> Document:
@@ -58,7 +53,6 @@ def _submit(session: Session, what: str) -> Document:
 
     An empty store is asked first: no store is made for what an empty one refuses.
     """
-    from tidewheel.cli.session import ask_client
     from tidewheel.wiring.stores import empty_store, store_exists
 
     if what == STDIN:
@@ -110,13 +104,13 @@ def blocks_command(
         raise click.UsageError(f"say which: tidewheel blocks {action} ID")
     if action == "list" and block:
         raise click.UsageError(f"list takes no id; write: tidewheel blocks show {block}")
-    actions: Actions = {
-        "list": (lambda client: client.blocks.list(sbi=sbi, count=limit), page.say_blocks),
-        "show": (lambda client: client.blocks.show(block), page.say_block),
-        "abort": (lambda client: client.blocks.abort(block, reason), page.say_aborted),
-    }
-    ask, show = actions[action]
-    return session.answer(session.ask(ask), show)
+    if action == "show":
+        return session.answer(session.ask(lambda one: one.blocks.show(block)), page.say_block)
+    if action == "abort":
+        told = session.ask(lambda one: one.blocks.abort(block, reason))
+        return session.answer(told, page.say_aborted)
+    told = session.ask(lambda one: one.blocks.list(sbi=sbi, count=limit))
+    return session.answer(told, page.say_blocks)
 
 
 OBJECTS_EPILOG = """\b
@@ -152,7 +146,11 @@ def objects_command(
 
     if (action == "list") == bool(names):
         raise click.UsageError("write: objects post NAME…, objects remove NAME…, or objects")
-    known = dict(map(_fact, facts))
+    known: dict[str, str] = {}
+    for text in facts:
+        key, sign, known[key] = text.partition("=")
+        if not key or not sign:
+            raise click.UsageError(f"a fact is KEY=VALUE, not {text!r}")
 
     async def remove(client: AsyncClient) -> Document:
         return {"objects": [await client.blocks.remove_object(name) for name in names]}
@@ -164,10 +162,3 @@ def objects_command(
         return session.answer(session.ask(remove), lambda told: page.say_names(told, "gone"))
     told = session.ask_to_write(lambda client: client.blocks.post_objects(*names, facts=known))
     return session.answer(told, lambda told: page.say_names(told, "there"))
-
-
-def _fact(text: str) -> tuple[str, str]:
-    key, sign, value = text.partition("=")
-    if not key or not sign:
-        raise click.UsageError(f"a fact is KEY=VALUE, not {text!r}")
-    return key, value

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from tidewheel.cli.output import coloured, note, plural, safe, say, say_json
+from tidewheel.cli.output import coloured, note, plural, safe, say
 from tidewheel.cli.parameters import filter_options
 from tidewheel.cli.session import Session, session_command
 
@@ -29,23 +29,20 @@ def command(session: Session, ids: tuple[str, ...], **which: Unpack[Filters]) ->
     filtered = any(which.values())
     if bool(ids) == filtered:
         raise click.UsageError("give task ids, or a filter such as --queue NAME")
-    answers = session.ask(lambda client: _cancel(client, ids, which))
-    if session.as_json:
-        documents = [
-            {"id": a.id, "status": a.status.value, "changed": a.changed} for a in answers
-        ]
-        say_json({"cancelled": documents})
-        return 0
-    for answer in answers:
-        so = "" if answer.changed else " already"
-        say(f"{safe(answer.id)}{so} {coloured(answer.status)}")
-    if filtered:
-        more = "; there may be more: call it again" if len(answers) == COUNT_MAX else ""
-        note(f"{plural(len(answers), 'task')} cancelled{more}")
-    return 0
 
+    async def cancel(client: AsyncClient) -> list[Cancelled]:
+        if ids:
+            return await client.cancel(*ids)
+        return await client.cancel_matching(count_max=COUNT_MAX, **which)
 
-async def _cancel(client: AsyncClient, ids: tuple[str, ...], which: Filters) -> list[Cancelled]:
-    if ids:
-        return await client.cancel(*ids)
-    return await client.cancel_matching(count_max=COUNT_MAX, **which)
+    def show(_: object) -> None:
+        for answer in answers:
+            so = "" if answer.changed else " already"
+            say(f"{safe(answer.id)}{so} {coloured(answer.status)}")
+        if filtered:
+            more = "; there may be more: call it again" if len(answers) == COUNT_MAX else ""
+            note(f"{plural(len(answers), 'task')} cancelled{more}")
+
+    answers = session.ask(cancel)
+    told = [{"id": a.id, "status": a.status.value, "changed": a.changed} for a in answers]
+    return session.answer({"cancelled": told}, show)

@@ -19,7 +19,7 @@ from tidewheel.cli.pages.findings import (
 )
 from tidewheel.cli.palette import PALETTE
 from tidewheel.cli.session import option
-from tidewheel.core.graph.findings import Findings, Severity, finding_document
+from tidewheel.core.graph.findings import Findings, Position, Severity, finding_document
 from tidewheel.core.queue.status import Status
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
 
     graph, workflow = loaded.graph, loaded.workflow
     if graph is None or workflow is None:
-        return {"tasks": 0, "families": 0, "recurrences": 0, "edges": 0}
+        return dict.fromkeys(("tasks", "families", "recurrences", "edges"), 0)
 
     def size(leaf: Leaf) -> int:
         family = leaf.family if isinstance(leaf, Group) else None
@@ -271,7 +271,12 @@ def config_command(definition: Definition, *, task: str | None, items: tuple[str
     tree = sip_tree(definition) if definition.is_sip else config_tree(loaded)
     found = {item: _find(tree, item) for item in items}
     if task:
-        tree = _only_task(tree, task)
+        section = "runtime" if "runtime" in tree else "stages"
+        known = tree[section]
+        assert isinstance(known, dict)
+        if task not in known:
+            raise UnknownName("task or family", task, known, "see: tidewheel list --all")
+        tree = {section: {task: known[task]}}
     if definition.as_json:
         values = [{"item": item, "value": value} for item, value in found.items()]
         say_json({"items": values} if items else {"config": tree})
@@ -280,15 +285,6 @@ def config_command(definition: Definition, *, task: str | None, items: tuple[str
             text = value if isinstance(value, str) else "\n".join(tree_lines(value))
             say(safe_lines(text))
     return _told(definition, findings, loaded.source)
-
-
-def _only_task(tree: Tree, task: str) -> Tree:
-    section = "runtime" if "runtime" in tree else "stages"
-    known = tree[section]
-    assert isinstance(known, dict)
-    if task not in known:
-        raise UnknownName("task or family", task, known, "see: tidewheel list --all")
-    return {section: {task: known[task]}}
 
 
 def _find(tree: Tree, item: str) -> str | Tree:
@@ -356,7 +352,6 @@ def _rendered(definition: Definition, findings: Findings) -> SourceText:
 
 
 def _plain(definition: Definition, findings: Findings) -> SourceText | None:
-    from tidewheel.core.graph.findings import Position
     from tidewheel.formats.flow_cylc.source_loader import find_flow_file
     from tidewheel.formats.flow_cylc.source_text import Inlined, SourceFolder, SourceText
 

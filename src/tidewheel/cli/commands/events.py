@@ -9,10 +9,10 @@ import click
 
 from tidewheel.cli.output import json_line, note, safe, say
 from tidewheel.cli.session import Session, option, session_command
-from tidewheel.core.operator.stream import FollowedEvent
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
+    from tidewheel.core.operator.stream import FollowedEvent
 
 EPILOG = """\b
 Examples:
@@ -36,25 +36,25 @@ def command(session: Session, count: int | None, **which: str | None) -> int:
     Nothing is left out and nothing comes twice, even if the server or the database is away for
     a while. If events were deleted meanwhile, you are told so.
     """
+
+    async def follow(client: AsyncClient) -> None:
+        runs: dict[object, object] = {}  # as they were, to say only what is new
+        told = 0
+        async with aclosing(client.events(**which)) as events:
+            async for event in events:
+                if session.as_json:
+                    say(
+                        json_line({"event": event.kind, "id": event.id, "data": event.document})
+                    )
+                else:
+                    _say(event, runs)
+                told += event.kind in ("task", "run")
+                if told == count:
+                    return
+
     with suppress(KeyboardInterrupt):  # which is how one stops watching
-        session.ask_existing(lambda client: _print(client, session, count, which))
+        session.ask_existing(follow)
     return 0
-
-
-async def _print(
-    client: AsyncClient, session: Session, count: int | None, which: dict[str, str | None]
-) -> None:
-    lines, told = EventLines(), 0
-    async with aclosing(client.events(**which)) as events:
-        async for event in events:
-            if session.as_json:
-                data = event.document
-                say(json_line({"event": event.kind, "id": event.id, "data": data}))
-            else:
-                lines.say(event)
-            told += event.kind in ("task", "run")
-            if told == count:
-                return
 
 
 # ---- Events as lines for people: time, what it is about, from what to what. ----
@@ -64,42 +64,34 @@ SECONDS_LENGTH = len("2026-11-15T18:14:08")
 MISSED = "something was missed that nobody can tell any more; going on from here"
 
 
-class EventLines:
-    """Remembers how each run was, to say only what is new about it."""
-
-    def __init__(self) -> None:
-        self._runs: dict[object, tuple[object, object]] = {}
-
-    def say(self, event: FollowedEvent) -> None:
-        """Prints one event."""
-        if event.kind == "task":
-            say(_step_line(event.document))
-        elif event.kind == "run":
-            self._say_run(event.document)
-        elif event.kind == "resync":
-            note(MISSED)
-
-    def _say_run(self, batch: Document) -> None:
-        run, now = batch["run"], (batch["status"], batch["reason"])
-        if self._runs.get(run) != now:
-            self._runs[run] = now
-            why = f" ({batch['reason']})" if batch["reason"] else ""
-            say(_line(batch, run, f"{batch['status']}{why}"))
-        if batch["tasks"] is None:
-            say(_line(batch, run, f"{batch['changed']} tasks changed"))
-        for task in cast("list[Document]", batch["tasks"] or []):
-            remarks = cast("list[str]", task["remarks"])
-            beside = f" ({', '.join(remarks)})" if remarks else ""
-            say(_line(batch, f"{run} {task['id']}", f"→ {task['state']}{beside}"))
+def _say(event: FollowedEvent, runs: dict[object, object]) -> None:
+    told = event.document
+    if event.kind == "task":
+        before = f"{told['from']} " if told["from"] else ""
+        beside = _beside([str(one) for one in (told["signal"], told["worker"]) if one])
+        _say_line(told, told["id"], f"{before}→ {told['to']}{beside}")
+    elif event.kind == "run":
+        _say_run(told, runs)
+    elif event.kind == "resync":
+        note(MISSED)
 
 
-def _step_line(step: Document) -> str:
-    before = f"{step['from']} " if step["from"] else ""
-    said = [str(one) for one in (step["signal"], step["worker"]) if one]
-    beside = f" ({', '.join(said)})" if said else ""
-    return _line(step, step["id"], f"{before}→ {step['to']}{beside}")
+def _say_run(batch: Document, runs: dict[object, object]) -> None:
+    run, now = batch["run"], (batch["status"], batch["reason"])
+    if runs.get(run) != now:
+        runs[run] = now
+        why = f" ({batch['reason']})" if batch["reason"] else ""
+        _say_line(batch, run, f"{batch['status']}{why}")
+    if batch["tasks"] is None:
+        _say_line(batch, run, f"{batch['changed']} tasks changed")
+    for task in cast("list[Document]", batch["tasks"] or []):
+        beside = _beside(cast("list[str]", task["remarks"]))
+        _say_line(batch, f"{run} {task['id']}", f"→ {task['state']}{beside}")
 
 
-def _line(document: Document, what: object, change: str) -> str:
-    at = str(document["at"])[:SECONDS_LENGTH]
-    return f"{at}Z  {safe(what)}  {safe(change)}"
+def _beside(remarks: list[str]) -> str:
+    return f" ({', '.join(remarks)})" if remarks else ""
+
+
+def _say_line(document: Document, what: object, change: str) -> None:
+    say(f"{str(document['at'])[:SECONDS_LENGTH]}Z  {safe(what)}  {safe(change)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from tidewheel.cli.output import plural, safe, say, say_json
+from tidewheel.cli.output import plural, safe, say
 from tidewheel.cli.parameters import filter_options
 from tidewheel.cli.session import Session, option, session_command
 from tidewheel.errors import Refused
@@ -38,11 +38,8 @@ def command(session: Session, file: str, *, append: bool, **which: Unpack[Filter
             f"there is no folder {path.absolute().parent}; make it, or choose another"
         )
     count = session.ask_existing(lambda client: _export(client, path, which))
-    if session.as_json:
-        say_json({"exported": count, "file": str(path)})
-    else:
-        say(f"{plural(count, 'task')} written to {safe(path)}")
-    return 0
+    told = f"{plural(count, 'task')} written to {safe(path)}"
+    return session.answer({"exported": count, "file": str(path)}, lambda _: say(told))
 
 
 async def _export(client: AsyncClient, path: Path | None, which: Filters) -> int:

@@ -64,7 +64,13 @@ def command(
     START is a point, by default the initial one. STOP is a point or an interval from START; by
     default there are three points. Findings go to standard error; exit 2 if there is an error.
     """
-    from tidewheel.services.definitions.graph import TASKS_MAX, TASKS_READ_MAX, read_window
+    from tidewheel.services.definitions.graph import (
+        TASKS_MAX,
+        TASKS_READ_MAX,
+        drawn_in,
+        graph_document,
+        read_window,
+    )
 
     if sum(map(bool, (form, svg, definition.as_json))) > 1:
         raise click.UsageError("give one of --reference, --dot, --svg and --json")
@@ -85,7 +91,8 @@ def command(
     )
     status = ExitCode.REFUSED if findings.has_errors else ExitCode.DONE
     if definition.as_json:
-        _say_json(shown, loaded, findings)
+        found = [finding_document(one) for one in findings.sorted()]
+        say_json(graph_document(shown, drawn_in(loaded)) | {"findings": found})
         return status
     note_findings(findings, loaded.source)
     wishes = _wishes(loaded, drawing)
@@ -168,13 +175,6 @@ def _say(lines: Iterable[str], file: str) -> None:
     else:
         Path(file).write_text(text + "\n", encoding="utf-8")
         note(f"written to {file}")
-
-
-def _say_json(shown: ShownWindow, loaded: LoadedWorkflow, findings: Findings) -> None:
-    from tidewheel.services.definitions.graph import drawn_in, graph_document
-
-    document = graph_document(shown, drawn_in(loaded))
-    say_json(document | {"findings": [finding_document(one) for one in findings.sorted()]})
 
 
 def _wishes(loaded: LoadedWorkflow, drawing: Mapping[str, object]) -> Wishes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidewheel.cli.output import note, safe, say_columns
+from tidewheel.cli.output import note, safe, say_found
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
 from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.limits import EACH_KEY, Limit
@@ -50,14 +50,11 @@ def queues_command(session: Session, name: str | None, **options: Any) -> int:  
         )
     ask = session.ask_to_write if given else session.ask
     views = ask(lambda client: _queues(client, name, given))
-
-    def show(_: object) -> None:
-        if views:
-            say_columns(views, QUEUE_COLUMNS)
-        else:
-            note("no queue has open tasks or settings; tasks make theirs as they are submitted")
-
-    return session.answer({"queues": [document(view) for view in views]}, show)
+    empty = "no queue has open tasks or settings; tasks make theirs as they are submitted"
+    return session.answer(
+        {"queues": [document(view) for view in views]},
+        lambda _: say_found(views, QUEUE_COLUMNS, empty),
+    )
 
 
 async def _queues(
@@ -101,11 +98,6 @@ def _count(*statuses: Status) -> Callable[[QueueView], str]:
     return lambda view: str(sum(view.counts.get(status, 0) for status in statuses))
 
 
-def _oldest(view: QueueView) -> str:
-    oldest = view.oldest_ready_seconds
-    return "" if oldest is None else show_duration(oldest)
-
-
 def _settings_text(view: QueueView) -> str:
     words = ["aging"] if view.settings.aging else []
     words += ["fence-kill"] if view.settings.fence_kill else []
@@ -124,7 +116,9 @@ QUEUE_COLUMNS: dict[str, Callable[[QueueView], str]] = {
     "WAITING": _count(Status.WAITING),
     "READY": _count(Status.READY),
     "RUNNING": _count(Status.RUNNING, Status.CANCELLING),
-    "OLDEST": _oldest,
+    "OLDEST": lambda view: (
+        "" if view.oldest_ready_seconds is None else show_duration(view.oldest_ready_seconds)
+    ),
     "LEASE": lambda view: show_duration(view.settings.lease_seconds),
     "SETTINGS": _settings_text,
 }
@@ -145,10 +139,8 @@ def workers_command(session: Session, *, show_all: bool) -> int:
     workers, now = session.ask(look)
 
     def show(_: object) -> None:
-        if not workers:
-            note("no workers; start one: tidewheel worker")
-            return
-        say_columns(workers, _worker_columns(now), drop=WORKER_DROP)
+        empty = "no workers; start one: tidewheel worker"
+        say_found(workers, _worker_columns(now), empty, drop=WORKER_DROP)
         for worker in workers:
             if worker.trouble is not None and worker.stopped_at is None:
                 note(f"{worker.id} takes no tasks: {safe(worker.trouble)}")
@@ -169,9 +161,6 @@ def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
             return "silent"
         return "live" if one.trouble is None else "in trouble"
 
-    def buffer(one: WorkerView) -> str:
-        return show_size(one.capacity.buffer_bytes) if one.capacity.buffer_bytes else ""
-
     return {
         "WORKER": lambda one: one.id,
         "NAME": lambda one: one.name,
@@ -182,7 +171,9 @@ def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
         "MEMORY": lambda one: show_size(one.capacity.memory_bytes),
         "GPU": lambda one: str(one.capacity.gpu or ""),
         "NODES": lambda one: str(one.capacity.nodes),
-        "BUFFER": buffer,
+        "BUFFER": lambda one: (
+            show_size(one.capacity.buffer_bytes) if one.capacity.buffer_bytes else ""
+        ),
         "LABELS": lambda one: ",".join(sorted(one.capacity.labels)),
         "SEEN": lambda one: show_duration(now - one.seen_at) + " ago",
     }

@@ -185,11 +185,7 @@ def _learnt(
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.assumptions import learnt_lengths
     from tidewheel.wiring.services import run_door
-    from tidewheel.wiring.stores import (
-        opened_store,
-        require_if_named,
-        store_exists,
-    )
+    from tidewheel.wiring.stores import opened_store, require_if_named, store_exists
 
     assert loaded.workflow is not None
     if not store_exists(where):

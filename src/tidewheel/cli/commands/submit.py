@@ -117,7 +117,12 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
     if "spec" in given:
         given["spec_text"] = read_spec(given.pop("spec"))
     if "compose" in given:
-        given["compose"] = _read_compose(str(given["compose"]))
+        name = str(given["compose"])
+        try:
+            given["compose"] = Path(name).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            reason = f"the compose file {name} cannot be read: {error}"
+            raise click.UsageError(reason) from error
     given["needs"] = [list(need) if need[1] else need[0] for need in given.get("needs", ())]
     if not given["needs"] and not _EXECUTED & given.keys():
         raise click.UsageError(
@@ -125,13 +130,6 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
             "(a task with nothing but --needs joins others)"
         )
     return given
-
-
-def _read_compose(name: str) -> str:
-    try:
-        return Path(name).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise click.UsageError(f"the compose file {name} cannot be read: {error}") from error
 
 
 def _command_line(argv: tuple[str, ...]) -> str:
@@ -157,9 +155,10 @@ async def _submit_one(
     client: AsyncClient, session: Session, fields: dict[str, Any], *, wait: bool
 ) -> int:
     submitted = await client.submit(**fields)
+    told: dict[str, object] = {"id": submitted.id, "created": submitted.created}
     if not wait:
         if session.as_json:
-            say_json({"id": submitted.id, "created": submitted.created})
+            say_json(told)
             return 0
         say(safe(submitted.id))
         await _explain(client, [submitted.id], created=submitted.created)
@@ -171,8 +170,7 @@ async def _submit_one(
     if session.as_json:
         from tidewheel.api.wire import document
 
-        told = {"id": submitted.id, "created": submitted.created, "task": document(task)}
-        say_json(told)
+        say_json(told | {"task": document(task)})
     return _exit_status([task])
 
 
@@ -183,7 +181,13 @@ async def _submit_many(
     batch = await client.submit_many(tasks, atomic=atomic)
     refused = len(batch.failed) + len(batch.invalid)
     if session.as_json:
-        say_json(_batch(batch, lines))
+        told = {
+            "inserted": list(batch.inserted),
+            "present": list(batch.present),
+            "failed": [_refusal(one, lines) for one in batch.failed],
+            "invalid": [_refusal(one, lines) for one in batch.invalid],
+        }
+        say_json(told)
     else:
         _say_batch(batch, lines)
     ids = [*batch.inserted, *batch.present]
@@ -254,9 +258,8 @@ def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
         try:
             fields = decode(line)
         except ValueError as error:
-            raise BadSetting(
-                f"line {number}", line.strip()[:80], f"{LINE_ACCEPTED} ({error})"
-            ) from None
+            accepted = f"{LINE_ACCEPTED} ({error})"
+            raise BadSetting(f"line {number}", line.strip()[:80], accepted) from None
         if not isinstance(fields, dict):
             raise BadSetting(f"line {number}", line.strip()[:80], LINE_ACCEPTED)
         # Named here, so that a refusal can be traced to its line.
@@ -281,22 +284,8 @@ def read_spec(given: str) -> str:
     return given
 
 
-def _batch(batch: Batch, lines: Mapping[str, int]) -> dict[str, object]:
-    """Returns what became of many tasks; the refused ones with their line in the file."""
-    return {
-        "inserted": list(batch.inserted),
-        "present": list(batch.present),
-        "failed": [_refusal(one, lines) for one in batch.failed],
-        "invalid": [_refusal(one, lines) for one in batch.invalid],
-    }
-
-
 def _refusal(one: Submitted, lines: Mapping[str, int]) -> dict[str, object]:
-    """Returns why a task was not stored."""
+    """Returns why a task was not stored, with its line in the file."""
     assert one.refused is not None
-    return {
-        "line": lines.get(one.id),
-        "id": one.id,
-        "code": one.refused.code,
-        "message": str(one.refused),
-    }
+    why = {"code": one.refused.code, "message": str(one.refused)}
+    return {"line": lines.get(one.id), "id": one.id, **why}

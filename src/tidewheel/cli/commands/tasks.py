@@ -88,14 +88,9 @@ async def _list(
         documents = [document(task) for task in tasks]
         say_json({"tasks": documents, "next_before": following})
     elif not tasks:
-        note(
-            "no tasks"
-            + (
-                " match"
-                if _filtered(filters)
-                else " yet; submit one: tidewheel submit -- echo hello"
-            )
-        )
+        is_filtered = any(value for name, value in filters.items() if name != "vocabulary")
+        how = " match" if is_filtered else " yet; submit one: tidewheel submit -- echo hello"
+        note(f"no tasks{how}")
     else:
         say_table(HEADERS, table_rows(tasks, await client.store.now()), drop=DROP)
         if any(task.withdrawn for task in tasks):
@@ -105,10 +100,6 @@ async def _list(
     return 0
 
 
-def _filtered(filters: Filters) -> bool:
-    return any(value for name, value in filters.items() if name != "vocabulary")
-
-
 async def foreign_document(
     client: AsyncClient, task_id: str, words: Vocabulary
 ) -> dict[str, object]:
@@ -116,12 +107,8 @@ async def foreign_document(
     view = await client.store.get(TaskId(task_id))
     if words is Vocabulary.SCYLLA:
         return scylla_task(view, await client.history(task_id))
-    return banyan_task(
-        view,
-        await client.attempts(task_id),
-        await client.edges(task_id),
-        await client.usage(task_id),
-    )
+    attempts, edges = await client.attempts(task_id), await client.edges(task_id)
+    return banyan_task(view, attempts, edges, await client.usage(task_id))
 
 
 def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:

@@ -34,16 +34,15 @@ def command(session: Session, words: tuple[str, ...]) -> int:
         raise click.UsageError(f"one run at a time: {words[0]} or {words[1]}?")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("this needs a terminal; elsewhere: tidewheel tree, show, log -f")
-    session.ask(lambda client: _attend(client, words))
-    return 0
-
-
-async def _attend(client: AsyncClient, words: tuple[str, ...]) -> None:
     from tidewheel.cli.tui.app import App
     from tidewheel.cli.tui.terminal import Terminal
 
-    run = (await client.runs.find(words[0])).name if words else ""
-    encoding = (sys.stdout.encoding or "").lower()
-    has_colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    with Terminal(has_colour=has_colour, has_shapes=encoding.startswith("utf")) as terminal:
-        await App(client, terminal, run).run()
+    async def attend(client: AsyncClient) -> None:
+        run = (await client.runs.find(words[0])).name if words else ""
+        encoding = (sys.stdout.encoding or "").lower()
+        has_colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        with Terminal(has_colour=has_colour, has_shapes=encoding.startswith("utf")) as terminal:
+            await App(client, terminal, run).run()
+
+    session.ask(attend)
+    return 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import click
 
 from tidewheel.cli.exit_codes import ExitCode, FinalStatus
-from tidewheel.cli.output import note, safe, say_table
+from tidewheel.cli.output import note, safe, say_found
 from tidewheel.cli.pages.format import documents
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.runs.access import (
@@ -103,30 +103,22 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
     kind = VERBS[name]
     known = {one.name for one in fields(kind)}
     if "ids" in known:
-        _refuse_nothing(name, target, given)
+        instead = {row.field for row in TABLE[name].options if row.replaces_ids}
+        if not target.rest and not instead & given.keys():
+            raise click.UsageError(
+                f"{name} what in {target.run}? Name tasks: "
+                f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'"
+            )
         return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]
     if target.rest and name == "stop":
-        return kind(**_stop_bound(target), **given)  # type: ignore[arg-type]
+        # `stop RUN//5` at a point, `stop RUN//5/foo` after a task.
+        if len(target.rest) > 1:
+            raise click.UsageError("stop takes one point or one task")
+        bound = "after_task" if "/" in target.rest[0] else "at_point"
+        return kind(**{bound: target.rest[0]}, **given)  # type: ignore[arg-type]
     if target.rest:
         raise click.UsageError(f"{name} concerns the whole run; it takes no {target.rest[0]!r}")
     return kind(**given)  # type: ignore[arg-type]
-
-
-def _refuse_nothing(name: str, target: Target, given: Mapping[str, object]) -> None:
-    instead = {option.field for option in TABLE[name].options if option.replaces_ids}
-    if not target.rest and not instead & given.keys():
-        raise click.UsageError(
-            f"{name} what in {target.run}? Name tasks: "
-            f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'"
-        )
-
-
-def _stop_bound(target: Target) -> dict[str, object]:
-    """Says where to stop: `stop RUN//5` at a point, `stop RUN//5/foo` after a task."""
-    if len(target.rest) > 1:
-        raise click.UsageError("stop takes one point or one task")
-    [bound] = target.rest
-    return {"after_task": bound} if "/" in bound else {"at_point": bound}
 
 
 def give_verb(
@@ -172,7 +164,11 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
         answers = [one["answer"] for one in told if one["number"] == made.number]
         ids = [one for answer in answers if answer for one in answer["tasks"]]  # type: ignore[index]
         chosen = await runs.look("select", run=made.run, ids=ids) if ids else {"tasks": []}
-        return [str(one["id"]) for one in documents(chosen, "tasks") if _has_failed(one)]
+        return [
+            str(one["id"])
+            for one in documents(chosen, "tasks")
+            if str(one["state"]).partition(" ")[0] in ("failed", "submit-failed")
+        ]
 
     again = with_runs(session, failed) if status == ExitCode.DONE else []
     for one in again:
@@ -181,10 +177,6 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
     if not again or not isinstance(status, FinalStatus):
         return ExitCode.FAILED if again else status
     return FinalStatus(ExitCode.FAILED, status.last_step)
-
-
-def _has_failed(task: Mapping[str, object]) -> bool:
-    return str(task["state"]).partition(" ")[0] in ("failed", "submit-failed")
 
 
 def try_verb(
@@ -211,12 +203,10 @@ def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
     That is so because it selects tasks that are not in the pool, too.
     """
 
-    page = look(
-        session,
-        "select",
-        words,
-        lambda target: {"ids": list(target.rest), "all_at_point": True},
-    )
+    def arguments(target: Target) -> dict[str, object]:
+        return {"ids": list(target.rest), "all_at_point": True}
+
+    page = look(session, "select", words, arguments)
     for task in documents(page, "tasks"):
         note(f"{name} {safe(task['id'])}, which is {safe(task['state'])}")
 
@@ -323,12 +313,9 @@ def _settings_in(text: str) -> list[str]:
 def _list_broadcasts(session: Session, words: tuple[str, ...]) -> int:
 
     def show(page: Document) -> None:
-        names = ("point", "namespace", "setting", "value")
-        rows = [[str(one[name]) for name in names] for one in documents(page, "broadcasts")]
-        if rows:
-            say_table([name.upper() for name in names], rows)
-        else:
-            note("nothing is broadcast; set something: broadcast RUN -n TASK -s ITEM=VALUE")
+        columns = {name.upper(): name for name in ("point", "namespace", "setting", "value")}
+        empty = "nothing is broadcast; set something: broadcast RUN -n TASK -s ITEM=VALUE"
+        say_found(documents(page, "broadcasts"), columns, empty)
 
     return session.answer(look(session, "broadcasts", words, lambda _: {}), show)
 

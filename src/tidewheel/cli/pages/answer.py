@@ -47,15 +47,12 @@ def answer_lines(given: Given) -> Iterator[str]:
         return
     named = answer.get("tasks")
     tasks = named if isinstance(named, Mapping) else {}
-    if tasks:
-        yield from _task_lines(given, tasks)
-    else:
+    yield from _task_lines(given, tasks)
+    if not tasks:
         yield f"{safe(given.run)} {_became_of_run(given)}"
-    others = [one for one in _list(answer, "submitted") if one not in tasks]
-    if others:
+    if others := [one for one in _list(answer, "submitted") if one not in tasks]:
         yield f"  now runs: {_some(others)}"
-    back = _list(answer, "comes_back")
-    if back:
+    if back := _list(answer, "comes_back"):
         yield f"  comes back if it succeeds: {_some(back)}"
     for row in cast("list[Document]", answer.get("broadcasts") or [])[:SHOWN_MAX]:
         became = "taken back" if row["value"] is None else f"= {row['value']}"
@@ -69,13 +66,10 @@ def answer_lines(given: Given) -> Iterator[str]:
 
 
 def _task_lines(given: Given, tasks: Mapping[str, object]) -> Iterator[str]:
-    submitted = set(_list(given.answer, "submitted"))
-    forgotten = set(_list(given.answer, "forgotten"))
+    submitted, forgotten = _list(given.answer, "submitted"), _list(given.answer, "forgotten")
     for task_id in list(tasks)[:SHOWN_MAX]:
-        if task_id in forgotten:
-            yield f"{safe(task_id)} {FORGOTTEN}"
-        else:
-            yield f"{safe(task_id)} {_became(given.verb, tasks[task_id], task_id in submitted)}"
+        became = _became(given.verb, tasks[task_id], task_id in submitted)
+        yield f"{safe(task_id)} {FORGOTTEN if task_id in forgotten else became}"
     if more := more_text(len(tasks)):
         yield more
 
@@ -169,15 +163,13 @@ def preview_lines(page: Document) -> Iterator[str | Title]:
     if not runs:
         yield "  nothing would run"
     else:
-        yield Title(
-            f"{plural(len(runs), 'job')} would run{', and more' if page['cut'] else ''}"
-        )
+        more = ", and more" if page["cut"] else ""
+        yield Title(f"{plural(len(runs), 'job')} would run{more}")
         yield from (f"  {line}" for line in _drawing(page))
     if back := texts(page, "comes_back"):
         yield Title("would come back")
         yield f"  {safe(', '.join(back[:PREVIEWED_MAX]))}"
-    waits = documents(page, "waits")
-    if waits:
+    if waits := documents(page, "waits"):
         yield Title("would wait")
         for one in waits[:PREVIEWED_MAX]:
             yield f"  {safe(one['id'])}"

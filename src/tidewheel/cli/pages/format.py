@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from tidewheel.cli.output import Cell, StyledWord, on_terminal, safe, say
+from tidewheel.cli.output import Cell, Item, StyledWord, on_terminal, safe, say, say_columns
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 
 Document = Mapping[str, object]
@@ -87,6 +87,15 @@ def counts_text(page: Document) -> str:
     """Returns how many tasks are in each state, such as `2 running, 3 succeeded`."""
     found = cast("Mapping[str, int]", page["counts"])
     return ", ".join(f"{number} {state}" for state, number in found.items())
+
+
+def say_some(
+    title: str, found: Sequence[Item], columns: Mapping[str, Callable[[Item], Cell] | str]
+) -> None:
+    """Prints a section with a table; nothing if nothing was found."""
+    if found:
+        section(title)
+        say_columns(found, columns, indent=2)
 
 
 def section(title: str) -> None:

@@ -69,17 +69,13 @@ def _no_log(task: Task, attempt: int, where: str) -> Refused:
     return Refused(f"{where}; look on the host where {task.owner} ran it")
 
 
-class Printer:
-    """Prints bytes of a log as text that moves no cursor.
+def printer() -> Callable[[bytes], None]:
+    """Returns a function that prints bytes of a log as text that moves no cursor.
 
     A letter may be cut in two between one part and the next.
     """
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def print(self, content: bytes) -> None:
-        click.echo(safe_lines(self._decoder.decode(content)), nl=False)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return lambda content: click.echo(safe_lines(decoder.decode(content)), nl=False)
 
 
 class Log:
@@ -89,8 +85,7 @@ class Log:
         self._path = path
         self.found = False
         self.where = f"there is no file {path}"  # if it was not found
-        self._position = 0
-        self._printer = Printer()
+        self._position, self._print = 0, printer()
 
     async def say_new(self) -> None:
         """Prints what was added since the last time."""
@@ -106,7 +101,7 @@ class Log:
             file.seek(self._position)
             while chunk := file.read(CHUNK_BYTES):
                 self._position += len(chunk)
-                self._printer.print(chunk)
+                self._print(chunk)
 
 
 class ServerLog:
@@ -116,15 +111,14 @@ class ServerLog:
         self._read = partial(store.task_log, task_id, stream, attempt)
         self.found = False
         self.where = f"the server has no log of attempt {attempt}"  # if it was not found
-        self._position = 0
-        self._printer = Printer()
+        self._position, self._print = 0, printer()
 
     async def say_new(self) -> None:
         """Prints what was added since the last time."""
         while (part := await self._read(self._position)) is not None:
             self.found = True
             self._position += len(part)
-            self._printer.print(part)
+            self._print(part)
             if not part:
                 return
 
@@ -139,22 +133,17 @@ def follow_log(
 
     async def follow(runs: Runs) -> None:
         target = await find_target(runs, words)
-        await print_log(runs, target.run, arguments(target))
+        wish, say, offset = arguments(target), printer(), 0
+        while True:
+            part = await runs.log_part(
+                target.run, wish, offset=offset, wait_seconds=WAIT_SECONDS
+            )
+            say(part.content)
+            offset, place = part.next_offset, part.place  # from now on exactly this one
+            wish |= {"id": place.id or "", "submit": place.submit, "attempt": place.attempt}
+            if part.over:
+                break
+        if not part.found:
+            raise Refused(f"{part.place.path} cannot be read; look on the host where it ran")
 
     with_runs(session, follow)
-
-
-async def print_log(runs: Runs, run: str, wish: Document) -> None:
-    """Prints what is there and what comes."""
-    printer = Printer()
-    offset = 0
-    while True:
-        part = await runs.log_part(run, wish, offset=offset, wait_seconds=WAIT_SECONDS)
-        printer.print(part.content)
-        offset = part.next_offset
-        place = part.place  # from now on exactly this one
-        wish = wish | {"id": place.id or "", "submit": place.submit, "attempt": place.attempt}
-        if part.over:
-            break
-    if not part.found:
-        raise Refused(f"{part.place.path} cannot be read; look on the host where it ran")

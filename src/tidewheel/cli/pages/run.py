@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from tidewheel.cli.output import coloured, note, plural, safe, say, say_columns
+from tidewheel.cli.output import coloured, note, plural, safe, say, say_columns, say_found
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Columns,
@@ -23,6 +23,7 @@ from tidewheel.cli.pages.format import (
     run_cell,
     say_lines,
     say_more,
+    say_some,
     section,
     state_cell,
     texts,
@@ -39,10 +40,7 @@ GOES_ON = ("running", "paused", "waiting for release", "stopping")
 
 def say_runs(page: Document, workflow: str | None) -> None:
     """Prints the list of runs, all or those of one workflow."""
-    if not page["runs"]:
-        of = f" of {safe(workflow)}" if workflow else ""
-        note(f"there are no runs{of} yet; start one: tidewheel run DIR")
-        return
+    of = f" of {safe(workflow)}" if workflow else ""
     columns: Columns = {
         "RUN": "name",
         "NUMBER": "number",
@@ -51,7 +49,8 @@ def say_runs(page: Document, workflow: str | None) -> None:
         "CHANGED": at("updated_at"),
         "REASON": _list_reason,
     }
-    say_columns(documents(page, "runs"), columns)
+    empty = f"there are no runs{of} yet; start one: tidewheel run DIR"
+    say_found(documents(page, "runs"), columns, empty)
 
 
 def _list_reason(run: Document) -> str:
@@ -93,12 +92,20 @@ def say_run(page: Document) -> None:
     say(f"run {safe(run['name'])}  {coloured(run_cell(run))}")
     _say_facts(run, page)
     _say_points(page)
-    _say_active(page)
-    _say_causes(page)
-    lost = documents(page, "lost")
+    active, causes = documents(page, "active"), documents(page, "causes")
+    say_some("active", active[:SHOWN_MAX], ACTIVE)
+    say_more(len(active))
+    if causes:
+        is_stalled = run["status"] == "stalled"
+        section("stalled because" if is_stalled else "will not go on by itself")
+    for one in causes[:SHOWN_MAX]:
+        say_reasons(documents(one, "reasons"))
+    say_more(len(causes))
+    lost, flows = documents(page, "lost"), documents(page, "flows")
     say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
     say_more(len(lost))
-    _say_flows(page)
+    if len(flows) > 1:  # every run begins with one, so one is no news
+        say_some("flows", flows, FLOWS)
     if held := texts(page, "held"):
         section("held")
         say(f"  {safe(', '.join(held[:SHOWN_MAX]))} {more_text(len(held))}".rstrip())
@@ -124,17 +131,12 @@ def _say_facts(run: Document, page: Document) -> None:
     fact("begun", moment(run, "created_at"))
     fact("ended", moment(run, "ended_at"))
     fact("points", f"{bounds['start']} to {bounds['final'] or 'no end'}")
-    fact("runahead", _runahead_text(bounds))
+    if bounds["oldest"] is not None:
+        limit = f", may go to {bounds['runahead_limit']}" if bounds["runahead_limit"] else ""
+        fact("runahead", f"oldest point {bounds['oldest']}{limit}")
     fact("stops", _stop_text(bounds))
     fact("holds after", bounds["hold_after"])
     fact("tasks", counts_text(page))
-
-
-def _runahead_text(bounds: Document) -> str:
-    if bounds["oldest"] is None:
-        return ""
-    limit = bounds["runahead_limit"]
-    return f"oldest point {bounds['oldest']}" + (f", may go to {limit}" if limit else "")
 
 
 def _stop_text(bounds: Document) -> str:
@@ -165,49 +167,6 @@ def _say_points(page: Document) -> None:
     say_columns(points[-POINTS_SHOWN_MAX:], columns, indent=2)
 
 
-def _say_active(page: Document) -> None:
-    active = documents(page, "active")
-    if not active:
-        return
-    section("active")
-    columns: Columns = {
-        "TASK": "id",
-        "STATE": state_cell,
-        "FLOWS": flows_text,
-        "SUBMIT": lambda one: f"{one['submit']:02d}",
-        "SINCE": lambda one: moment(one, "started_at") or moment(one, "submitted_at"),
-        "WORKER": "worker",
-    }
-    say_columns(active[:SHOWN_MAX], columns, indent=2)
-    say_more(len(active))
-
-
-def _say_causes(page: Document) -> None:
-    causes = documents(page, "causes")
-    if not causes:
-        return
-    run = cast("Document", page["run"])
-    section("stalled because" if run["status"] == "stalled" else "will not go on by itself")
-    for one in causes[:SHOWN_MAX]:
-        say_reasons(documents(one, "reasons"))
-    say_more(len(causes))
-
-
-def _say_flows(page: Document) -> None:
-    """Prints the flows if there are several; every run begins with one, so one is no news."""
-    flows = documents(page, "flows")
-    if len(flows) <= 1:
-        return
-    section("flows")
-    columns: Columns = {
-        "FLOW": "flow",
-        "TASKS": _flow_state,
-        "UNTIL": "until",
-        "REMARK": "text",
-    }
-    say_columns(flows, columns, indent=2)
-
-
 def _flow_state(flow: Document) -> str:
     count = cast("int", flow["tasks"])
     if flow["stopped"]:
@@ -215,15 +174,22 @@ def _flow_state(flow: Document) -> str:
     return str(count) if count else "ended"
 
 
+ACTIVE: Columns = {
+    "TASK": "id",
+    "STATE": state_cell,
+    "FLOWS": flows_text,
+    "SUBMIT": lambda one: f"{one['submit']:02d}",
+    "SINCE": lambda one: moment(one, "started_at") or moment(one, "submitted_at"),
+    "WORKER": "worker",
+}
+FLOWS: Columns = {"FLOW": "flow", "TASKS": _flow_state, "UNTIL": "until", "REMARK": "text"}
+
+
 # ---- the commands that it was given ----
 
 
 def say_history(page: Document) -> None:
     """Prints the commands that the run was given, newest first."""
-    commands = documents(page, "commands")
-    if not commands:
-        note("nobody has asked anything of this run yet")
-        return
     columns: Columns = {
         "NUMBER": "number",
         "TIME": at("at"),
@@ -231,7 +197,8 @@ def say_history(page: Document) -> None:
         "COMMAND": _command_text,
         "OUTCOME": _became,
     }
-    say_columns(commands, columns)
+    empty = "nobody has asked anything of this run yet"
+    say_found(documents(page, "commands"), columns, empty)
 
 
 def _command_text(one: Document) -> str:

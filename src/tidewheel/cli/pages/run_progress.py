@@ -127,7 +127,7 @@ class RunPage:
         if self._is_to_be_told:
             self._is_to_be_told = False
             verb = "starts" if self._is_new else "is carried on"
-            self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
+            self.line(f"{self._run.name} {verb}; Ctrl-C stops it")
 
     def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
         """Shows a batch that is now in the store."""
@@ -144,7 +144,7 @@ class RunPage:
             self.on_news(engine, one)
         for notice in batch.notices:
             if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
-                self._line(notice.text)
+                self.line(notice.text)
         self._pool = engine.pool
         self._heed_status(engine)
         self._heed_waiting(engine)
@@ -153,7 +153,7 @@ class RunPage:
         if one.event in TOLD:
             name = engine.text(one.key)
             words = one.text.removeprefix(name).strip() if one.text else ""
-            self._line(f"{name} {words or one.event}{self._because(one)}")
+            self.line(f"{name} {words or one.event}{self._because(one)}")
 
     def _because(self, one: News) -> str:
         """Returns why a task failed, after a colon; empty if unknown or told already."""
@@ -173,13 +173,13 @@ class RunPage:
             self._stall_option = "" if waits else " --stall-timeout 1h"
             self.on_stall(engine, status)
         elif status == "paused":
-            self._line(f"paused; go on with: tidewheel resume {self._run.name}")
+            self.line(f"paused; go on with: tidewheel resume {self._run.name}")
 
     def _heed_waiting(self, engine: RunEngine) -> None:
         """Says, while nothing happens, what the run waits for and until when."""
         waited_for = waited_for_text(engine) if self._status == "running" else ""
         if waited_for and waited_for != self._waited_for:
-            self._line(waited_for)
+            self.line(waited_for)
         self._waited_for = waited_for
 
     def on_stall(self, engine: RunEngine, status: str) -> None:
@@ -187,11 +187,11 @@ class RunPage:
 
     def tell_stall(self, status: str, waits: str) -> None:
         """Prints why the run does not go on, and how long it waits until it stops."""
-        self._line(f"{status}:")
+        self.line(f"{status}:")
         for cause in self._causes:
-            self._line(f"  {cause}")
+            self.line(f"  {cause}")
         if waits:
-            self._line(f"  it waits {waits}")
+            self.line(f"  it waits {waits}")
 
     def on_report(self, report: ServiceReport) -> None:
         """Shows what a service reports, if it is trouble that people should know of."""
@@ -199,14 +199,14 @@ class RunPage:
             self._status = "lost"
         words = TROUBLE.get(report.event)
         if words is not None:
-            self._line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
+            self.line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
 
     def stopping(self) -> None:
         self._stops += 1
         if self._stops == 1:
             tasks = () if self._pool is None else self._pool.tasks.values()
             count = plural(sum(task.has_job for task in tasks), "job")
-            self._line(
+            self.line(
                 f"stopping: waiting for {count}; Ctrl-C again leaves at once, and jobs run on"
             )
         else:
@@ -214,9 +214,9 @@ class RunPage:
 
     def leaving(self) -> None:
         if self._status == "lost":
-            self._line("leaving; jobs that run may be started again by others")
+            self.line("leaving; jobs that run may be started again by others")
         else:
-            self._line("leaving; jobs that run go on and are found again")
+            self.line("leaving; jobs that run go on and are found again")
 
     # ---- the end ----
 
@@ -270,17 +270,14 @@ class RunPage:
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
         self._causes = list(cause_lines(shown))
 
-    def line(self, text: str) -> None:
-        """Prints a line that is no news of the run itself."""
-        self._line(text)
-
     def _note(self, text: str) -> None:
         note(self._reached(text))
 
     def _reached(self, text: str) -> str:
         return reached(text, self._run.name, self.option)
 
-    def _line(self, text: str) -> None:
+    def line(self, text: str) -> None:
+        """Prints a line with the time of day."""
         text = self._reached(text)
         print_line(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
 
@@ -303,13 +300,8 @@ class JsonPage(RunPage):
     """Shows a run that is driven here as one JSON object per line."""
 
     def on_news(self, engine: RunEngine, one: News) -> None:
-        document = {
-            "event": one.event,
-            "task": engine.text(one.key),
-            "submit": one.submit,
-            "text": one.text,
-        }
-        self._tell(document)
+        told: dict[str, object] = {"event": one.event, "task": engine.text(one.key)}
+        self._tell(told | {"submit": one.submit, "text": one.text})
 
     def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
         del seconds
@@ -325,7 +317,7 @@ class JsonPage(RunPage):
         }
         self._tell(document)
 
-    def _line(self, text: str) -> None:
+    def line(self, text: str) -> None:
         self._tell({"event": "note", "text": self._reached(text)})
 
     @staticmethod
@@ -477,12 +469,12 @@ class LivePage(RunPage):
         """Says only for how long the run waits, because the picture shows the causes."""
         waits = stall_text(engine) if status == "stalled" else ""
         if waits:
-            self._line(f"it waits {waits}")
+            self.line(f"it waits {waits}")
 
     def _tell_beginning(self) -> None:
         """Says nothing, because the picture shows that the run has begun."""
 
-    def _line(self, text: str) -> None:
+    def line(self, text: str) -> None:
         self._notes.append(text)
 
     # ---- drawing ----
@@ -505,7 +497,7 @@ class LivePage(RunPage):
         from rich.text import Text
 
         took = show_duration(time.monotonic() - self._begun_at)
-        counts = ", ".join(f"{count} {word}" for word, count in sorted(self._ends.items()))
+        counts = ", ".join(_counted(self._ends))
         status = self._status or "running"
         head = Text(f"{self._run.name}  ", style="bold")
         head.append(status, style="red" if status == "stalled" else "cyan")
@@ -517,9 +509,8 @@ class LivePage(RunPage):
         from rich.text import Text
 
         text = engine.graph.cycling.style.text
-        pooled: dict[str, int] = {}
-        for point, count in engine.pool.population.counts.items():
-            pooled[text(point)] = count
+        counts = engine.pool.population.counts
+        pooled = {text(point): count for point, count in counts.items()}
         points = sorted({*pooled, *list(self._finished)[-POINTS_MAX:]})
         lines = []
         for name in points[-POINTS_MAX:]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Union
 
@@ -21,7 +22,7 @@ from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
-    from tidewheel.formats.sip.model import Dependency, Resource, Stage
+    from tidewheel.formats.sip.model import Resource, Stage
     from tidewheel.formats.sip.placeholders import Json
     from tidewheel.formats.sip.validation import Validation
 
@@ -126,14 +127,9 @@ def _set_points(tree: Tree, loaded: LoadedWorkflow) -> None:
 def _runtime(runtime: Section, loaded: LoadedWorkflow) -> Tree:
     own: dict[str, Tree] = {}
     for section in runtime.sections():
-        try:
-            names = [
-                name for name, _ in loaded.settings.parameters.expand_heading(section.name)
-            ]
-        except BadParameter:
-            continue
-        for name in names:
-            own[name] = _merged(own.get(name, {}), _texts(section))
+        with suppress(BadParameter):
+            for name, _ in loaded.settings.parameters.expand_heading(section.name):
+                own[name] = _merged(own.get(name, {}), _texts(section))
     used = loaded.graph.nodes if loaded.graph is not None else {}
     known = {name: node.lineage for name, node in loaded.settings.nodes.items()}
     implicit = {name: (name, ROOT) for name in used if name not in known}
@@ -163,13 +159,11 @@ def _namespace(
 
 
 def _merged(below: Tree, above: Tree) -> Tree:
-    merged = dict(below)
+    merged = below | above
     for name, value in above.items():
-        before = merged.get(name)
+        before = below.get(name)
         if isinstance(before, dict) and isinstance(value, dict):
             merged[name] = _merged(before, value)
-        else:
-            merged[name] = value
     return merged
 
 
@@ -178,7 +172,6 @@ def _merged(below: Tree, above: Tree) -> Tree:
 
 def sip_tree(definition: Definition) -> Tree:
     """Returns a SIP definition: its id, its parameters, and each stage as it would run."""
-    from tidewheel.core.graph.findings import Findings
     from tidewheel.services.definitions.sip import load_sip_file
 
     judged = load_sip_file(definition.path, definition.load_options(), Findings()).validation
@@ -189,23 +182,25 @@ def sip_tree(definition: Definition) -> Tree:
     parameters: Tree = {
         spec.name: _json_text(spec.default) if spec.has_default else "" for spec in judged.specs
     }
-    return {
-        "id": found.id,
-        "version": found.version,
-        "parameters": parameters,
-        "stages": stages,
-    }
+    head: Tree = {"id": found.id, "version": found.version}
+    return {**head, "parameters": parameters, "stages": stages}
 
 
 def _stage(stage: Stage, judged: Validation) -> Tree:
+    from tidewheel.formats.sip.model import PRESENT, ObjectDependency
     from tidewheel.quantities import show_duration
 
     rendered = judged.rendered.get(stage.id)
     tree: Tree = {"version": stage.version, "type": stage.type.value}
     if stage.timeout_seconds is not None:
         tree["timeout"] = show_duration(stage.timeout_seconds)
-    tree["dependencies"] = "\n".join(_dependency(one) for one in stage.dependencies)
-    tree["resources_required"] = "\n".join(_resource(one) for one in stage.resources)
+    tree["dependencies"] = "\n".join(
+        f"{one.name} {PRESENT}"
+        if isinstance(one, ObjectDependency)
+        else f"{one.stage} {one.condition.value}"
+        for one in stage.dependencies
+    )
+    tree["resources_required"] = "\n".join(map(_resource, stage.resources))
     if rendered is None:
         return tree
     tree["parameters"] = {
@@ -218,14 +213,6 @@ def _stage(stage: Stage, judged: Validation) -> Tree:
     if rendered.command is not None:
         tree["command"] = _json_text(list(rendered.command))
     return tree
-
-
-def _dependency(dependency: Dependency) -> str:
-    from tidewheel.formats.sip.model import PRESENT, ObjectDependency
-
-    if isinstance(dependency, ObjectDependency):
-        return f"{dependency.name} {PRESENT}"
-    return f"{dependency.stage} {dependency.condition.value}"
 
 
 def _resource(resource: Resource) -> str:

@@ -18,7 +18,6 @@ from tidewheel.api.tasks import (
 from tidewheel.api.wire import document
 from tidewheel.cli.output import (
     Cell,
-    Item,
     coloured,
     plural,
     safe,
@@ -37,20 +36,19 @@ from tidewheel.cli.pages.format import (
     flows_text,
     moment,
     say_lines,
+    say_some,
     section,
     state_cell,
     texts,
     took,
 )
-from tidewheel.cli.pages.format import (
-    documents as entries,
-)
+from tidewheel.cli.pages.format import documents as entries
 from tidewheel.cli.pages.log import log_path
 from tidewheel.cli.pages.run import say_reasons
 from tidewheel.client import AsyncClient
 from tidewheel.client.fields import TaskFields, explained
 from tidewheel.client.log_places import STREAMS
-from tidewheel.core.queue.retry import FixedDelays, RetryPolicy
+from tidewheel.core.queue.retry import FixedDelays
 from tidewheel.core.queue.status import Status
 from tidewheel.exact_json import encode
 from tidewheel.quantities import show_duration, show_instant, show_moment, show_size
@@ -102,8 +100,15 @@ async def gather(client: AsyncClient, task: Task) -> TaskDetails:
 
 def say_page_json(page: TaskDetails) -> None:
     """Prints the page for programs."""
-    task_id = page.task.id
-    edges = [_edge(edge, page.statuses) for edge in page.edges]
+    task_id, statuses = page.task.id, page.statuses
+    edges = [
+        {
+            **document(edge),
+            "parent_status": statuses[edge.parent].value,
+            "child_status": statuses[edge.child].value,
+        }
+        for edge in page.edges
+    ]
     say_json(
         {
             "task": document(page.task),
@@ -118,15 +123,6 @@ def say_page_json(page: TaskDetails) -> None:
             "logs": [str(path) for path in page.logs],
         }
     )
-
-
-def _edge(edge: EdgeView, statuses: Mapping[str, Status]) -> dict[str, object]:
-    """Returns a dependency with the state of the task at each end."""
-    return {
-        **document(edge),
-        "parent_status": statuses[edge.parent].value,
-        "child_status": statuses[edge.child].value,
-    }
 
 
 def used_in(usage: Sequence[UsageView]) -> dict[str, float | None]:
@@ -153,36 +149,25 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def say_page(page: TaskDetails) -> None:
     """Prints the page for people."""
-    _say_head(page)
-    if page.why:
-        section("why it does not run")
-        for reason in page.why:
-            say(f"  {safe(reason)}")
+    task = page.task
+    say(f"task {safe(task.id)}  {coloured(task.status)}")
+    for label, text in _facts(task, page.now):
+        for number, line in enumerate(safe_lines(text).split("\n")):
+            say(f"  {'' if number else label:{LABEL_WIDTH}}{line}")
+    for error in task.errors:
+        say(f"  {'error':{LABEL_WIDTH}}{safe(error.code)}: {safe(error.description)}")
+    say_lines("why it does not run", [f"  {safe(reason)}" for reason in page.why])
     _say_edges(page)
-    _say_some("attempts", page.attempts[-SHOWN_MAX:], ATTEMPT_COLUMNS)
-    _say_some("messages and outputs", page.outputs[-SHOWN_MAX:], OUTPUT_COLUMNS)
+    say_some("attempts", page.attempts[-SHOWN_MAX:], ATTEMPT_COLUMNS)
+    say_some("messages and outputs", page.outputs[-SHOWN_MAX:], OUTPUT_COLUMNS)
     _say_values(page.values)
     _say_usage(page.usage)
     section("history")
     say_columns(page.history[-SHOWN_MAX:], HISTORY_COLUMNS, indent=2)
     if (more := len(page.history) - SHOWN_MAX) > 0:
         say(f"  {more} earlier steps: --json shows all")
-    if page.logs:
-        section("logs")
-        for path in page.logs[-SHOWN_MAX:]:
-            say(f"  {safe(path)}  {show_size(path.stat().st_size)}")
-
-
-def _say_head(page: TaskDetails) -> None:
-    task = page.task
-    say(f"task {safe(task.id)}  {coloured(task.status)}")
-    for label, text in _facts(task, page.now):
-        lines = safe_lines(text).split("\n")
-        say(f"  {label:{LABEL_WIDTH}}{lines[0]}")
-        for line in lines[1:]:
-            say(f"  {'':{LABEL_WIDTH}}{line}")
-    for error in task.errors:
-        say(f"  {'error':{LABEL_WIDTH}}{safe(error.code)}: {safe(error.description)}")
+    logs = page.logs[-SHOWN_MAX:]
+    say_lines("logs", [f"  {safe(one)}  {show_size(one.stat().st_size)}" for one in logs])
 
 
 def _facts(task: Task, now: float) -> list[tuple[str, str]]:
@@ -229,24 +214,14 @@ def _resources_text(task: Task) -> str:
 def _retries_text(task: Task) -> str:
     if not task.max_retries:
         return ""
-    used = min(task.failures, task.max_retries)
-    return f"{used} of {task.max_retries} used, after {_delays_text(task.retry)}"
-
-
-def _delays_text(policy: RetryPolicy) -> str:
+    policy = task.retry
     if isinstance(policy, FixedDelays):
-        return ", ".join(show_duration(seconds) for seconds in policy.seconds)
-    first, most = show_duration(policy.first_seconds), show_duration(policy.seconds_max)
-    return f"{first}, growing {policy.factor:g}-fold up to {most}"
-
-
-def _say_some(
-    title: str, found: Sequence[Item], columns: Mapping[str, Callable[[Item], Cell] | str]
-) -> None:
-    """Prints a section with a table; nothing if nothing was found."""
-    if found:
-        section(title)
-        say_columns(found, columns, indent=2)
+        delays = ", ".join(show_duration(seconds) for seconds in policy.seconds)
+    else:
+        first, most = show_duration(policy.first_seconds), show_duration(policy.seconds_max)
+        delays = f"{first}, growing {policy.factor:g}-fold up to {most}"
+    used = min(task.failures, task.max_retries)
+    return f"{used} of {task.max_retries} used, after {delays}"
 
 
 def _say_edges(page: TaskDetails) -> None:
@@ -259,10 +234,10 @@ def _say_edges(page: TaskDetails) -> None:
         "OUTPUT": lambda edge: edge.output,
     }
     state: dict[str, Callable[[EdgeView], Cell]] = {"STATE": lambda edge: edge.state.value}
-    _say_some("needs", needs[:SHOWN_MAX], columns | state)
+    say_some("needs", needs[:SHOWN_MAX], columns | state)
     columns["TASK"] = lambda edge: edge.child
     columns["STATUS"] = lambda edge: statuses[edge.child]
-    _say_some("needed by", needed_by[:SHOWN_MAX], columns)
+    say_some("needed by", needed_by[:SHOWN_MAX], columns)
 
 
 ATTEMPT_COLUMNS: dict[str, Callable[[AttemptView], str]] = {
@@ -352,7 +327,7 @@ def _say_task(page: Document) -> None:
     )
     say_lines("verdicts", verdicts)
     if submissions := entries(page, "submissions"):
-        _say_some("submissions", submissions[-SHOWN_MAX:], SUBMISSIONS)
+        say_some("submissions", submissions[-SHOWN_MAX:], SUBMISSIONS)
         _say_last(submissions[-1])
 
 
@@ -419,14 +394,11 @@ SUBMISSIONS: Columns = {
 
 def _say_last(submission: Document) -> None:
     """Prints what the last submission said and left."""
-    said = entries(submission, "messages")[-SHOWN_MAX:]
-    say_lines(
-        "what the last one said",
-        (
-            f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}"
-            for one in said
-        ),
+    said = (
+        f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}"
+        for one in entries(submission, "messages")[-SHOWN_MAX:]
     )
+    say_lines("what the last one said", said)
     values = submission.get("values")
     _say_values(values if isinstance(values, dict) else None)
     attempts = entries(submission, "attempts")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from tidewheel.api.tasks import AttemptView, Task
@@ -40,7 +39,6 @@ class Display:
         self._live: Live | None = None
 
     def __enter__(self) -> Display:
-        self._stack: AbstractContextManager[object] = nullcontext()
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
@@ -52,8 +50,7 @@ class Display:
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._stack = self._live
-        self._stack.__enter__()
+            self._live.start()
         return self
 
     def __exit__(self, *reason: object) -> None:

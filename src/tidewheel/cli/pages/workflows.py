@@ -15,6 +15,7 @@ from tidewheel.cli.output import (
     safe_lines,
     say,
     say_columns,
+    say_found,
 )
 from tidewheel.cli.pages.findings import refuse, show_findings
 from tidewheel.cli.pages.format import at, fact, moment, section, state_cell, status_cell
@@ -71,15 +72,7 @@ def say_list(document: Document) -> None:
         "BY": "registered_by",
     }
     empty = "no workflow is registered; register some: tidewheel register PATH"
-    _say_found(parts(document, "workflows"), columns, empty)
-
-
-def _say_found(found: list[dict[str, Any]], columns: Columns, empty: str) -> None:
-    """Prints a table, or the note that there is nothing yet, and how to get something."""
-    if found:
-        say_columns(found, columns)
-    else:
-        note(empty)
+    say_found(parts(document, "workflows"), columns, empty)
 
 
 def say_workflow(one: Document) -> None:
@@ -192,7 +185,7 @@ def say_submitted(document: Document) -> None:
 def say_sbis(document: Document) -> None:
     columns: Columns = {"INSTANCE": "id", "REQUESTED": at("requested_at"), "BY": "requested_by"}
     empty = "nothing was asked for yet: tidewheel sbi submit FILE"
-    _say_found(parts(document, "sbis"), columns, empty)
+    say_found(parts(document, "sbis"), columns, empty)
 
 
 def say_sbi(document: Document) -> None:
@@ -203,7 +196,7 @@ def say_sbi(document: Document) -> None:
 
 def say_blocks(document: Document) -> None:
     empty = "there are no blocks; ask for some: tidewheel sbi submit FILE"
-    _say_found(parts(document, "blocks"), BLOCK_COLUMNS, empty)
+    say_found(parts(document, "blocks"), BLOCK_COLUMNS, empty)
 
 
 def _workflow(one: Mapping[str, Any]) -> str:
@@ -273,7 +266,7 @@ def say_objects(document: Document) -> None:
         ),
     }
     empty = "no object is there; post one: tidewheel objects post NAME"
-    _say_found(parts(document, "objects"), columns, empty)
+    say_found(parts(document, "objects"), columns, empty)
 
 
 def say_names(document: Document, became: str) -> None:

@@ -13,7 +13,7 @@ import click
 
 from tidewheel.cli.capacity_options import OPTION_NAMES
 from tidewheel.cli.definitions import Definition
-from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
+from tidewheel.cli.exit_codes import SIGNALLED
 from tidewheel.cli.pages.run_progress import RunPage, page_for
 from tidewheel.cli.runs.pending_tasks import UntakenWaits
 from tidewheel.cli.runs.request import (
@@ -38,9 +38,7 @@ from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again,
 from tidewheel.cli.session import GlobalOptions, NewStore
 from tidewheel.client.local_run import RunHere, RunHereSettings
 from tidewheel.config import home_directory
-from tidewheel.core.operator.definition import (
-    StoredDefinition,
-)
+from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Aborted, Refused, Unavailable
@@ -98,17 +96,13 @@ def _run_far(
             raise click.UsageError(
                 f"{option.opts[0]} is for a run that is driven in this process"
             )
-    server = store_settings(where).url
     how = Following(
-        server=server,
+        server=store_settings(where).url,
         detach=options["detach"],
         as_json=as_json,
         is_named=where is not None,
     )
-    far = asyncio.run(run_on_server(where, wanted, how))
-    if far.end is None:
-        return ExitCode.DONE
-    return settled(far.owed, far.end, far.signalled, wanted.fail_on)
+    return asyncio.run(run_on_server(where, wanted, how))
 
 
 async def _run(

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, safe, safe_lines, say_json
 from tidewheel.cli.pages.format import documents
 from tidewheel.cli.pages.run_progress import (
@@ -43,7 +44,7 @@ from tidewheel.cli.runs.request import (
     tell_of_namesake_far,
     the_run,
 )
-from tidewheel.cli.runs.result import Owed, is_still_asked, tell_again, under_way
+from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again, under_way
 from tidewheel.client import AsyncClient
 from tidewheel.client.local_run import LEFT, RunEnd
 from tidewheel.config import home_directory
@@ -55,7 +56,6 @@ from tidewheel.quantities import parse_duration, show_duration
 from tidewheel.scheduler.restart_options import is_same_request, newest_of, run_to_carry_on
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.request import Wanted
     from tidewheel.client.runs import Runs
 
 WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
@@ -93,16 +93,11 @@ def folder_here(text: str) -> str:
     return text.removeprefix(f"{socket.gethostname()}:")
 
 
-class FarRun(NamedTuple):
-    """Says how a run was left: its end (None: it was only begun), and the signal, if any."""
+async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> int:
+    """Begins or finds the run, and follows it until it ends or somebody wants to leave.
 
-    owed: Owed
-    end: RunEnd | None = None
-    signalled: signal.Signals | None = None
-
-
-async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> FarRun:
-    """Begins or finds the run, and follows it until it ends or somebody wants to leave."""
+    Returns the exit status.
+    """
     async with AsyncClient(where) as client:
         runs = client.runs
         chosen = await _chosen(client, wanted, how)
@@ -110,24 +105,24 @@ async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> Fa
         owed = _owed(how, run)
         if chosen.is_over:
             owed.note(wanted.words)
-            again = tell_again(runs.door, run, as_json=how.as_json, option=how.option)
-            return FarRun(owed, await again)
+            end = await tell_again(runs.door, run, as_json=how.as_json, option=how.option)
+            return settled(owed, end, None, wanted.fail_on)
         offset = 0 if is_new else await _size(runs, run)
         if not chosen.is_ours:
             await _offer(runs, run, wanted, how, is_new=is_new)
         if how.detach:
             _say_begun(run, how, is_new=is_new)
-            return FarRun(owed)
+            return ExitCode.DONE
         owed.note(wanted.words)
         page = (FarJsonPage if how.as_json else FarPage)(run, is_new=is_new)
         page.begins(how)
         signalled = await _followed(runs, run, offset, page)
         if signalled is not None:
             page.leaves()
-            return FarRun(owed, RunEnd(LEFT, ""), signalled)
+            return settled(owed, RunEnd(LEFT, ""), signalled, wanted.fail_on)
         end = await ended(runs.door, run, page)
         page.show_end(end)
-        return FarRun(owed, end)
+        return settled(owed, end, None, wanted.fail_on)
 
 
 # ---- which run ----

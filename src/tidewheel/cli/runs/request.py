@@ -46,10 +46,8 @@ from tidewheel.core.operator.views import RunView, UndoneKind
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.formats.sip.parameters import refused_unused, report_unused
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.snapshot import Captured
-from tidewheel.wiring.stores import (
-    is_remote,
-)
+from tidewheel.services.definitions.snapshot import Captured, restore
+from tidewheel.wiring.stores import is_remote
 
 if TYPE_CHECKING:
     from tidewheel.client.workflows import Workflows
@@ -94,17 +92,6 @@ def named_request(path: Path) -> RunRequest | None:
     if name_problem(workflow) or (version and version_problem(version)):
         return None
     return RunRequest(workflow=workflow, version=version, code_trusted=True)
-
-
-def with_parameters(
-    asked: RunRequest, definition: Definition, options: RunOptions, name: str
-) -> RunRequest:
-    """Returns the request with the parameters, options and name of run that were given."""
-    findings = Findings()
-    parameters = definition.variables(findings)
-    if findings.has_errors:
-        raise InvalidDefinition(str(asked), findings.sorted())
-    return replace(asked, parameters=parameters, options=options, name=name)
 
 
 def unknown_name(name: str) -> Refused:
@@ -158,7 +145,9 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
     new, definition = await request_run(store, asked, findings)
     if definition.kind == SIP:
         _refuse_unused(asked, findings)
-        tell(_stages(definition, new.options))
+        stages = restore(definition, new.options, Path()).stages
+        assert stages is not None
+        tell(stages)
     return replace(
         wanted,
         captured=Captured(definition, ()),
@@ -174,14 +163,6 @@ def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
     """Raises InvalidDefinition if a parameter that was typed here changes nothing."""
     if refused := refused_unused(findings):
         raise InvalidDefinition(str(asked), refused)
-
-
-def _stages(definition: StoredDefinition, options: RunOptions) -> StageSource:
-    from tidewheel.services.definitions.snapshot import restore
-
-    found = restore(definition, options, Path()).stages
-    assert found is not None
-    return found
 
 
 async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
@@ -248,8 +229,18 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
 def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int:
     """Returns what was asked for, or the exit status if it is wrong."""
     given = _options(definition, options)
+    wanted = Wanted(
+        None,
+        "",
+        given,
+        str(definition.path),
+        is_new=options["is_new"],
+        given=given if is_said("mode") else replace(given, mode=""),
+        registered=named_request(definition.path),
+        fail_on=options["fail_on"],
+    )
     if not definition.path.exists():
-        return _wanted_by_name(definition, options, given)
+        return _wanted_by_name(definition, wanted, options["name"])
     findings = Findings()
     loaded, captured, stages = definition.load_for_run(given, findings)
     is_near = not is_remote(options["store"])  # else the server says what is known there
@@ -265,36 +256,21 @@ def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int
     if stages is not None and is_near:
         tell_of_needs(stages, settings_here(options))
     folder = str(definition.path.resolve())
-    return Wanted(
-        captured,
-        folder,
-        given,
-        options["name"],
-        is_new=options["is_new"],
-        given=_without_defaults(given),
-        registered=named_request(definition.path),
-        fail_on=options["fail_on"],
-    )
+    return replace(wanted, captured=captured, folder=folder, name=options["name"])
 
 
-def _wanted_by_name(
-    definition: Definition, options: dict[str, Any], given: RunOptions
-) -> Wanted:
-    asked = named_request(definition.path)
-    if definition.is_python or definition.is_sip or (options["is_new"] and asked is None):
+def _wanted_by_name(definition: Definition, wanted: Wanted, name: str) -> Wanted:
+    asked = wanted.registered
+    if definition.is_python or definition.is_sip or (wanted.is_new and asked is None):
         raise Refused(f"there is no file or folder {definition.path}")
-    if asked is not None:
-        asked = with_parameters(asked, definition, given, options["name"])
-    return Wanted(
-        None,
-        "",
-        given,
-        str(definition.path),
-        is_new=options["is_new"],
-        given=_without_defaults(given),
-        registered=asked,
-        fail_on=options["fail_on"],
-    )
+    if asked is None:
+        return wanted
+    findings = Findings()
+    parameters = definition.variables(findings)
+    if findings.has_errors:
+        raise InvalidDefinition(str(asked), findings.sorted())
+    asked = replace(asked, parameters=parameters, options=wanted.options, name=name)
+    return replace(wanted, registered=asked)
 
 
 def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
@@ -325,6 +301,8 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
+    # Bad JSON of parameters is told when the definition is read.
+    given = definition.variables(Findings()) if definition.is_sip else {}
     return RunOptions(
         compat=definition.compat or "",
         mode=options["mode"],
@@ -338,21 +316,9 @@ def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
         now=time.time_ns() / 1e9,
         abort_if_any_task_fails=options["aborts"],
         stall_timeout_seconds=options["stall_timeout"],
-        parameters=_parameters(definition),
+        parameters=json.dumps(given, default=str, sort_keys=True) if given else "",
         priority=options["priority"],
     )
-
-
-def _parameters(definition: Definition) -> str:
-    """Returns the parameters as they are kept; bad JSON is told when the definition is read."""
-    if not definition.is_sip:
-        return ""
-    given = definition.variables(Findings())
-    return json.dumps(given, default=str, sort_keys=True) if given else ""
-
-
-def _without_defaults(options: RunOptions) -> RunOptions:
-    return options if is_said("mode") else replace(options, mode="")
 
 
 def is_said(name: str) -> bool:

@@ -34,10 +34,7 @@ from tidewheel.cli.exit_codes import SIGNALLED, ExitCode, FinalStatus
 from tidewheel.cli.output import note
 from tidewheel.cli.pages.run_progress import JsonPage, RunPage, ended
 from tidewheel.client.local_run import LEFT, LOST, RunEnd
-from tidewheel.core.operator.definition import (
-    RunOptions,
-    is_same_content,
-)
+from tidewheel.core.operator.definition import RunOptions, is_same_content
 from tidewheel.core.operator.views import RunView, UndoneKind, is_at_own_stop_point
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
@@ -52,9 +49,6 @@ from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import this_failpoint
 
 if TYPE_CHECKING:
-    from tidewheel.client.local_run import RunEnd
-    from tidewheel.core.operator.definition import RunOptions
-    from tidewheel.core.operator.views import RunView
     from tidewheel.ports.runs import RunDoor
 
 IN_RUN = Path("log", "config", "owed")  # goes with the run when it is deleted
