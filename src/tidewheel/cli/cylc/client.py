@@ -39,14 +39,15 @@ def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
     Inside a job it need not `wait`.
     """
     from tidewheel.core.operator.verbs import command_text
+    from tidewheel.runners.messages.client import call_run
 
     run, body = run_named(workflow), json.loads(command_text(command))
-    if _speaks_through_worker():
+    if job := own_job():
         if run != own_run():
             raise Refused(
                 f"a job of {own_run()} can look at {run}, and command its own run alone"
             )
-        return _call({"command": body, "wait": wait})
+        return call_run(*job, {"command": body, "wait": wait})
 
     async def ask(client: AsyncClient) -> Document:
         return (await client.runs.give(run, command)).document
@@ -56,25 +57,18 @@ def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
 
 def look(workflow: str, name: str, **arguments: object) -> Document:
     """Returns a view of a run."""
-    run = run_named(workflow) if name != "runs" else ""
-    if _speaks_through_worker():
-        return _call({"look": name, "arguments": {"run": run, **arguments}})
-
-    async def ask(client: AsyncClient) -> Document:
-        return await client.runs.look(name, run=run, **arguments)
-
-    return _outside(ask)
-
-
-def _speaks_through_worker() -> bool:
-    return bool(os.environ.get("TIDEWHEEL_JOB_DIR") and os.environ.get("TIDEWHEEL_SECRET"))
-
-
-def _call(call: Document) -> Document:
     from tidewheel.runners.messages.client import call_run
 
-    directory = Path(os.environ["TIDEWHEEL_JOB_DIR"])
-    return call_run(directory, os.environ["TIDEWHEEL_SECRET"], call)
+    arguments = {"run": run_named(workflow) if name != "runs" else "", **arguments}
+    if job := own_job():
+        return call_run(*job, {"look": name, "arguments": arguments})
+    return _outside(lambda client: client.runs.look(name, **arguments))
+
+
+def own_job() -> tuple[Path, str] | None:
+    """Returns the folder of this job and its secret, by which its worker knows it."""
+    directory, secret = os.environ.get("TIDEWHEEL_JOB_DIR"), os.environ.get("TIDEWHEEL_SECRET")
+    return (Path(directory), secret) if directory and secret else None
 
 
 def _outside(ask: Callable[[AsyncClient], Awaitable[Document]]) -> Document:

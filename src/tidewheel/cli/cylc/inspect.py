@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
@@ -13,6 +14,7 @@ from tidewheel.cli.cylc.client import look
 from tidewheel.errors import NotFound, Refused, Unavailable
 
 Document = dict[str, Any]
+MARKS = ("held", "queued", "runahead")
 
 
 class Inspection(NamedTuple):
@@ -58,26 +60,20 @@ def _dump(said: Arguments) -> str:
         return "\n".join(f"{name}={value}" for name, value in facts.items())
     first, second = ("point", "name") if "sort" in said else ("name", "point")
     tasks = sorted(document["tasks"], key=lambda task: (task[first], task[second]))
+    return "\n".join(_dump_line(task, (first, second), said) for task in tasks)
+
+
+def _dump_line(task: Document, first: tuple[str, str], said: Arguments) -> str:
+    flows = [f"[{','.join(map(str, task['flows']))}]"] if "flows" in said else []
     if "legacy" in said:
-        return "\n".join(_legacy_line(task, (first, second), said) for task in tasks)
-    return "\n".join(_dump_line(task, said) for task in tasks)
-
-
-def _dump_line(task: Document, said: Arguments) -> str:
-    marks = ",".join(mark for mark in ("held", "queued", "runahead") if task[mark])
-    flows = f" flows=[{_flows(task)}]" if "flows" in said else ""
+        words = [*(task[one] for one in first), task["state"]]
+        return ", ".join(
+            [*words, *(one if task[one] else f"not-{one}" for one in MARKS), *flows]
+        )
+    marks = ",".join(mark for mark in MARKS if task[mark])
     shown = f" ({marks})" if marks else ""
-    return f"{task['point']}/{task['name']}:{task['state']}{shown}{flows}"
-
-
-def _legacy_line(task: Document, first: tuple[str, str], said: Arguments) -> str:
-    words = [*(task[one] for one in first), task["state"]]
-    words += [mark if task[mark] else f"not-{mark}" for mark in ("held", "queued", "runahead")]
-    return ", ".join([*words, f"[{_flows(task)}]"] if "flows" in said else words)
-
-
-def _flows(task: Document) -> str:
-    return ",".join(map(str, task["flows"]))
+    beside = "".join(f" flows={one}" for one in flows)
+    return f"{task['point']}/{task['name']}:{task['state']}{shown}{beside}"
 
 
 def _cat_log(said: Arguments) -> str:
@@ -161,28 +157,23 @@ OPTIONS = options(
     "-T --task-point, -S --status=, -O -m --message --output="
 )
 
-Task = dict[str, Any]
-
 
 def workflow_state(said: Arguments) -> tuple[Iterator[str], int]:
     """Polls for `cylc workflow-state`; returns the lines to print, and the exit status."""
     ids = _with_old_options(said, read_ids("workflow-state", said.words[:1]))
     polls = _number(said, "max-polls", POLLS_MAX)
     interval = _number(said, "interval", INTERVAL_SECONDS)
-    number = 0
-    while True:
-        number += 1
-        found = _found(ids, said)
-        if found:
-            is_old = "old-format" in said
-            style = "{name}, {point}, {state}" if is_old else "{id}:{state}"
+    style = "{name}, {point}, {state}" if "old-format" in said else "{id}:{state}"
+    for number in itertools.count(1):
+        if found := _found(ids, said):
             return (style.format_map(task) for task in found), 0
         if number >= polls:
-            return iter(()), 1
+            break
         time.sleep(interval)
+    return iter(()), 1
 
 
-def _found(ids: Ids, said: Arguments) -> list[Task]:
+def _found(ids: Ids, said: Arguments) -> list[Document]:
     """Looks once; a run or a worker that is not there yet may still come."""
     flow = said.last("flow")
     try:

@@ -56,15 +56,10 @@ def marked(text: str, severity: str) -> str:
     return text if not severity or severity in UNMARKED else f"{severity}:{text}"
 
 
-def _from_input(texts: Iterable[str]) -> Iterator[str]:
+def _from_input(texts: Sequence[str]) -> Iterator[str]:
     """Yields the messages; `-` stands for those on standard input, between empty lines."""
-    reads = False
-    for text in texts:
-        if text == "-":
-            reads = True
-        else:
-            yield text
-    if reads:
+    yield from (text for text in texts if text != "-")
+    if "-" in texts:
         yield from (part.strip() for part in sys.stdin.read().split("\n\n") if part.strip())
 
 

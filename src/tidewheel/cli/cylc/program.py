@@ -223,8 +223,17 @@ def _broadcast(said: Arguments) -> tuple[str, Command]:
     points, namespaces = said.options.get("point", []), said.options.get("namespace", [])
     if "expire" in said:
         return workflow, Broadcast(expire=said.last("expire"))
-    settings = [*said.options.get("set", []), *_from_files(said, "set-file")]
-    cancel = [*said.options.get("cancel", []), *_from_files(said, "cancel-file")]
+    settings, cancel = (
+        [
+            *said.options.get(name, []),
+            *(
+                one
+                for path in said.options.get(f"{name}-file", ())
+                for one in _file_items(path)
+            ),
+        ]
+        for name in ("set", "cancel")
+    )
     if not settings and not cancel and "clear" not in said:
         raise BadUsage("cylc broadcast: nothing to do; write -s '[environment]NAME=VALUE'")
     return workflow, Broadcast(
@@ -234,10 +243,6 @@ def _broadcast(said: Arguments) -> tuple[str, Command]:
         cancel=tuple(one.partition("=")[0] for one in cancel),
         clear="clear" in said,
     )
-
-
-def _from_files(said: Arguments, option: str) -> Sequence[str]:
-    return [one for path in said.options.get(option, ()) for one in read_settings_file(path)]
 
 
 def _ext_trigger(said: Arguments) -> tuple[str, Command]:
@@ -275,18 +280,14 @@ _SECTION = re.compile(r"(\[+)\s*([^\[\]]+?)\s*\]+")
 _LONG = ('"""', "'''")
 
 
-def read_settings_file(path: str) -> list[str]:
-    """Returns each item of a file (`-`: standard input) as `[SECTION]ITEM=VALUE`."""
+def _file_items(path: str) -> Iterator[str]:
+    """Yields each item of a file (`-`: standard input) as `[SECTION]ITEM=VALUE`."""
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
     except OSError as error:
         raise BadUsage(f"cylc broadcast: {path}: {error.strerror}") from None
-    return list(_settings(text.splitlines()))
-
-
-def _settings(lines: list[str]) -> Iterator[str]:
     sections: list[str] = []
-    rest = iter(lines)
+    rest = iter(text.splitlines())
     for line in rest:
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
@@ -295,19 +296,11 @@ def _settings(lines: list[str]) -> Iterator[str]:
         if section is not None:
             sections = [*sections[: len(section[1]) - 1], section[2]]
             continue
-        item, equals, value = stripped.partition("=")
-        if not equals:
-            yield "".join(f"[{one}]" for one in sections) + item.strip()
-            continue
-        value = value.strip()
+        item, equals, value = (part.strip() for part in stripped.partition("="))
         quotes = value[:3]
         if quotes in _LONG and value.count(quotes) == 1:
-            value = "\n".join([value, *_until(rest, quotes)])
-        yield "".join(f"[{one}]" for one in sections) + f"{item.strip()}={value}"
-
-
-def _until(lines: Iterator[str], quotes: str) -> Iterator[str]:
-    for line in lines:
-        yield line
-        if quotes in line:
-            return
+            for following in rest:
+                value += f"\n{following}"
+                if quotes in following:
+                    break
+        yield "".join(f"[{one}]" for one in sections) + item + equals + value

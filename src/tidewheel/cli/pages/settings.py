@@ -128,7 +128,7 @@ def _runtime(runtime: Section, loaded: LoadedWorkflow) -> Tree:
     own: dict[str, Tree] = {}
     for section in runtime.sections():
         with suppress(BadParameter):
-            for name, _ in loaded.settings.parameters.expand_heading(section.name):
+            for name, _ in list(loaded.settings.parameters.expand_heading(section.name)):
                 own[name] = _merged(own.get(name, {}), _texts(section))
     used = loaded.graph.nodes if loaded.graph is not None else {}
     known = {name: node.lineage for name, node in loaded.settings.nodes.items()}

@@ -59,23 +59,20 @@ class BackgroundTasks:
                 self._screen.repaint()
                 self._look_again()
             case ShowTask():
-                self._begin(self._show_task(wish))
+                self._beside.add(self._begun(self._show_task(wish)))
             case ShowLog():
                 self._stop_log()
                 self._log_task = self._begun(self._show_log(wish))
             case ListRuns():
-                self._begin(self._list_runs())
+                self._beside.add(self._begun(self._list_runs()))
             case WatchRun(run=run):
                 self._watch(run)
             case AskFirst(question=question):
-                self._begin(self._ask(question))
+                self._beside.add(self._begun(self._ask(question)))
             case Do(question=question, mode=mode):
-                self._begin(self._do(question, mode))
+                self._beside.add(self._begun(self._do(question, mode)))
             case _:
                 assert_never(wish)
-
-    def _begin(self, work: Coroutine[object, object, None]) -> None:
-        self._beside.add(self._begun(work))
 
     def _begun(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(self._caught(work))
@@ -104,7 +101,7 @@ class BackgroundTasks:
 
     def _look_again(self) -> None:
         if self._updates is not None:
-            self._updates.wake()
+            self._updates.news.set()
 
     def _stop_log(self) -> None:
         if self._log_task is not None:
@@ -112,8 +109,7 @@ class BackgroundTasks:
             self._log_task = None
 
     async def _list_runs(self) -> None:
-        choice = await queries.choice_of_runs(self._runs, self._screen.state.run)
-        self._put(choice=choice)
+        self._put(choice=await queries.choice_of_runs(self._runs, self._screen.state.run))
 
     async def _show_task(self, wish: ShowTask) -> None:
         pane = await queries.task_pane(self._runs, self._screen.state.run, wish.id)
@@ -125,10 +121,8 @@ class BackgroundTasks:
 
     async def _show_log(self, wish: ShowLog) -> None:
         run = self._screen.state.run
-        subject = (
-            f"{wish.file} of {safe(wish.id)}" if wish.id is not None else f"log of {safe(run)}"
-        )
-        pane = Pane(kind=LOG, subject=subject, follows=True)
+        what = ("log", run) if wish.id is None else (wish.file, wish.id)
+        pane = Pane(kind=LOG, subject=f"{what[0]} of {safe(what[1])}", follows=True)
         self._put(pane=pane)
         async for lines in queries.log_lines(self._runs, run, wish):
             if not self._goes_on(pane, lines):
@@ -176,11 +170,7 @@ class LiveUpdates:
 
     def __init__(self, client: AsyncClient, runs: Runs, run: str, screen: App) -> None:
         self._client, self._runs, self._run, self._screen = client, runs, run, screen
-        self._news = asyncio.Event()
-
-    def wake(self) -> None:
-        """Has the run looked at soon, without waiting for its next event."""
-        self._news.set()
+        self.news = asyncio.Event()  # when it is set, the run is looked at soon
 
     async def run(self) -> None:
         """Keeps the tree up to date until it is cancelled or the run is gone."""
@@ -192,7 +182,7 @@ class LiveUpdates:
 
     async def _look(self) -> None:
         while True:
-            self._news.clear()
+            self.news.clear()
             began = time.monotonic()
             try:
                 everything = self._screen.state.everything
@@ -210,7 +200,7 @@ class LiveUpdates:
             await asyncio.sleep(max(REST_SECONDS_MIN, 2 * took))
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
-                    await self._news.wait()
+                    await self.news.wait()
 
     async def _follow(self) -> None:
         while True:
@@ -218,7 +208,7 @@ class LiveUpdates:
                 events = self._client.events(run=self._run, kind="run")
                 async with aclosing(events):
                     async for _ in events:
-                        self._news.set()
+                        self.news.set()
             except Refused:  # not allowed to follow: looking from time to time has to do
                 return
             except (TidewheelError, OSError):

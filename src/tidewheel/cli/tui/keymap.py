@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tidewheel.cli.tui.panes import help_pane, takes_ids
 from tidewheel.cli.tui.state import Choice, Question, State
-from tidewheel.cli.tui.tree import FAMILY, POINT
+from tidewheel.cli.tui.tree import FAMILY, POINT, Tree
 from tidewheel.cli.verbs import ROWS
 
 BY_KEY = {verb.key: verb for verb in ROWS if verb.key}
@@ -139,6 +139,8 @@ def _looking(state: State, key: str) -> Pressed:
         return replace(state, tree=tree.moved(step)), None
     if key == "a":
         return replace(state, everything=not state.everything), LookAgain()
+    if key in _TREE_CHANGES:
+        return replace(state, tree=_TREE_CHANGES[key](tree)), None
     if key in _CHANGES:
         return _CHANGES[key](state), None
     if key in _WISHES:
@@ -155,13 +157,10 @@ def _asking(state: State, question: Question) -> Pressed:
 
 def _question(state: State, key: str) -> Question | None:
     """Returns what a key would do to the run, or to the chosen tasks."""
-    verb = BY_KEY.get(key)
-    if verb is None:
-        return None
-    if not takes_ids(verb):
+    verb, tree = BY_KEY.get(key), state.tree
+    if verb is not None and not takes_ids(verb):
         return Question(verb.name, (), verb.confirm)
-    tree = state.tree
-    if not tree.rows:
+    if verb is None or not tree.rows:
         return None
     which = " ".join(filter(None, ("pool" if tree.pool_only else "", tree.query)))
     return Question(verb.name, tree.chosen, verb.confirm, which, tree.hidden)
@@ -184,20 +183,20 @@ def _back(state: State) -> State:
     """Closes what was opened last."""
     if state.pane is not None:
         return replace(state, pane=None)
-    if state.tree.query:
-        return replace(state, tree=state.tree.changed(query=""))
-    return replace(state, tree=replace(state.tree, marked=frozenset()))
+    tree = state.tree
+    undone = tree.changed(query="") if tree.query else replace(tree, marked=frozenset())
+    return replace(state, tree=undone)
 
 
+_TREE_CHANGES: dict[str, Callable[[Tree], Tree]] = {
+    "right": Tree.opened,
+    "l": Tree.opened,
+    "left": Tree.closed,
+    "h": Tree.closed,
+    " ": Tree.marks,
+    "tab": lambda tree: tree.changed(pool_only=not tree.pool_only),
+}
 _CHANGES: dict[str, Callable[[State], State]] = {
-    "right": lambda state: replace(state, tree=state.tree.opened()),
-    "l": lambda state: replace(state, tree=state.tree.opened()),
-    "left": lambda state: replace(state, tree=state.tree.closed()),
-    "h": lambda state: replace(state, tree=state.tree.closed()),
-    " ": lambda state: replace(state, tree=state.tree.marks()),
-    "tab": lambda state: replace(
-        state, tree=state.tree.changed(pool_only=not state.tree.pool_only)
-    ),
     "/": lambda state: replace(state, typed=state.tree.query, pane=None),
     "?": lambda state: replace(state, pane=help_pane()),
     "esc": _back,

@@ -26,8 +26,8 @@ from tidewheel.cli.pages.task import (
     prerequisite_lines,
     xtrigger_lines,
 )
-from tidewheel.cli.palette import TASK_STATES
-from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line
+from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
+from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line, shaped
 from tidewheel.cli.verbs import ROWS, Verb
 from tidewheel.core.operator.verbs import VERBS
 
@@ -45,14 +45,11 @@ def _verb_lines() -> Iterator[tuple[str, str]]:
     rows = [verb for verb in ROWS if verb.key]
     of_tasks, of_run = filter(takes_ids, rows), itertools.filterfalse(takes_ids, rows)
     while some := list(itertools.islice(of_tasks, 3)):
-        yield _keys(some), ", ".join(verb.key_word or verb.name for verb in some)
-    *first, last = of_run_list = list(of_run)
-    names = ", ".join(verb.name for verb in first)
-    yield _keys(of_run_list), f"{names} and {last.name} the run"
-
-
-def _keys(verbs: Iterable[Verb]) -> str:
-    return "  ".join(verb.key for verb in verbs)
+        names = ", ".join(verb.key_word or verb.name for verb in some)
+        yield "  ".join(verb.key for verb in some), names
+    *others, last = of_run
+    names = ", ".join(verb.name for verb in others)
+    yield "  ".join(verb.key for verb in (*others, last)), f"{names} and {last.name} the run"
 
 
 HELP = (
@@ -128,12 +125,10 @@ def help_pane() -> Pane:
 def task_lines(page: Document) -> Iterator[Line]:
     """Yields the lines of one task of the view `show`."""
     state = str(page["state"])
-    look = TASK_STATES.get(state)
     remarks = texts(page, "remarks")
-    shown = f"{look.shape} {state}" if look is not None else state
     yield (
         StyledText(f"{safe(page['id'])}  ", BOLD),
-        StyledText(shown, "" if look is None else look.colour),
+        shaped(state, TASK_STATES.get(state)),
         StyledText(f" ({', '.join(remarks)})" if remarks else ""),
     )
     if page["title"]:
@@ -171,15 +166,11 @@ def _submission_lines(page: Document) -> Iterator[str]:
         words = [f"{one['submit']:02d}", str(one["status"]), moment(one, "submitted_at")]
         yield "  " + safe("  ".join(filter(None, words)))
         for attempt in documents(one, "attempts"):
-            yield f"      {_attempt_text(attempt)}"
-
-
-def _attempt_text(attempt: Document) -> str:
-    status = attempt["exit_status"]
-    words = [f"attempt {attempt['attempt']}", str(attempt["ended_by"] or "running")]
-    words += [took(attempt), "" if status is None else f"exit {status}"]
-    words += [str(attempt["worker"] or ""), str(attempt["error"] or "")]
-    return safe("  ".join(filter(None, words)))
+            status = attempt["exit_status"]
+            words = [f"attempt {attempt['attempt']}", str(attempt["ended_by"] or "running")]
+            words += [took(attempt), "" if status is None else f"exit {status}"]
+            words += [str(attempt["worker"] or ""), str(attempt["error"] or "")]
+            yield f"      {safe('  '.join(filter(None, words)))}"
 
 
 def would_do_lines(page: Document) -> Iterator[Line]:
@@ -192,24 +183,15 @@ def would_do_lines(page: Document) -> Iterator[Line]:
             yield line(one)
 
 
-def sentence_of(verb: Verb) -> str:
-    """Returns what a verb does, in its own words."""
-    return verb.help.split("\n\n")[0].strip()
-
-
 def run_lines(page: Document) -> list[tuple[str, Line]]:
     """Returns the name of each run of the view `runs`, with its line."""
-    from tidewheel.cli.palette import RUN_STATUSES
-
     found: list[tuple[str, Line]] = []
     for one in documents(page, "runs"):
         status = str(one["status"])
-        look = RUN_STATUSES.get(status)
-        shape = "" if look is None else f"{look.shape} "
         driven = "" if one["driven"] or status == "completed" else "  nobody drives it"
         spans = (
             StyledText(f"{safe(one['name']):30}  "),
-            StyledText(f"{shape}{status:12}", "" if look is None else look.colour),
+            shaped(f"{status:12}", RUN_STATUSES.get(status)),
             StyledText(f"  {moment(one, 'updated_at')}{driven}", DIM),
         )
         found.append((cast("str", one["name"]), spans))

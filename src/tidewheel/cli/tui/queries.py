@@ -19,7 +19,6 @@ from tidewheel.cli.tui.panes import (
     TASK,
     Pane,
     run_lines,
-    sentence_of,
     task_lines,
     would_do_lines,
 )
@@ -82,14 +81,17 @@ def which_lines(question: Question) -> Iterator[str]:
 async def question_pane(runs: Runs, run: str, question: Question) -> Pane:
     """Returns a pane with what would happen, or why nobody can tell."""
     verb = TABLE[question.verb]
-    lines: list[Line] = [line(sentence_of(verb)), line(typed_line(run, question), DIM)]
+    sentence = verb.help.split("\n\n")[0].strip()
+    lines: list[Line] = [line(sentence), line(typed_line(run, question), DIM)]
     lines += [*map(line, which_lines(question)), ()]
     if verb.dry_run:
         try:
             page = await runs.dry_run(run, command_of(question, ""))
             lines += would_do_lines(page)
         except Refused as refused:
-            lines += [line("it would be refused:", BOLD), *said_lines(refused)]
+            what, advice = what_and_advice(refused)
+            lines += [line("it would be refused:", BOLD), line(safe(what))]
+            lines.append(line(safe(advice), DIM))
     return Pane(kind=QUESTION, subject=f"{question.verb} in {safe(run)}", lines=tuple(lines))
 
 
@@ -98,11 +100,6 @@ async def give(runs: Runs, run: str, question: Question, mode: str) -> list[str]
     command = command_of(question, mode)
     answer = await runs.give(run, command)
     return list(answer_lines(Given(answer.run, command, answer.number, answer.document)))
-
-
-def said_lines(error: TidewheelError) -> list[Line]:
-    what, advice = what_and_advice(error)
-    return [line(safe(what)), line(safe(advice), DIM)]
 
 
 def trouble_text(error: Exception) -> str:
