@@ -106,11 +106,9 @@ class Definition(NamedTuple):
                 "validate, graph and list take both"
             )
 
-    def load(self, findings: Findings) -> LoadedWorkflow:
+    def load(self, findings: Findings, how: LoadOptions | None = None) -> LoadedWorkflow:
         """Reads, compiles and checks the definition; what is wrong goes into the findings."""
-        return self._load(self.load_options(), findings)
-
-    def _load(self, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
+        how = how or self.load_options()
         if self.is_python:
             from tidewheel.services.definitions.python import load_python_file
 
@@ -119,7 +117,15 @@ class Definition(NamedTuple):
             from tidewheel.services.definitions.sip import load_sip_file
 
             return load_sip_file(self.path, how, findings).loaded
-        return self._load_text(how, findings)
+        from tidewheel.formats.flow_cylc.settings import FlowSettings
+        from tidewheel.formats.flow_cylc.source_loader import read_source
+        from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_source
+
+        source = read_source(self.path, how.source, findings)
+        if not source.lines and findings.has_errors:
+            # That there is no graph either would be no news.
+            return LoadedWorkflow(source=source, settings=FlowSettings())
+        return load_source(source, how, findings)
 
     def load_judged(self, findings: Findings) -> tuple[LoadedWorkflow, Verdicts | None]:
         """Loads the definition; judges also whether one of SIP can be registered and run."""
@@ -150,7 +156,7 @@ class Definition(NamedTuple):
             name = workflow or loaded.workflow.name
             return ForRun(loaded, captured_sip(judged, name), judged.stages)
         how = replace(load_options(options), source=self.source_options())
-        loaded = self._load(how, findings)
+        loaded = self.load(findings, how)
         if loaded.graph is None or loaded.workflow is None or findings.has_errors:
             return ForRun(loaded)
         if workflow:
@@ -175,17 +181,6 @@ class Definition(NamedTuple):
             points=PointTexts(initial=self.icp, final=self.fcp),
             policy=POLICIES[self.compat] if self.compat else TIDEWHEEL,
         )
-
-    def _load_text(self, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
-        from tidewheel.formats.flow_cylc.settings import FlowSettings
-        from tidewheel.formats.flow_cylc.source_loader import read_source
-        from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_source
-
-        source = read_source(self.path, options.source, findings)
-        if not source.lines and findings.has_errors:
-            # That there is no graph either would be no news.
-            return LoadedWorkflow(source=source, settings=FlowSettings())
-        return load_source(source, options, findings)
 
 
 def definition_command(

@@ -57,15 +57,14 @@ def json_line(document: object) -> str:
 
 def _printable_json(text: str) -> str:
     """Spells what a terminal must not see; outside of its strings JSON has only line ends."""
+
+    def spelled(letter: str) -> str:
+        units = letter.encode("utf-16-be", "surrogatepass").hex()
+        return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
     return "".join(
-        letter if letter.isprintable() or letter == "\n" else _json_escape(letter)
-        for letter in text
+        letter if letter.isprintable() or letter == "\n" else spelled(letter) for letter in text
     )
-
-
-def _json_escape(letter: str) -> str:
-    units = letter.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def plural(count: int, noun: str) -> str:
@@ -132,7 +131,7 @@ def say_table(
         out.print(rich_table([headers[column] for column in kept], narrow, indent=indent))
         return
     texts = [list(headers), *([_plain(cell) for cell in row] for row in rows)]
-    widths = [max(len(row[column]) for row in texts) for column in range(len(headers))]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         say(" " * indent + "  ".join(cells).rstrip())
@@ -177,7 +176,7 @@ def fitting_columns(
 ) -> list[int]:
     """Returns which columns to show; the last may be cut, so it counts for little."""
     texts = [list(headers), *([f"  {_plain(cell)}" for cell in row] for row in rows)]
-    widths = [max(len(row[column]) for row in texts) for column in range(len(headers))]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     widths[-1] = min(widths[-1], LAST_COLUMN_WIDTH_MIN)
     kept = list(range(len(headers)))
     for header in drop:

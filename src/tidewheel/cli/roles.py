@@ -54,7 +54,6 @@ from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
 from tidewheel.wiring.workers import usable_cores
 
 if TYPE_CHECKING:
-    from tidewheel.server.metrics import Metrics
     from tidewheel.server.role import Welcome
 
 Kind = TypeVar("Kind", bound=Role)
@@ -116,21 +115,24 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         **_given(options, "slots", "name", "grace_seconds"),
     )
     if not session.as_json:
-        settings = worker.settings
-        queues = ", ".join(settings.queues)
-        slots = plural(settings.slots, "slot")
         if os.geteuid() == 0:
             note("this worker is root, and so are its jobs; a user of its own is safer")
-        note(f"serving {safe(queues)} with {slots}; Ctrl-C stops")
+        queues, slots = safe(", ".join(worker.settings.queues)), worker.settings.slots
+        note(f"serving {queues} with {plural(slots, 'slot')}; Ctrl-C stops")
     beside: list[Role] = []
     if is_embedded(session.store) and not options["no_monitor"]:
         beside.append(roles.make(Monitor))
-    until = None
-    if options["exit_when_idle"]:
-        until = partial(_wait_for_idle, session.store, worker, handlers)
+    names = handlers.names if handlers else frozenset()
+
+    async def wait_for_idle() -> None:
+        await worker.until_started()
+        async with opened_store(session.store) as store:
+            await until_idle(store, worker.settings, names)
+
+    until = wait_for_idle if options["exit_when_idle"] else None
     spare_garbage_collector()
     signalled = asyncio.run(attend(worker, beside, until))
-    left, unknown = asyncio.run(_last_look(session.store, worker, handlers))
+    left, unknown = asyncio.run(_last_look(session.store, worker, names))
     log.leaves(left, unknown, idle=until is not None and signalled is None)
     if until is None:
         return ExitCode.DONE
@@ -140,7 +142,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 
 
 async def _last_look(
-    store_url: str | None, worker: Worker, handlers: Handlers | None
+    store_url: str | None, worker: Worker, names: frozenset[str]
 ) -> tuple[Counter[str], list[str]]:
     """Returns why tasks are left, with their numbers, and queues that the store does not know.
 
@@ -148,13 +150,9 @@ async def _last_look(
     """
     with suppress(Refused, Unavailable, TimeoutError):
         async with asyncio.timeout(LAST_LOOK_SECONDS_MAX), opened_store(store_url) as store:
-            left = await left_behind(store, worker.settings, _names(handlers))
+            left = await left_behind(store, worker.settings, names)
             return left, await unknown_queues(store, worker.settings)
     return Counter(), []
-
-
-def _names(handlers: Handlers | None) -> frozenset[str]:
-    return handlers.names if handlers else frozenset()
 
 
 def _load_handlers(where: str | None) -> Handlers | None:
@@ -174,14 +172,6 @@ def _load_handlers(where: str | None) -> Handlers | None:
     if not isinstance(handlers, Handlers):
         raise BadSetting("handlers", where, accepted)
     return handlers
-
-
-async def _wait_for_idle(
-    store_url: str | None, worker: Worker, handlers: Handlers | None
-) -> None:
-    await worker.until_started()
-    async with opened_store(store_url) as store:
-        await until_idle(store, worker.settings, _names(handlers))
 
 
 def run_monitor(
@@ -316,12 +306,18 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
         local=True,
         metrics=metrics,
     )
+    watchers: list[Role] = []
+    if not options["no_scheduler"]:
+        watchers.append(roles.make(Scheduler, on_batch=metrics.batch))
+    if not options["no_monitor"]:
+        watchers.append(roles.make(Monitor))
+    watchers.append(roles.make(Notifier))
     if not options["no_worker"] and os.geteuid() == 0 and not session.as_json:
         note("this is root, and so are its jobs; a user of its own is safer")
     up = Up(
         session.store,
         server,
-        [_workers(roles, options), _watchers(roles, options, metrics)],
+        [_workers(roles, options), watchers],
         on_report=roles.log.report,
         wait_for_store_seconds=roles.patience,
     )
@@ -345,27 +341,13 @@ def _workers(roles: Roles, options: dict[str, Any]) -> list[Role]:
         return []
     from tidewheel.client.local_run import SLOTS_DEFAULT
 
-    given = {
-        "on_stop": OnStop(options["on_stop"]),
-        **offered(options),
-        **_given(options, "grace_seconds"),
-    }
-    slots = options["slots"]
-
+    given = offered(options) | _given(options, "grace_seconds")
+    given["on_stop"], slots = OnStop(options["on_stop"]), options["slots"]
     of_queues = roles.worker(queues=options["queues"], slots=slots or usable_cores(), **given)
     of_runs = roles.worker(
         queues=(RUN_QUEUES,), slots=slots or SLOTS_DEFAULT, beside=of_queues, **given
     )
     return [of_queues, of_runs]
-
-
-def _watchers(roles: Roles, options: dict[str, Any], metrics: Metrics) -> list[Role]:
-    found: list[Role] = []
-    if not options["no_scheduler"]:
-        found.append(roles.make(Scheduler, on_batch=metrics.batch))
-    if not options["no_monitor"]:
-        found.append(roles.make(Monitor))
-    return [*found, roles.make(Notifier)]
 
 
 def _welcome(welcome: Welcome, session: Session) -> None:
@@ -374,15 +356,8 @@ def _welcome(welcome: Welcome, session: Session) -> None:
     store = without_password(store_settings(session.store).url)
     token_file = None if welcome.token_file is None else str(welcome.token_file)
     if session.as_json:
-        say_json(
-            {
-                "url": welcome.url,
-                "login": welcome.login,
-                "token_file": token_file,
-                "store": store,
-                "pid": os.getpid(),
-            }
-        )
+        told = {"url": welcome.url, "login": welcome.login, "token_file": token_file}
+        say_json(told | {"store": store, "pid": os.getpid()})
         return
     url, own = welcome.url, "" if session.store is None else f" --server {welcome.url}"
     note(f"answering at {url}; Ctrl-C stops")

@@ -15,6 +15,7 @@ from tidewheel.config import (
     StoreSettings,
     credentials,
     failpoint,
+    found_server,
     home_directory,
     own_store_url,
     store_url,
@@ -47,8 +48,6 @@ def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
 
 def _served_url() -> str | None:
     """Returns this user's running server, if it stands before another store than this file."""
-    from tidewheel.config import found_server
-
     found = found_server(home_directory())
     if found is None or found.store == own_store_url():
         return None
@@ -78,22 +77,24 @@ def is_embedded(where: str | StoreSettings | None = None) -> bool:
 
 def store_exists(where: str | StoreSettings | None = None) -> bool:
     """Returns whether there is anything to look at: opening a file would make it."""
-    if not is_embedded(where):
-        return True
+    return _missing_file(where) is None
+
+
+def _missing_file(where: str | StoreSettings | None) -> str | None:
+    """Returns the file that opening the store would make."""
+    url = store_settings(where).url
+    if not url.startswith("sqlite:"):
+        return None
     from tidewheel.store.sqlite_file import file_path
 
-    return file_path(store_settings(where).url).exists()
+    return None if file_path(url).exists() else str(file_path(url))
 
 
 def require_store(where: str | StoreSettings | None = None) -> None:
     """Raises NoStore if there is no store: what only looks makes none."""
-    if store_exists(where):
-        return
-    from tidewheel.store.sqlite_file import file_path
-
-    settings = store_settings(where)
-    origin = "" if where or store_url() is None else " (TIDEWHEEL_STORE)"
-    raise NoStore(settings.url + origin, str(file_path(settings.url)))
+    if (path := _missing_file(where)) is not None:
+        origin = "" if where or store_url() is None else " (TIDEWHEEL_STORE)"
+        raise NoStore(store_settings(where).url + origin, path)
 
 
 def require_if_named(where: str | StoreSettings | None = None) -> None:
@@ -105,11 +106,7 @@ def require_if_named(where: str | StoreSettings | None = None) -> None:
 
 def named_store_to_make(where: str | StoreSettings | None = None) -> str | None:
     """Returns the file that opening the store would make, if it was named."""
-    if not (where or store_url()) or store_exists(where):
-        return None
-    from tidewheel.store.sqlite_file import file_path
-
-    return str(file_path(store_settings(where).url))
+    return _missing_file(where) if where or store_url() else None
 
 
 @contextmanager

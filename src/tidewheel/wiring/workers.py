@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import StoreSettings
+from tidewheel.config import StoreSettings, WorkerSettings
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.runners import Runner
@@ -21,11 +21,10 @@ from tidewheel.wiring.services import run_door, surroundings
 from tidewheel.wiring.stores import is_remote, opened_store, store_settings, this_failpoint
 
 if TYPE_CHECKING:
-    from tidewheel.config import WorkerSettings
     from tidewheel.core.operator.definition import StoredDefinition
     from tidewheel.runners.messages.server import MessageServer
     from tidewheel.runners.python.runner import Handlers
-    from tidewheel.runners.registry import OtherRunner, RunnerParts
+    from tidewheel.runners.registry import RunnerParts
     from tidewheel.services.job_api import SpeakingFor
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
@@ -71,7 +70,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
     handlers it runs commands only; other workers of this process may use the same machine.
     """
     from tidewheel.runners.job_environment import RunAids, write_programs
-    from tidewheel.runners.registry import RunnerParts
+    from tidewheel.runners.registry import RunnerParts, open_runner, stop_runners
     from tidewheel.worker.runtime import Host
     from tidewheel.worker.worker import Worker
 
@@ -92,7 +91,8 @@ async def built_worker(  # noqa: PLR0913 - each by name
         messages = await _messages(stack, store, settings, message_bytes_max, afar)
         aids = RunAids(programs=write_programs(settings.home))
         parts = RunnerParts.of(settings, messages, aids, os.environ, this_failpoint())
-        others = _others(stack, settings, parts)
+        others = [open_runner(name, parts) for name in settings.runners]
+        stack.push_async_callback(stop_runners, others)
         runners = [
             _shell(stack, settings, parts),
             *others,
@@ -135,11 +135,8 @@ async def _messages(
     from tidewheel.runners.messages.server import MessageServer
     from tidewheel.services.job_api import JobApi
 
-    calls = JobApi(
-        run_door(store, settings.home),
-        settings.home,
-        speaking_for=None if afar is None else afar.speaking_for,
-    )
+    speaking_for = None if afar is None else afar.speaking_for
+    calls = JobApi(run_door(store, settings.home), settings.home, speaking_for=speaking_for)
     messages = MessageServer(settings.home, message_bytes_max, calls)
     await messages.start()
     stack.push_async_callback(messages.stop)
@@ -155,16 +152,6 @@ def _shell(stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts) 
     stack.callback(shell.stop)
     stack.callback(sampler.stop)
     return shell
-
-
-def _others(
-    stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts
-) -> list[OtherRunner]:
-    from tidewheel.runners.registry import open_runner, stop_runners
-
-    others = [open_runner(name, parts) for name in settings.runners]
-    stack.push_async_callback(stop_runners, others)
-    return others
 
 
 def _python(
