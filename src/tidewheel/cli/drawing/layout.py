@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
@@ -59,16 +60,12 @@ def lay_out(sketch: Sketch) -> PageLayout:
     pairs = without_circles(count, [(line.parent, line.child) for line in sketch.lines])
     lattice = build_lattice(sketch, find_ranks(count, pairs))
     columns = order_columns(lattice, sketch.frames)
-    heights = [_height(sketch, lattice, cell) for cell in range(len(lattice.ranks))]
+    heights = [LINE_HEIGHT * len(box.lines) + BOX_PAD for box in sketch.boxes]
+    heights += [BEND_HEIGHT] * (lattice.fillers_from - count)
+    heights += [0.0] * (len(lattice.ranks) - lattice.fillers_from)
     placer = Placer(lattice, columns, heights, sketch.frames)
     placer.place()
     return _Drafter(sketch, lattice, placer.middles, heights).page()
-
-
-def _height(sketch: Sketch, lattice: Lattice, cell: int) -> float:
-    if lattice.is_box(cell):
-        return LINE_HEIGHT * len(sketch.boxes[cell].lines) + BOX_PAD
-    return BEND_HEIGHT if lattice.is_bend(cell) else 0.0
 
 
 class _Drafter:
@@ -122,9 +119,8 @@ class _Drafter:
     def _titles(self) -> Iterator[tuple[str, int]]:
         """Yields each frame's title, and the column that it stands over."""
         firsts: dict[int, int] = {}
-        for cell, frame in enumerate(self._lattice.frames):
+        for frame, rank in zip(self._lattice.frames, self._lattice.ranks, strict=True):
             for around in frames_around(frame, self._sketch.frames):
-                rank = self._lattice.ranks[cell]
                 firsts[around] = min(firsts.get(around, rank), rank)
         for frame, rank in firsts.items():
             yield self._sketch.frames[frame].title, rank
@@ -159,10 +155,7 @@ class _Drafter:
 
     def _frames(self, boxes: list[Rectangle]) -> list[Rectangle]:
         """Returns each frame, around the columns and heights of its cells, bends included."""
-        edges = [
-            [float("inf"), float("inf"), float("-inf"), float("-inf")]
-            for _ in self._sketch.frames
-        ]
+        edges = [[inf, inf, -inf, -inf] for _ in self._sketch.frames]
         for cell, frame in enumerate(self._lattice.frames):
             if frame == NO_FRAME:
                 continue
@@ -173,8 +166,8 @@ class _Drafter:
             _widen(edges[frame], left, middle - half, right, middle + half)
         for number in reversed(range(len(edges))):
             left, top, right, bottom = edges[number]
-            around = (left - FRAME_PAD, top - FRAME_HEAD, right + FRAME_PAD, bottom + FRAME_PAD)
-            edges[number] = list(around)
+            around = [left - FRAME_PAD, top - FRAME_HEAD, right + FRAME_PAD, bottom + FRAME_PAD]
+            edges[number] = around
             parent = self._sketch.frames[number].parent
             if parent != NO_FRAME:
                 _widen(edges[parent], *around)
@@ -187,9 +180,5 @@ def _widen(edges: list[float], left: float, top: float, right: float, bottom: fl
 
 
 def _moved(one: Rectangle, right: float, down: float) -> Rectangle:
-    return Rectangle(
-        round(one.x + right, 1),
-        round(one.y + down, 1),
-        round(one.width, 1),
-        round(one.height, 1),
-    )
+    moved = (one.x + right, one.y + down, one.width, one.height)
+    return Rectangle(*(round(value, 1) for value in moved))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -35,29 +35,6 @@ class FrameSpan(NamedTuple):
     bottom: float
 
 
-def push_apart(
-    columns: Sequence[Sequence[int]],
-    paths: Sequence[Sequence[int]],
-    heights: Sequence[float],
-    middles: list[float],
-    frames: tuple[Frame, ...],
-    gap: Callable[[int, int], float],
-) -> list[FrameSpan]:
-    """Pushes frames apart by changing `middles`.
-
-    `paths` are the frames around each cell, outermost first.
-    """
-    walls = _Walls(paths, heights, len(frames), gap)
-    for column in columns:
-        walls.add_column(column)
-    places = walls.settle(middles)
-    middles[:] = places[: len(middles)]
-    return [
-        FrameSpan(places[walls.top(one)], places[walls.bottom(one)])
-        for one in range(len(frames))
-    ]
-
-
 def parted(above: Sequence[int], below: Sequence[int]) -> tuple[list[int], list[int]]:
     """Returns the frames that end and those that begin between two cells, outermost first."""
     same = 0
@@ -67,7 +44,10 @@ def parted(above: Sequence[int], below: Sequence[int]) -> tuple[list[int], list[
 
 
 class _Walls:
-    """Holds the least distances between cells, tops of frames and bottoms of frames."""
+    """Holds the least distances between cells, tops of frames and bottoms of frames.
+
+    `paths` are the frames around each cell, outermost first.
+    """
 
     def __init__(
         self,
@@ -118,19 +98,18 @@ class _Walls:
         # Frames are in the same order everywhere, so there is one.
         order = from_first_to_last(self._below)
         places = [*wished, *([-inf] * (len(self._below) - len(wished)))]
-        for one in reversed(order):
-            if self._is_top(one):  # above the highest wish of its cells
-                places[one] = self._highest(one, places)
+        self._raise_tops(order, places)
         for one in order:
             for other, distance in self._below[one].items():
                 places[other] = max(places[other], places[one] + distance)
-        for one in reversed(order):
-            if self._is_top(one):
-                places[one] = self._highest(one, places)
+        self._raise_tops(order, places)
         return places
 
-    def _highest(self, top: int, places: Sequence[float]) -> float:
-        return min(places[one] - distance for one, distance in self._below[top].items())
+    def _raise_tops(self, order: Sequence[int], places: list[float]) -> None:
+        """Puts the top of each frame above the highest wish of its cells."""
+        for top in filter(self._is_top, reversed(order)):
+            below = self._below[top].items()
+            places[top] = min(places[one] - distance for one, distance in below)
 
     def _is_cell(self, one: int) -> bool:
         return one < self._cell_count
@@ -231,21 +210,26 @@ class Placer:
     def place(self) -> None:
         self._sweep_all()
         if self._frames:
-            self.spans = push_apart(
-                [column.cells for column in self._columns],
-                self._paths,
-                self._heights,
-                self.middles,
-                self._frames,
-                self.gap,
-            )
+            self._push_apart()
             self._sweep_all()
         straighten(self._lattice, self.middles, self._room())
 
+    def _push_apart(self) -> None:
+        """Pushes frames apart until each has its rectangle for itself."""
+        count = len(self._frames)
+        walls = _Walls(self._paths, self._heights, count, self.gap)
+        for column in self._columns:
+            walls.add_column(column.cells)
+        places = walls.settle(self.middles)
+        self.middles = places[: len(self.middles)]
+        self.spans = [
+            FrameSpan(places[walls.top(one)], places[walls.bottom(one)]) for one in range(count)
+        ]
+
     def gap(self, above: int, below: int) -> float:
         """Returns how much room must stay free between two cells."""
-        boxes = self._lattice.is_box(above) and self._lattice.is_box(below)
-        return BOX_GAP if boxes else BEND_GAP
+        is_box = self._lattice.is_box
+        return BOX_GAP if is_box(above) and is_box(below) else BEND_GAP
 
     def _sweep_all(self) -> None:
         for number in range(SWEEPS):
@@ -274,16 +258,9 @@ class Placer:
 
     def _within_frames(self, column: _Column, levels: list[float]) -> list[float]:
         lows, highs = self._bounds(column)
-        bound = -inf
-        for number, low in enumerate(lows):
-            lows[number] = bound = max(bound, low)
-        bound = inf
-        for number in reversed(range(len(highs))):
-            highs[number] = bound = min(bound, highs[number])
-        return [
-            max(low, min(level, high))
-            for low, level, high in zip(lows, levels, highs, strict=True)
-        ]
+        lows, highs = list(accumulate(lows, max)), list(accumulate(highs[::-1], min))[::-1]
+        bounds = zip(lows, levels, highs, strict=True)
+        return [max(low, min(level, high)) for low, level, high in bounds]
 
     def _bounds(self, column: _Column) -> tuple[list[float], list[float]]:
         """Returns how far up and down each cell may go, less its offset."""
