@@ -148,9 +148,7 @@ def _unknown(name: str) -> str:
 
 
 @click.command(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=EPILOG,
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EPILOG
 )
 @click.version_option(__version__, prog_name="tidewheel", message="%(prog)s %(version)s")
 @click.option(

@@ -11,12 +11,7 @@ from tidewheel.cli.session import OptionRow, option, options
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.status import Status
 from tidewheel.errors import BadSetting
-from tidewheel.quantities import (
-    DURATIONS_ACCEPTED,
-    SIZES_ACCEPTED,
-    parse_duration,
-    parse_size,
-)
+from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED, parse_duration, parse_size
 
 T = TypeVar("T")
 

@@ -244,9 +244,7 @@ def run_server(session: Session, listening: dict[str, Any], options: dict[str, A
 
 
 async def attend(
-    service: Role,
-    beside: Sequence[Role] = (),
-    until: Callable[[], Any] | None = None,
+    service: Role, beside: Sequence[Role] = (), until: Callable[[], Any] | None = None
 ) -> signal.Signals | None:
     """Runs a service, others beside it, until a signal, its own end or ``until``; returns the
     signal that came first, if one did."""

@@ -169,9 +169,7 @@ def _assumptions(
         length = parse_duration(duration, f"--length of {pattern}")
         seconds |= dict.fromkeys(_meant(loaded.graph, pattern), length)
     return Assumptions(
-        lengths=seconds,
-        failures=[_failure(loaded, one) for one in failures],
-        slots=slots,
+        lengths=seconds, failures=[_failure(loaded, one) for one in failures], slots=slots
     )
 
 

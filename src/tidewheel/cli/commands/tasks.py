@@ -59,12 +59,7 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
 )
 @option("--watch", "Show changes as they happen, until Ctrl-C.")
 def command(
-    session: Session,
-    limit: int,
-    before: int | None,
-    *,
-    watch: bool,
-    **which: Unpack[Filters],
+    session: Session, limit: int, before: int | None, *, watch: bool, **which: Unpack[Filters]
 ) -> int:
     """List tasks, newest first."""
     if watch:

@@ -440,9 +440,7 @@ class LivePage(RunPage):
         from rich.live import Live
 
         self._live = Live(
-            get_renderable=self._draw,
-            refresh_per_second=DRAWN_PER_SECOND_MAX,
-            transient=True,
+            get_renderable=self._draw, refresh_per_second=DRAWN_PER_SECOND_MAX, transient=True
         )
         self._live.__enter__()
         return self

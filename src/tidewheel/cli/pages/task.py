@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    Task,
-    UsageView,
-)
+from tidewheel.api.tasks import AttemptView, EdgeView, HistoryEntry, OutputView, Task, UsageView
 from tidewheel.api.wire import document
 from tidewheel.cli.output import (
     Cell,

@@ -54,10 +54,7 @@ def this_job(session: Session) -> OwnJob | None:
 
 
 def look(
-    session: Session,
-    name: str,
-    words: Sequence[str],
-    arguments: Callable[[Target], Document],
+    session: Session, name: str, words: Sequence[str], arguments: Callable[[Target], Document]
 ) -> Document:
     """Returns a view of the run that the words name; the other words give its arguments."""
     job = this_job(session)

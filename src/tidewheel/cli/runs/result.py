@@ -195,10 +195,7 @@ def _moment(at: Instant) -> str:
 
 
 def settled(
-    owed: Owed,
-    end: RunEnd,
-    signalled: signal.Signals | None,
-    fail_on: Sequence[UndoneKind],
+    owed: Owed, end: RunEnd, signalled: signal.Signals | None, fail_on: Sequence[UndoneKind]
 ) -> int:
     """Returns the exit status; it settles the result, unless the run goes on without us."""
     status = _exit_status(end, signalled, fail_on)

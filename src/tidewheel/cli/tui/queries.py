@@ -14,14 +14,7 @@ from tidewheel.cli.pages.answer import answer_lines
 from tidewheel.cli.pages.format import Document, documents
 from tidewheel.cli.runs.access import Given
 from tidewheel.cli.tui.keymap import ShowLog
-from tidewheel.cli.tui.panes import (
-    QUESTION,
-    TASK,
-    Pane,
-    run_lines,
-    task_lines,
-    would_do_lines,
-)
+from tidewheel.cli.tui.panes import QUESTION, TASK, Pane, run_lines, task_lines, would_do_lines
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, line
 from tidewheel.cli.tui.state import Choice, Question
 from tidewheel.cli.verbs import TABLE
