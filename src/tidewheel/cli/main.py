@@ -84,8 +84,9 @@ MODULES = {
     "blocks": ("sbi", "blocks", "objects"),
     "definitions": ("validate", "list", "config", "view"),
     "queue": ("queues", "workers", "task"),
-    "runs": ("runs", "show", "why", "tree", "log"),
+    "runs": ("runs", "show", "why", "tree", "log", "tui"),
     "services": ("worker", "monitor", "scheduler", "server", "up"),
+    "tasks": ("tasks", "cancel", "export"),
     "verbs": ("reload", "broadcast", "ext-trigger"),
     "workflows": ("register", "workflows"),
 }

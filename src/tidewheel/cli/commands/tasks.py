@@ -1,10 +1,12 @@
-"""Does ``tidewheel tasks``: lists tasks, once or live."""
+"""Has the commands about many tasks: ``tasks`` lists them, ``cancel``, and ``export``."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -14,11 +16,13 @@ from tidewheel.api.wire import document
 from tidewheel.cli.output import (
     Cell,
     Row,
+    coloured,
     console,
     fitting_columns,
     json_line,
     note,
     on_terminal,
+    plural,
     rich_table,
     safe,
     say,
@@ -28,12 +32,14 @@ from tidewheel.cli.output import (
 from tidewheel.cli.parameters import filter_options
 from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.task import TaskId
+from tidewheel.errors import Refused
 from tidewheel.quantities import show_duration
 from tidewheel.vocabulary import Vocabulary, banyan_task, scylla_task
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.client.fields import Filters
+    from tidewheel.core.queue.requests import Cancelled
 
 WATCH_SECONDS = 0.5
 WORK_LENGTH_MAX = 60
@@ -58,7 +64,7 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
     default=Vocabulary.TIDEWHEEL.value,
 )
 @option("--watch", "Show changes as they happen, until Ctrl-C.")
-def command(
+def tasks_command(
     session: Session, limit: int, before: int | None, *, watch: bool, **which: Unpack[Filters]
 ) -> int:
     """List tasks, newest first."""
@@ -165,3 +171,87 @@ async def _watch_on_terminal(client: AsyncClient, limit: int, filters: Filters) 
             narrow = [[row[column] for column in kept] for row in rows]
             live.update(rich_table([HEADERS[column] for column in kept], narrow), refresh=True)
             await asyncio.sleep(WATCH_SECONDS)
+
+
+# ---- `cancel`: tasks by id, or all that a filter finds ----
+
+COUNT_MAX = 1000
+
+
+@session_command("cancel")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@filter_options("All")
+def cancel_command(session: Session, ids: tuple[str, ...], **which: Unpack[Filters]) -> int:
+    """Cancel tasks, and whatever can no longer run without them.
+
+    Running tasks are told to end; tasks that have ended are left as they are.
+    """
+    filtered = any(which.values())
+    if bool(ids) == filtered:
+        raise click.UsageError("give task ids, or a filter such as --queue NAME")
+
+    async def cancel(client: AsyncClient) -> list[Cancelled]:
+        if ids:
+            return await client.cancel(*ids)
+        return await client.cancel_matching(count_max=COUNT_MAX, **which)
+
+    def show(_: object) -> None:
+        for answer in answers:
+            so = "" if answer.changed else " already"
+            say(f"{safe(answer.id)}{so} {coloured(answer.status)}")
+        if filtered:
+            more = "; there may be more: call it again" if len(answers) == COUNT_MAX else ""
+            note(f"{plural(len(answers), 'task')} cancelled{more}")
+
+    answers = session.ask(cancel)
+    told = [{"id": a.id, "status": a.status.value, "changed": a.changed} for a in answers]
+    return session.answer({"cancelled": told}, show)
+
+
+# ---- `export`: tasks into a file, one line of JSON each ----
+
+PAGE = 500
+STANDARD_OUTPUT = "-"
+
+
+@session_command("export")
+@click.argument("file", metavar="FILE|-")
+@filter_options("Only those")
+@option("--append", "Add to an existing file.")
+def export_command(
+    session: Session, file: str, *, append: bool, **which: Unpack[Filters]
+) -> int:
+    """Write tasks with their history, attempts, outputs and usage, newest first."""
+    if file == STANDARD_OUTPUT:
+        session.ask_existing(lambda client: _export(client, None, which))
+        return 0
+    path = Path(file)
+    if path.exists() and path.stat().st_size and not append:
+        raise Refused(f"{file} is there already; choose a new file, or add to it: --append")
+    if not path.absolute().parent.is_dir():
+        raise Refused(
+            f"there is no folder {path.absolute().parent}; make it, or choose another"
+        )
+    count = session.ask_existing(lambda client: _export(client, path, which))
+    told = f"{plural(count, 'task')} written to {safe(path)}"
+    return session.answer({"exported": count, "file": str(path)}, lambda _: say(told))
+
+
+async def _export(client: AsyncClient, path: Path | None, which: Filters) -> int:
+    from tidewheel.client.fields import task_filter
+    from tidewheel.core.queue.requests import KeysetPage
+    from tidewheel.services.monitor import append_lines, task_line
+
+    count, before = 0, None
+    while True:
+        page = KeysetPage(count=PAGE, before=before)
+        views = await client.store.list_tasks(task_filter(**which), page)
+        lines = [await task_line(client.store, view) for view in views]
+        if path is not None:
+            append_lines(path, lines)
+        else:
+            sys.stdout.buffer.write(b"".join(lines))
+        count += len(lines)
+        if len(views) < PAGE:
+            return count
+        before = views[-1].seq
