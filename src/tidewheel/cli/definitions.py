@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from tidewheel.cli.session import AS_JSON, GlobalOptions, option, options, stop_writing
+from tidewheel.cli.session import (
+    AS_JSON,
+    GlobalOptions,
+    examples_text,
+    option,
+    options,
+    stop_writing,
+)
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
@@ -184,9 +191,10 @@ class Definition(NamedTuple):
 
 
 def definition_command(
-    name: str, *, epilog: str | None = None
+    name: str, *examples: str, epilog: str | None = None
 ) -> Callable[[Callable[..., object]], click.Command]:
     """Makes a click command for a folder or file, whose function gets a Definition first."""
+    epilog = epilog or examples_text(examples)
 
     def build(function: Callable[..., object]) -> click.Command:
         def call(*args: object, **options: object) -> object:

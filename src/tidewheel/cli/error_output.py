@@ -72,6 +72,8 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
         case LeaseLost():
             what, _, advice = text.rpartition("; ")
             return what, advice
+        case _:
+            pass
     for separator in (". ", "; "):
         what, found, advice = text.partition(separator)
         if found:

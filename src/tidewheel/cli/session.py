@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -165,10 +165,17 @@ def options(*rows: OptionRow) -> OptionRow:
     return add
 
 
+def examples_text(examples: Sequence[str]) -> str | None:
+    """Returns what stands below the options of a command in --help."""
+    lines = "\n".join(f"  tidewheel {one}" for one in examples)
+    return f"\b\nExamples:\n{lines}\n" if examples else None
+
+
 def session_command(
-    name: str, *, epilog: str | None = None
+    name: str, *examples: str, epilog: str | None = None
 ) -> Callable[[Callable[..., object]], click.Command]:
     """Makes a click command with --store and --json, whose function gets a Session first."""
+    epilog = epilog or examples_text(examples)
 
     def build(function: Callable[..., object]) -> click.Command:
         def call(*args: object, store: str | None, as_json: bool, **options: object) -> object:

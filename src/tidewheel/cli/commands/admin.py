@@ -33,17 +33,15 @@ if TYPE_CHECKING:
     from tidewheel.ports.store import Store
     from tidewheel.services.file_removal import Orphan
 
-TOKEN_EPILOG = """\b
-Examples:
-  tidewheel token create ci --scope submit --queue 'ci-*' --lasts 90d
-  tidewheel token create nightly --scope submit --workflow 'nightly*'
-  tidewheel token list
-  tidewheel token revoke 3
-  tidewheel token link
-"""
 
-
-@session_command("token", epilog=TOKEN_EPILOG)
+@session_command(
+    "token",
+    "token create ci --scope submit --queue 'ci-*' --lasts 90d",
+    "token create nightly --scope submit --workflow 'nightly*'",
+    "token list",
+    "token revoke 3",
+    "token link",
+)
 @click.argument("action", type=click.Choice(["create", "list", "revoke", "link"]))
 @click.argument("name", required=False)
 @option(
@@ -258,15 +256,13 @@ def _test(session: Session, rule: str | None) -> int:
 
 # ---- `verify` and `migrate` ----
 
-VERIFY_EPILOG = """\b
-Examples:
-  tidewheel verify
-  tidewheel verify --files                   also list files that belong to nothing in the store
-  tidewheel verify --files --delete --yes    and remove those of this store
-"""
 
-
-@session_command("verify", epilog=VERIFY_EPILOG)
+@session_command(
+    "verify",
+    "verify",
+    "verify --files                   also list files that belong to nothing in the store",
+    "verify --files --delete --yes    and remove those of this store",
+)
 @option(
     "--files",
     "List folders of runs and tasks in this host's state directory that the store does "

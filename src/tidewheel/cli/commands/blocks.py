@@ -17,15 +17,8 @@ if TYPE_CHECKING:
 STDIN = "-"
 LIMIT = click.IntRange(1, 1_000)
 
-SBI_EPILOG = """\b
-Examples:
-  tidewheel sbi submit observation.json
-  tidewheel sbi
-  tidewheel sbi show SBI-20261115-sip-0001
-"""
 
-
-@session_command("sbi", epilog=SBI_EPILOG)
+@session_command("sbi", "sbi submit observation.json", "sbi", "sbi show SBI-20261115-sip-0001")
 @click.argument("action", type=click.Choice(("list", "submit", "show")), default="list")
 @click.argument("what", metavar="[FILE|ID]", default="")
 @option("--limit", "How many to list at most.", type=LIMIT, default=100)
@@ -75,15 +68,12 @@ def _submit(session: Session, what: str) -> Document:
     return session.ask_or_make(submit)
 
 
-BLOCKS_EPILOG = """\b
-Examples:
-  tidewheel blocks
-  tidewheel blocks show PB-20261115-sip-0001
-  tidewheel blocks abort PB-20261115-sip-0001 --reason "wrong field"
-"""
-
-
-@session_command("blocks", epilog=BLOCKS_EPILOG)
+@session_command(
+    "blocks",
+    "blocks",
+    "blocks show PB-20261115-sip-0001",
+    'blocks abort PB-20261115-sip-0001 --reason "wrong field"',
+)
 @click.argument("action", type=click.Choice(("list", "show", "abort")), default="list")
 @click.argument("block", metavar="[ID]", default="")
 @option("--sbi ID", "List only the blocks of this instance.")
@@ -113,16 +103,13 @@ def blocks_command(
     return session.answer(told, page.say_blocks)
 
 
-OBJECTS_EPILOG = """\b
-Examples:
-  tidewheel objects
-  tidewheel objects post visibilities-0815 calibration-7
-  tidewheel objects post visibilities-0815 --fact size=2TB
-  tidewheel objects remove visibilities-0815
-"""
-
-
-@session_command("objects", epilog=OBJECTS_EPILOG)
+@session_command(
+    "objects",
+    "objects",
+    "objects post visibilities-0815 calibration-7",
+    "objects post visibilities-0815 --fact size=2TB",
+    "objects remove visibilities-0815",
+)
 @click.argument("action", type=click.Choice(("list", "post", "remove")), default="list")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @option("--fact facts KEY=VALUE...", "A fact about the objects, such as size=2TB; repeatable.")

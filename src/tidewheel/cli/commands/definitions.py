@@ -31,14 +31,10 @@ if TYPE_CHECKING:
     from tidewheel.formats.flow_cylc.source_text import SourceText
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
-VALIDATE_EPILOG = """\b
-Examples:
-  tidewheel validate my-workflow
-  tidewheel validate my-workflow --strict -s MEMBERS=4
-"""
 
-
-@definition_command("validate", epilog=VALIDATE_EPILOG)
+@definition_command(
+    "validate", "validate my-workflow", "validate my-workflow --strict -s MEMBERS=4"
+)
 @option("--strict", "Treat warnings as errors.")
 def validate_command(definition: Definition, *, strict: bool) -> int:
     """Check a workflow definition: every mistake with its place and what to do about it.
@@ -241,14 +237,12 @@ def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: boo
 
 # ---- `config`: the settings after inheritance ----
 
-CONFIG_EPILOG = """\b
-Examples:
-  tidewheel config my-workflow --task model
-  tidewheel config my-workflow -i '[runtime][model]script' -i '[scheduling]'
-"""
 
-
-@definition_command("config", epilog=CONFIG_EPILOG)
+@definition_command(
+    "config",
+    "config my-workflow --task model",
+    "config my-workflow -i '[runtime][model]script' -i '[scheduling]'",
+)
 @option("-t --task TEXT", "Only this task or family.")
 @option(
     "-i --item items [SECTION]...ITEM...",

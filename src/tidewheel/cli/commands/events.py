@@ -14,16 +14,14 @@ if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.core.operator.stream import FollowedEvent
 
-EPILOG = """\b
-Examples:
-  tidewheel events
-  tidewheel events --run forecast
-  tidewheel events --queue default --json
-  tidewheel events --since ID      # an id that --json has shown
-"""
 
-
-@session_command("events", epilog=EPILOG)
+@session_command(
+    "events",
+    "events",
+    "events --run forecast",
+    "events --queue default --json",
+    "events --since ID      # an id that --json has shown",
+)
 @option("--run RUN", "Only about this run and its submissions.")
 @option("--queue TEXT", "Only about this queue.")
 @option("--kind", "Only about tasks, or about runs.", type=click.Choice(["task", "run"]))

@@ -23,15 +23,13 @@ JOB_OUTPUTS, TASK_NAME = "TIDEWHEEL_TASK_OUTPUTS", "TIDEWHEEL_TASK_NAME"
 STARTED = "started"  # said by a job's own library
 WORDS_FOR_ANOTHER = 3  # RUN ID TEXT
 
-EPILOG = """\b
-Examples:
-  tidewheel message "half way" --progress 0.5
-  tidewheel message --output restart-file-written
-  tidewheel message forecast 3/model "WARNING: the disk is slow"
-"""
 
-
-@session_command("message", epilog=EPILOG)
+@session_command(
+    "message",
+    'message "half way" --progress 0.5',
+    "message --output restart-file-written",
+    'message forecast 3/model "WARNING: the disk is slow"',
+)
 @click.argument("words", nargs=-1, metavar="[RUN ID] [TEXT]...")
 @option("--output NAME", "The output to announce, for which other tasks may wait.")
 @option("--progress", "How far the job is, from 0 to 1.", type=click.FloatRange(0, 1))

@@ -18,15 +18,13 @@ if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.client.runs import Runs
 
-RUNS_EPILOG = """\b
-Examples:
-  tidewheel runs
-  tidewheel runs --workflow forecast
-  tidewheel runs --delete forecast/run1            shows what goes, and asks
-"""
 
-
-@session_command("runs", epilog=RUNS_EPILOG)
+@session_command(
+    "runs",
+    "runs",
+    "runs --workflow forecast",
+    "runs --delete forecast/run1            shows what goes, and asks",
+)
 @option("--workflow NAME", "Only runs of this workflow.")
 @option("-n --limit", "How many to list at most.", type=click.IntRange(1, 1000), shown=100)
 @option(
@@ -107,16 +105,13 @@ def _files_text(session: Session, run: str) -> str:
     return f"{safe(folder)} ({show_size(sum(sizes))})"
 
 
-SHOW_EPILOG = """\b
-Examples:
-  tidewheel show forecast
-  tidewheel show forecast 3/model
-  tidewheel show forecast '*/model:failed'
-  tidewheel show forecast --history
-"""
-
-
-@session_command("show", epilog=SHOW_EPILOG)
+@session_command(
+    "show",
+    "show forecast",
+    "show forecast 3/model",
+    "show forecast '*/model:failed'",
+    "show forecast --history",
+)
 @click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
 @option("--history", "List what was asked of the run, by whom and when.")
 def show_command(session: Session, words: tuple[str, ...], *, history: bool) -> int:
@@ -133,14 +128,7 @@ def show_command(session: Session, words: tuple[str, ...], *, history: bool) -> 
     return session.answer(page, task.say_tasks if "tasks" in page else of_run)
 
 
-WHY_EPILOG = """\b
-Examples:
-  tidewheel why forecast 3/post
-  tidewheel why forecast '3/*'
-"""
-
-
-@session_command("why", epilog=WHY_EPILOG)
+@session_command("why", "why forecast 3/post", "why forecast '3/*'")
 @click.argument("words", nargs=-1, metavar="[RUN] ID...")
 def why_command(session: Session, words: tuple[str, ...]) -> int:
     """Say why tasks do not run: each reason, whether it passes by itself, what would help."""
@@ -154,16 +142,13 @@ def why_command(session: Session, words: tuple[str, ...]) -> int:
     return session.answer(look(session, "why", words, arguments), say_why)
 
 
-TREE_EPILOG = """\b
-Examples:
-  tidewheel tree forecast
-  tidewheel tree forecast 3
-  tidewheel tree forecast '*/model*'
-  tidewheel tree forecast --window 2
-"""
-
-
-@session_command("tree", epilog=TREE_EPILOG)
+@session_command(
+    "tree",
+    "tree forecast",
+    "tree forecast 3",
+    "tree forecast '*/model*'",
+    "tree forecast --window 2",
+)
 @click.argument("words", nargs=-1, metavar="[RUN] [POINT|ID]...")
 @option(
     "--window N",
@@ -189,16 +174,13 @@ def tree_command(
     return session.answer(look(session, "tree", words, arguments), say_tree)
 
 
-LOG_EPILOG = """\b
-Examples:
-  tidewheel log forecast
-  tidewheel log forecast 3/model
-  tidewheel log forecast 3/model --file err -f
-  tidewheel log forecast 3/model/01 --file job
-"""
-
-
-@session_command("log", epilog=LOG_EPILOG)
+@session_command(
+    "log",
+    "log forecast",
+    "log forecast 3/model",
+    "log forecast 3/model --file err -f",
+    "log forecast 3/model/01 --file job",
+)
 @click.argument("words", nargs=-1, metavar="[RUN] [ID[/SUBMIT]]")
 @option(
     "--file file NAME", "out, err, job (the script), status, activity or xtrace.", shown="out"

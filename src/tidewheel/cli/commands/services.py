@@ -104,14 +104,11 @@ def monitor_command(session: Session, wait_for_store: float | None, **options: o
     return run_monitor(session, wait_for_store, options)
 
 
-SCHEDULER_EPILOG = """\b
-Examples:
-  tidewheel scheduler                              beside any number of others
-  tidewheel worker --queue run:my-workflow/run1    runs the jobs of a run that was taken over
-"""
-
-
-@session_command("scheduler", epilog=SCHEDULER_EPILOG)
+@session_command(
+    "scheduler",
+    "scheduler                              beside any number of others",
+    "worker --queue run:my-workflow/run1    runs the jobs of a run that was taken over",
+)
 @option(
     "--interval interval_seconds",
     "How often to look for such runs. [default: 1s]",
@@ -194,15 +191,12 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
     return run_server(session, _listening(options), options)
 
 
-UP_EPILOG = """\b
-Examples:
-  tidewheel up                                     on this machine only, port 8450
-  tidewheel up --port 0 --json                     any free port; says which
-  tidewheel submit -- echo hello                   in another terminal
-"""
-
-
-@session_command("up", epilog=UP_EPILOG)
+@session_command(
+    "up",
+    "up                                     on this machine only, port 8450",
+    "up --port 0 --json                     any free port; says which",
+    "submit -- echo hello                   in another terminal",
+)
 @_listening_options
 @option(
     "--queue queues TEXT...",

@@ -62,8 +62,6 @@ def verb_command(name: str) -> click.Command:
         return give_verb(session, name, words, options)
 
     call.__doc__ = verb.help
-    lines = "\n".join(f"  tidewheel {example}" for example in verb.examples)
-    epilog = f"\b\nExamples:\n{lines}\n" if lines else None
     rows = [click.argument("words", nargs=-1, metavar=verb.words)]
     rows += [_option(verb, one) for one in verb.options]
     rows.append(WAITING)
@@ -72,7 +70,7 @@ def verb_command(name: str) -> click.Command:
         rows.append(option("--run carries_on", text))
     if verb.dry_run:
         rows.append(option("--dry-run -n", "Only show what would change, run and wait."))
-    return session_command(name, epilog=epilog)(options(*rows)(call))
+    return session_command(name, *verb.examples)(options(*rows)(call))
 
 
 def _option(verb: Verb, row: VerbOption) -> OptionRow:
@@ -221,14 +219,6 @@ def say_given(session: Session, given: Given) -> int:
 
 # ---- `broadcast`: settings of tasks that are yet to be submitted ----
 
-BROADCAST_EPILOG = """\b
-Examples:
-  tidewheel broadcast forecast -n model -s '[environment]DEBUG=1'
-  tidewheel broadcast forecast -p 3 -n MODELS -s 'execution time limit=PT2H'
-  tidewheel broadcast forecast --clear -p 3
-  tidewheel broadcast forecast
-"""
-
 
 class _Wishes(NamedTuple):
     """Holds the options of `broadcast` as they were given."""
@@ -260,7 +250,13 @@ class _Wishes(NamedTuple):
         )
 
 
-@session_command("broadcast", epilog=BROADCAST_EPILOG)
+@session_command(
+    "broadcast",
+    "broadcast forecast -n model -s '[environment]DEBUG=1'",
+    "broadcast forecast -p 3 -n MODELS -s 'execution time limit=PT2H'",
+    "broadcast forecast --clear -p 3",
+    "broadcast forecast",
+)
 @click.argument("words", nargs=-1, metavar="[RUN]")
 @option(
     "-p --point --cycle-point points POINT...",
@@ -324,13 +320,8 @@ def _list_broadcasts(session: Session, words: tuple[str, ...]) -> int:
 
 WORDS_MAX = 2  # behind the run
 
-EXT_TRIGGER_EPILOG = """\b
-Examples:
-  tidewheel ext-trigger forecast "new data" file-0815
-"""
 
-
-@session_command("ext-trigger", epilog=EXT_TRIGGER_EPILOG)
+@session_command("ext-trigger", 'ext-trigger forecast "new data" file-0815')
 @click.argument("words", nargs=-1, metavar="[RUN] MESSAGE [TRIGGER_ID]")
 @option("--task ids ID...", "Only for these tasks.")
 def ext_trigger_command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> int:
@@ -351,14 +342,8 @@ def ext_trigger_command(session: Session, words: tuple[str, ...], ids: tuple[str
 
 # ---- `reload`: a run goes on with the definition as it is now ----
 
-RELOAD_EPILOG = """\b
-Examples:
-  tidewheel reload forecast
-  tidewheel reload forecast ~/flows/forecast -s MEMBERS=8
-"""
 
-
-@session_command("reload", epilog=RELOAD_EPILOG)
+@session_command("reload", "reload forecast", "reload forecast ~/flows/forecast -s MEMBERS=8")
 @click.argument("words", nargs=-1, metavar="[RUN] [DIR]")
 @option("-s --set settings NAME=VALUE...", "A template variable; all others stay as they are.")
 @option("-n --dry-run", "Only show what would change.")

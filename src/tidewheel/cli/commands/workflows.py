@@ -62,18 +62,17 @@ def register_command(
     return session.answer(told, say_registered)
 
 
-EPILOG = """\b
-Examples:
-  tidewheel workflows
-  tidewheel workflows show vis-ingest
-  tidewheel workflows check vis-ingest/1.0.0 -p nodes=4
-  tidewheel workflows render vis-ingest -p nodes=4 --stage ingest
-  tidewheel workflows remove vis-ingest/1.0.0
-"""
 ACTIONS = ("list", "show", "check", "render", "remove")
 
 
-@session_command("workflows", epilog=EPILOG)
+@session_command(
+    "workflows",
+    "workflows",
+    "workflows show vis-ingest",
+    "workflows check vis-ingest/1.0.0 -p nodes=4",
+    "workflows render vis-ingest -p nodes=4 --stage ingest",
+    "workflows remove vis-ingest/1.0.0",
+)
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
 @click.argument("workflow", metavar="[NAME[/VERSION]]", default="")
 @option("-p --parameter texts NAME=VALUE...", "A parameter of a request: JSON, else a string.")

@@ -147,7 +147,11 @@ class RunPage:
                 self.line(notice.text)
         self._pool = engine.pool
         self._heed_status(engine)
-        self._heed_waiting(engine)
+        # While nothing happens: what the run waits for, and until when.
+        waited_for = waited_for_text(engine) if self._status == "running" else ""
+        if waited_for and waited_for != self._waited_for:
+            self.line(waited_for)
+        self._waited_for = waited_for
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         if one.event in TOLD:
@@ -174,13 +178,6 @@ class RunPage:
             self.on_stall(engine, status)
         elif status == "paused":
             self.line(f"paused; go on with: tidewheel resume {self._run.name}")
-
-    def _heed_waiting(self, engine: RunEngine) -> None:
-        """Says, while nothing happens, what the run waits for and until when."""
-        waited_for = waited_for_text(engine) if self._status == "running" else ""
-        if waited_for and waited_for != self._waited_for:
-            self.line(waited_for)
-        self._waited_for = waited_for
 
     def on_stall(self, engine: RunEngine, status: str) -> None:
         self.tell_stall(status, stall_text(engine) if status == "stalled" else "")
@@ -213,10 +210,9 @@ class RunPage:
             self.leaving()
 
     def leaving(self) -> None:
-        if self._status == "lost":
-            self.line("leaving; jobs that run may be started again by others")
-        else:
-            self.line("leaving; jobs that run go on and are found again")
+        is_lost = self._status == "lost"
+        fate = "may be started again by others" if is_lost else "go on and are found again"
+        self.line(f"leaving; jobs that run {fate}")
 
     # ---- the end ----
 
@@ -354,8 +350,8 @@ async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
     return RunEnd(facts["status"], facts["reason"])
 
 
-def causes(engine: RunEngine) -> list[str]:
-    """Returns the lines that say why a run stands still, each with the command that helps."""
+def causes(engine: RunEngine) -> Iterator[str]:
+    """Yields the lines that say why a run stands still, each with the command that helps."""
     # Most runs go on by themselves.
     from tidewheel.core.sched.explain import why
     from tidewheel.core.sched.lifecycle import root_causes
@@ -363,17 +359,15 @@ def causes(engine: RunEngine) -> list[str]:
 
     pool = engine.pool
     found = root_causes(pool)
-    lines = []
     for task in found[:CAUSES_MAX]:
         reasons = why(pool, task.key)
         words = "; ".join(reason.text for reason in reasons)
         command = next((one.command for one in reasons if one.command), "")
         name = engine.text(task.key)
-        lines.append(words if words.startswith(name) else f"{name}: {words}")
-        lines += [f"  {one}" for one in command_lines(engine.run.name, command)]
+        yield words if words.startswith(name) else f"{name}: {words}"
+        yield from (f"  {one}" for one in command_lines(engine.run.name, command))
     if len(found) > CAUSES_MAX:
-        lines.append(f"and {plural(len(found) - CAUSES_MAX, 'task')} more")
-    return lines
+        yield f"and {plural(len(found) - CAUSES_MAX, 'task')} more"
 
 
 def stall_text(engine: RunEngine) -> str:
@@ -442,12 +436,12 @@ class LivePage(RunPage):
         self._live = Live(
             get_renderable=self._draw, refresh_per_second=DRAWN_PER_SECOND_MAX, transient=True
         )
-        self._live.__enter__()
+        self._live.start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *_error: object) -> None:
         assert self._live is not None
-        self._live.__exit__(None, None, None)
+        self._live.stop()
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         self._engine = engine
@@ -481,26 +475,23 @@ class LivePage(RunPage):
         from rich.console import Group
         from rich.text import Text
 
-        parts: list[Text] = [self._head()]
+        now, status = time.monotonic(), self._status or "running"
+        counts = ", ".join(_counted(self._ends))
+        head = Text(f"{self._run.name}  ", style="bold")
+        head.append(status, style="red" if status == "stalled" else "cyan")
+        head.append(f"  {show_duration(now - self._begun_at)}  {counts}", style="default")
+        parts = [head]
         if self._engine is not None:
             parts += self._cycles(self._engine)
-            parts += self._active()
+        for name, since in list(self._started.items())[:ACTIVE_MAX]:
+            parts.append(Text(f"  ▶ {safe(name)}  {show_duration(now - since)}", style="blue"))
+        if (more := len(self._started) - ACTIVE_MAX) > 0:
+            parts.append(Text(f"    and {more} more", style="bright_black"))
         for event, text in self._recent:
             parts.append(Text(f"  {safe(text)}", style=COLOURS.get(event, "yellow")))
         for text in (*self._notes, *self._causes):
             parts.append(Text(safe(text), style="bold yellow"))
         return Group(*parts)
-
-    def _head(self) -> Text:
-        from rich.text import Text
-
-        took = show_duration(time.monotonic() - self._begun_at)
-        counts = ", ".join(_counted(self._ends))
-        status = self._status or "running"
-        head = Text(f"{self._run.name}  ", style="bold")
-        head.append(status, style="red" if status == "stalled" else "cyan")
-        head.append(f"  {took}  {counts}", style="default")
-        return head
 
     def _cycles(self, engine: RunEngine) -> list[Text]:
         """Returns a bar per point: how much has finished, how much the pool still holds."""
@@ -519,20 +510,6 @@ class LivePage(RunPage):
             line.append("─" * (BAR_WIDTH - width), style="bright_black")
             line.append(f" {done} done, {there} in the pool")
             lines.append(line)
-        return lines
-
-    def _active(self) -> list[Text]:
-        from rich.text import Text
-
-        now = time.monotonic()
-        shown = list(self._started.items())[:ACTIVE_MAX]
-        lines = [
-            Text(f"  ▶ {safe(name)}  {show_duration(now - since)}", style="blue")
-            for name, since in shown
-        ]
-        more = len(self._started) - len(shown)
-        if more > 0:
-            lines.append(Text(f"    and {more} more", style="bright_black"))
         return lines
 
 

@@ -250,7 +250,7 @@ async def _chosen(
             and is_same_request(newest, request)
             and is_driven(newest, now, is_process_alive)
         ):
-            raise under_way(newest, _look_at(newest))
+            raise under_way(newest, f"look at it: tidewheel show {newest.name}")
         found = run_to_carry_on(
             runs,
             wanted.folder,
@@ -280,9 +280,5 @@ def _is_owed(run: RunView, definition: StoredDefinition, words: str, now: Instan
     if not owed.to(words):
         return False
     if (teller := owed.teller(now)) is not None:
-        raise under_way(run, _look_at(run), teller)
+        raise under_way(run, f"look at it: tidewheel show {run.name}", teller)
     return is_still_asked(run, definition.digest)
-
-
-def _look_at(run: RunView) -> str:
-    return f"look at it: tidewheel show {run.name}"

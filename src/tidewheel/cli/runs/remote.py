@@ -18,7 +18,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from tidewheel.cli.exit_codes import ExitCode
+from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.output import note, safe, safe_lines, say_json
 from tidewheel.cli.pages.format import documents
 from tidewheel.cli.pages.run_progress import (
@@ -78,10 +78,6 @@ class Following:
         """Returns the option with which the next command finds the server, if it needs one."""
         return f" --server {quote(self.server)}" if self.is_named else ""
 
-    def reached(self, run: str, text: str) -> str:
-        """Returns advice with the option of the server, for a run that has no page yet."""
-        return reached(text, run, self.option)
-
 
 def folder_text(folder: str) -> str:
     """Returns where a definition lay, told apart from the same folder of another machine."""
@@ -102,12 +98,14 @@ async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> in
         runs = client.runs
         chosen = await _chosen(client, wanted, how)
         run, is_new = chosen.run, chosen.is_new
-        owed = _owed(how, run)
+        owed = Owed.from_server(home_directory(), how.server, run)
         if chosen.is_over:
             owed.note(wanted.words)
             end = await tell_again(runs.door, run, as_json=how.as_json, option=how.option)
             return settled(owed, end, None, wanted.fail_on)
-        offset = 0 if is_new else await _size(runs, run)
+        offset = 0
+        with suppress(NotFound):  # where the log ends that an earlier start has left
+            offset = 0 if is_new else (await runs.log_part(run.name, {}, bytes_max=1)).size
         if not chosen.is_ours:
             await _offer(runs, run, wanted, how, is_new=is_new)
         if how.detach:
@@ -126,10 +124,6 @@ async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> in
 
 
 # ---- which run ----
-
-
-def _owed(how: Following, run: RunView) -> Owed:
-    return Owed.from_server(home_directory(), how.server, run)
 
 
 async def _chosen(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
@@ -183,9 +177,9 @@ async def _earlier(
     newest = newest_of(views, origin.folder)
     if newest is None:
         return None
-    owed = _owed(how, newest)
+    owed = Owed.from_server(home_directory(), how.server, newest)
     is_ours = owed.to(wanted.words)
-    follow = how.reached(newest.name, f"follow it: tidewheel run {newest.name}")
+    follow = reached(f"follow it: tidewheel run {newest.name}", newest.name, how.option)
     if is_ours and (teller := owed.teller()) is not None:
         raise under_way(newest, follow, teller)
     if newest.is_driven(NOW) and is_same_request(newest, origin.request):
@@ -218,7 +212,7 @@ async def _offer(
                 f"{run.name} is driven already; follow it without options, or stop it first: "
                 f"tidewheel stop {run.name}"
             )
-            raise Refused(how.reached(run.name, text))
+            raise Refused(reached(text, run.name, how.option))
         return
     await runs.carry_on(run.name, wanted.given)
 
@@ -227,21 +221,13 @@ def _say_begun(run: RunView, how: Following, *, is_new: bool) -> None:
     if how.as_json:
         say_json({"run": run.name, "is_new": is_new, "server": how.server})
     else:
-        verb = "starts" if is_new else "is carried on"
-        print_line(f"{safe(run.name)} {verb} at {how.server}")
-        name = safe(run.name)
+        verb, name = "starts" if is_new else "is carried on", safe(run.name)
+        print_line(f"{name} {verb} at {how.server}")
         text = f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}"
-        note(how.reached(name, text))
+        note(reached(text, name, how.option))
 
 
 # ---- following ----
-
-
-async def _size(runs: Runs, run: RunView) -> int:
-    """Returns where the log ends that an earlier start has left."""
-    with suppress(NotFound):
-        return (await runs.log_part(run.name, {}, bytes_max=1)).size
-    return 0
 
 
 async def _followed(
@@ -256,14 +242,14 @@ async def _followed(
         heard.append(number)
         following.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALLED:
         loop.add_signal_handler(number, leave, number)
     try:
         await following
     except asyncio.CancelledError:
         return heard[-1]
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in SIGNALLED:
             loop.remove_signal_handler(number)
     return None
 

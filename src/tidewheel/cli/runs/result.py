@@ -91,7 +91,7 @@ class Owed:
 
     def to(self, words: str) -> bool:
         """Returns whether the result is owed to a command of these words."""
-        return self._written().debt == self._debt(words)
+        return self._written().debt == f"{self._run} {words}"
 
     def teller(self, now: Instant | None = None) -> HostProcess | None:
         """Returns the process that is about to tell the result; None: it is dead, or unknown.
@@ -119,7 +119,7 @@ class Owed:
 
         A file that cannot be written is no error: the run itself meets worse trouble then.
         """
-        text = f"{self._debt(words)}\n{json.dumps(asdict(this_process()))}\n"
+        text = f"{self._run} {words}\n{json.dumps(asdict(this_process()))}\n"
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_whole(self._path, text.encode(), mode=0o600)
@@ -133,9 +133,6 @@ class Owed:
     def _is_quiet(self, now: Instant) -> bool:
         """Says whether the run was over for longer than any process awaits its handlers."""
         return now - self._ended_at >= QUIET_SECONDS
-
-    def _debt(self, words: str) -> str:
-        return f"{self._run} {words}"
 
     def _written(self) -> _Written:
         try:
@@ -156,8 +153,8 @@ async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str 
     end = await ended(door, run, page)
     ended_at = run.updated_at if run.ended_at is None else run.ended_at
     page.line(
-        f"{run.name} ended at {_moment(ended_at)}, and its result was not told yet; it "
-        "follows. The same command again begins the next run"
+        f"{run.name} ended at {show_instant(int(ended_at))}, and its result was not told yet; "
+        "it follows. The same command again begins the next run"
     )
     page.show_end(end, ended_at - run.created_at)
     return end
@@ -186,12 +183,8 @@ def under_way(run: RunView, look: str, teller: HostProcess | None = None) -> Run
     if teller is not None and run.owner is None:
         status += ", and its result is being told"
     owner = "" if by is None else f"process {by.pid} on {by.host}, "
-    return RunUnderWay(run.name, status, f"{owner}since {_moment(run.created_at)}", look)
-
-
-def _moment(at: Instant) -> str:
-    """Returns a time to the second, which is enough for people."""
-    return show_instant(Instant(int(at)))
+    since = f"since {show_instant(int(run.created_at))}"
+    return RunUnderWay(run.name, status, f"{owner}{since}", look)
 
 
 def settled(
