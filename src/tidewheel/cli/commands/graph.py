@@ -82,13 +82,8 @@ def command(
         return refuse(findings, loaded.source, as_json=definition.as_json)
     suicides = bool(drawing["suicide"])
     is_text = form is None and svg is None and not definition.as_json
-    shown = read_window(
-        loaded,
-        start,
-        stop,
-        tasks_max=TASKS_READ_MAX if is_text else TASKS_MAX,
-        suicides=suicides,
-    )
+    tasks_max = TASKS_READ_MAX if is_text else TASKS_MAX
+    shown = read_window(loaded, start, stop, tasks_max=tasks_max, suicides=suicides)
     status = ExitCode.REFUSED if findings.has_errors else ExitCode.DONE
     if definition.as_json:
         found = [finding_document(one) for one in findings.sorted()]
@@ -101,9 +96,8 @@ def command(
     else:
         _say(_lines(shown, wishes, form), svg or STDOUT)
     if shown.window.cut:
-        point = shown.graph.cycling.style.text(
-            shown.stop if shown.stop is not None else shown.start
-        )
+        last = shown.stop if shown.stop is not None else shown.start
+        point = shown.graph.cycling.style.text(last)
         note(f"there is too much to be shown: only what is until {point}; give a nearer STOP")
     return status
 
@@ -162,10 +156,8 @@ def _text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:
             waits = f"after {row.waits_for}" if row.waits_for else ""
             removed = f"removed by {row.removed_by}" if suicides and row.removed_by else ""
             told = "; ".join(part for part in (waits, removed) if part)
-            if told:
-                yield f"  {name:<{width}}  " + click.style(safe(told), dim=True)
-            else:
-                yield f"  {name}"
+            beside = f"  {click.style(safe(told), dim=True)}" if told else ""
+            yield f"  {name:<{width if told else 0}}{beside}"
 
 
 def _say(lines: Iterable[str], file: str) -> None:

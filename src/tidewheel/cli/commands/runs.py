@@ -63,11 +63,9 @@ def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
     async def delete(runs: Runs) -> list[str]:
         return [(await runs.delete(name)).name for name in going]
 
-    def show(told: dict[str, list[str]]) -> None:
-        for name in told["deleted"]:
-            say(f"{safe(name)} is deleted")
-
-    return session.answer({"deleted": with_runs(session, delete)}, show)
+    deleted = with_runs(session, delete)
+    told = "\n".join(f"{safe(name)} is deleted" for name in deleted)
+    return session.answer({"deleted": deleted}, lambda _: say(told))
 
 
 async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) -> dict[str, str]:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -220,36 +220,6 @@ def say_given(session: Session, given: Given) -> int:
 # ---- `broadcast`: settings of tasks that are yet to be submitted ----
 
 
-class _Wishes(NamedTuple):
-    """Holds the options of `broadcast` as they were given."""
-
-    points: tuple[str, ...]
-    namespaces: tuple[str, ...]
-    settings: tuple[str, ...]
-    set_file: Path | None
-    cancel: tuple[str, ...]
-    expire: str
-    clear: bool
-    display: bool
-
-    @property
-    def changes_something(self) -> bool:
-        return bool(self.settings or self.cancel or self.clear or self.expire)
-
-    def command(self, target: Target) -> Broadcast:
-        if target.rest:
-            word = target.rest[0]
-            raise click.UsageError(f"what is {word!r}? Points go with -p, tasks with -n")
-        return Broadcast(
-            points=self.points or ("*",),
-            namespaces=self.namespaces or ("root",),
-            settings=self.settings,
-            cancel=self.cancel,
-            clear=self.clear,
-            expire=self.expire,
-        )
-
-
 @session_command(
     "broadcast",
     "broadcast forecast -n model -s '[environment]DEBUG=1'",
@@ -279,16 +249,24 @@ class _Wishes(NamedTuple):
 @option("-C --clear", "Cancel all settings, of the given points and names if any.")
 @option("-e --expire POINT", "Cancel the settings for points before this one.", default="")
 @option("-d --display", "Only list what is set.")
-def broadcast_command(session: Session, words: tuple[str, ...], **options: object) -> int:
+def broadcast_command(session: Session, words: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
     """Change settings of tasks that have not started yet; without options, list what is set."""
-
-    wishes = _Wishes(**options)  # type: ignore[arg-type]
-    if wishes.set_file is not None:
-        found = _settings_in(wishes.set_file.read_text(encoding="utf-8"))
-        wishes = wishes._replace(settings=(*wishes.settings, *found))
-    if wishes.display or not wishes.changes_something:
+    is_listed, set_file = options.pop("display"), options.pop("set_file")
+    if set_file is not None:
+        options["settings"] += tuple(_settings_in(set_file.read_text(encoding="utf-8")))
+    changes = ("settings", "cancel", "clear", "expire")
+    if is_listed or not any(options[name] for name in changes):
         return _list_broadcasts(session, words)
-    return say_given(session, give(session, words, wishes.command))
+    options["points"] = options["points"] or ("*",)
+    options["namespaces"] = options["namespaces"] or ("root",)
+
+    def asked(target: Target) -> Broadcast:
+        if target.rest:
+            word = target.rest[0]
+            raise click.UsageError(f"what is {word!r}? Points go with -p, tasks with -n")
+        return Broadcast(**options)
+
+    return say_given(session, give(session, words, asked))
 
 
 def _settings_in(text: str) -> list[str]:
