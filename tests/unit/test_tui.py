@@ -14,7 +14,7 @@ from tidewheel.cli.tui.keymap import AskFirst, Do, Leave, LookAgain, ShowLog, Sh
 from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, help_pane
 from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.spans import StyledText, cut, fold, line, plain
-from tidewheel.cli.tui.state import Question, State
+from tidewheel.cli.tui.panes import Question, State
 from tidewheel.cli.tui.terminal import Keys
 from tidewheel.cli.tui.tree import Tree
 from tidewheel.cli.verbs import TABLE, YES

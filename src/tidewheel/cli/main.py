@@ -81,14 +81,13 @@ First steps:
 # Commands that stand in one module of `cli/commands/`; every other one has that of its name.
 MODULES = {
     "admin": ("token", "notify", "verify", "migrate"),
-    "blocks": ("sbi", "blocks", "objects"),
-    "definitions": ("validate", "list", "config", "view"),
-    "queue": ("queues", "workers", "task"),
+    "definitions": ("validate", "list", "config", "view", "graph"),
+    "queue": ("queues", "workers", "task", "events"),
     "runs": ("runs", "show", "why", "tree", "log", "tui"),
     "services": ("worker", "monitor", "scheduler", "server", "up"),
     "tasks": ("tasks", "cancel", "export"),
     "verbs": ("reload", "broadcast", "ext-trigger"),
-    "workflows": ("register", "workflows"),
+    "workflows": ("register", "workflows", "sbi", "blocks", "objects"),
 }
 ALIASES = {"processing-blocks": "blocks"}  # as the REST interface calls it
 

@@ -190,7 +190,7 @@ def try_verb(
 
 def say_tried(session: Session, document: dict[str, object]) -> int:
     """Prints what a command would do, for people or programs."""
-    from tidewheel.cli.pages.answer import say_preview
+    from tidewheel.cli.pages.run import say_preview
 
     return session.answer(document, say_preview)
 
@@ -211,7 +211,7 @@ def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
 
 def say_given(session: Session, given: Given) -> int:
     """Prints what became of a command, for people or programs."""
-    from tidewheel.cli.pages.answer import say_answer
+    from tidewheel.cli.pages.run import say_answer
 
     document = {"run": given.run, "verb": given.verb, "number": given.number}
     return session.answer(document | {"answer": given.answer}, lambda _: say_answer(given))

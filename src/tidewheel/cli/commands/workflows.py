@@ -1,7 +1,8 @@
-"""Has the commands of the registry: ``register``; and ``workflows`` to list, show, check …."""
+"""Has the commands of the registry and of blocks: register, workflows, sbi, blocks, objects."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +11,10 @@ import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note
-from tidewheel.cli.session import Session, option, session_command
+from tidewheel.cli.session import Question, Session, ask_client, option, session_command
 
 if TYPE_CHECKING:
-    from tidewheel.cli.session import Question
+    from tidewheel.client import AsyncClient
     from tidewheel.ports.runs import Document
 
 REGISTER_EPILOG = """\b
@@ -126,3 +127,142 @@ def workflows_command(
         page.check_stage(told, stage)
     session.answer(told, show)
     return ExitCode.REFUSED if action == "check" and not told["runnable"] else ExitCode.DONE
+
+
+# ---- `sbi` (scheduling block instances), `blocks` and `objects` ----
+
+STDIN = "-"
+LIMIT = click.IntRange(1, 1_000)
+
+
+@session_command("sbi", "sbi submit observation.json", "sbi", "sbi show SBI-20261115-sip-0001")
+@click.argument("action", type=click.Choice(("list", "submit", "show")), default="list")
+@click.argument("what", metavar="[FILE|ID]", default="")
+@option("--limit", "How many to list at most.", type=LIMIT, default=100)
+def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
+    """List or show scheduling block instances, or submit one from a JSON or YAML file.
+
+    submit takes all of its processing blocks or none, with every mistake at once; the same
+    again changes nothing. Each block is a run of a registered workflow, which any scheduler
+    takes up: tidewheel up, or tidewheel scheduler. FILE may be - for standard input.
+    """
+    from tidewheel.cli.pages import workflows as page
+
+    if action != "list" and not what:
+        missing = "FILE" if action == "submit" else "ID"
+        raise click.UsageError(f"say which: tidewheel sbi {action} {missing}")
+    if action == "submit":
+        return session.answer(_submit(session, what), page.say_submitted)
+    if action == "show":
+        return session.answer(session.ask(lambda one: one.blocks.sbi(what)), page.say_sbi)
+    return session.answer(session.ask(lambda one: one.blocks.sbis(limit)), page.say_sbis)
+
+
+def _submit(session: Session, what: str) -> Document:
+    """Submits a scheduling block instance from a file or from standard input.
+
+    An empty store is asked first: no store is made for what an empty one refuses.
+    """
+    from tidewheel.wiring.stores import empty_store, store_exists
+
+    if what == STDIN:
+        content = sys.stdin.buffer.read()
+        name = "stdin.json" if content.lstrip().startswith(b"{") else "stdin.yaml"
+    else:
+        name = what
+        try:
+            content = Path(name).read_bytes()
+        except OSError as error:
+            reason = (error.strerror or "no such file").lower()
+            raise click.UsageError(f"{name} cannot be read: {reason}") from None
+
+    async def submit(client: AsyncClient) -> Document:
+        return await client.blocks.submit_text(name, content)
+
+    if not store_exists(session.store):
+        with empty_store() as where:
+            ask_client(where, submit)
+    return session.ask_or_make(submit)
+
+
+@session_command(
+    "blocks",
+    "blocks",
+    "blocks show PB-20261115-sip-0001",
+    'blocks abort PB-20261115-sip-0001 --reason "wrong field"',
+)
+@click.argument("action", type=click.Choice(("list", "show", "abort")), default="list")
+@click.argument("block", metavar="[ID]", default="")
+@option("--sbi ID", "List only the blocks of this instance.")
+@option("--reason TEXT", "Why you abort it; kept for others to read.", default="")
+@option("--limit", "How many to list at most.", type=LIMIT, default=100)
+def blocks_command(
+    session: Session, action: str, block: str, *, sbi: str | None, reason: str, limit: int
+) -> int:
+    """List processing blocks, newest first, or do something with one of them.
+
+    show says what a block waits for, and for each stage its state, times, end, values and
+    events. abort ends the stages that run and starts no more; the block is stopped then. A
+    block is a run called by its id: show, why, log, trigger and the others take it, too.
+    """
+    from tidewheel.cli.pages import workflows as page
+
+    if action != "list" and not block:
+        raise click.UsageError(f"say which: tidewheel blocks {action} ID")
+    if action == "list" and block:
+        raise click.UsageError(f"list takes no id; write: tidewheel blocks show {block}")
+    if action == "show":
+        return session.answer(session.ask(lambda one: one.blocks.show(block)), page.say_block)
+    if action == "abort":
+        told = session.ask(lambda one: one.blocks.abort(block, reason))
+        return session.answer(told, page.say_aborted)
+    told = session.ask(lambda one: one.blocks.list(sbi=sbi, count=limit))
+    return session.answer(told, page.say_blocks)
+
+
+@session_command(
+    "objects",
+    "objects",
+    "objects post visibilities-0815 calibration-7",
+    "objects post visibilities-0815 --fact size=2TB",
+    "objects remove visibilities-0815",
+)
+@click.argument("action", type=click.Choice(("list", "post", "remove")), default="list")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@option("--fact facts KEY=VALUE...", "A fact about the objects, such as size=2TB; repeatable.")
+@option("--after NAME", "List the objects after this name.", default="")
+@option("--limit", "How many to list at most.", type=LIMIT, default=1_000)
+def objects_command(
+    session: Session,
+    action: str,
+    names: tuple[str, ...],
+    *,
+    facts: tuple[str, ...],
+    after: str,
+    limit: int,
+) -> int:
+    """List buffer objects, or say that some are present, or are no longer.
+
+    Stages that depend on an object wait until it is posted, once for all: runs that begin
+    later find it there.
+    """
+    from tidewheel.cli.pages import workflows as page
+
+    if (action == "list") == bool(names):
+        raise click.UsageError("write: objects post NAME…, objects remove NAME…, or objects")
+    known: dict[str, str] = {}
+    for text in facts:
+        key, sign, known[key] = text.partition("=")
+        if not key or not sign:
+            raise click.UsageError(f"a fact is KEY=VALUE, not {text!r}")
+
+    async def remove(client: AsyncClient) -> Document:
+        return {"objects": [await client.blocks.remove_object(name) for name in names]}
+
+    if action == "list":
+        told = session.ask(lambda client: client.blocks.objects(after=after, count=limit))
+        return session.answer(told, page.say_objects)
+    if action == "remove":
+        return session.answer(session.ask(remove), lambda told: page.say_names(told, "gone"))
+    told = session.ask_to_write(lambda client: client.blocks.post_objects(*names, facts=known))
+    return session.answer(told, lambda told: page.say_names(told, "there"))

@@ -75,7 +75,7 @@ def _say(workflow: str, job: str, texts: Sequence[str]) -> None:
             "cylc message: this is no job, so say for which one: "
             "cylc message -- WORKFLOW POINT/NAME/SUBMIT TEXT…"
         )
-    from tidewheel.cli.cylc.client import give
+    from tidewheel.cli.cylc.inspect import give
     from tidewheel.core.operator.verbs import Message
 
     give(workflow, Message(id=job, texts=tuple(texts)))

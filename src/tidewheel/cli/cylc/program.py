@@ -25,7 +25,7 @@ from tidewheel.cli.cylc.arguments import (
     read_arguments,
     read_ids,
 )
-from tidewheel.cli.cylc.client import give
+from tidewheel.cli.cylc.inspect import give
 from tidewheel.cli.cylc.message import FAILED, USAGE, message
 from tidewheel.cli.verbs import ROWS, CylcCall, Verb
 from tidewheel.core.operator.verbs import VERBS as COMMANDS

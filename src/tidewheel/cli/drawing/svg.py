@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from tidewheel.cli.drawing.layout import LINE_HEIGHT, PageLayout, Rectangle, text_width
-from tidewheel.cli.drawing.placement import FRAME_PAD
+from tidewheel.cli.drawing.layout import (
+    FRAME_PAD,
+    LINE_HEIGHT,
+    PageLayout,
+    Rectangle,
+    text_width,
+)
 from tidewheel.cli.drawing.sketch import NO_FRAME, Arc, Box, BoxKind, Frame, Sketch
 from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED

@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from tidewheel.cli.error_output import what_and_advice
 from tidewheel.cli.output import plural, safe, safe_lines
-from tidewheel.cli.pages.answer import answer_lines
 from tidewheel.cli.pages.format import Document, documents
+from tidewheel.cli.pages.run import answer_lines
 from tidewheel.cli.runs.access import Given
 from tidewheel.cli.tui import keymap, panes
-from tidewheel.cli.tui.panes import Pane
+from tidewheel.cli.tui.panes import Choice, Pane, Question, State
 from tidewheel.cli.tui.render import painted
 from tidewheel.cli.tui.spans import BOLD, DIM, Line, line
-from tidewheel.cli.tui.state import Choice, Question, State
 from tidewheel.cli.tui.terminal import Keys, Terminal
 from tidewheel.cli.verbs import TABLE
 from tidewheel.core.operator.verbs import VERBS, Command

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from tidewheel.cli.tui.panes import help_pane, takes_ids
-from tidewheel.cli.tui.state import Choice, Question, State
+from tidewheel.cli.tui.panes import Choice, Question, State, help_pane, takes_ids
 from tidewheel.cli.tui.tree import FAMILY, POINT, Tree
 from tidewheel.cli.verbs import ROWS
 

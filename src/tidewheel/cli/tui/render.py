@@ -10,7 +10,7 @@ from tidewheel.cli.output import safe
 from tidewheel.cli.pages.format import Document, documents
 from tidewheel.cli.pages.run import stall_line
 from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES
-from tidewheel.cli.tui.panes import Pane
+from tidewheel.cli.tui.panes import BETWEEN, Pane, Question, State
 from tidewheel.cli.tui.spans import (
     BOLD,
     DIM,
@@ -22,7 +22,6 @@ from tidewheel.cli.tui.spans import (
     restyled,
     shaped,
 )
-from tidewheel.cli.tui.state import BETWEEN, Question, State
 from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree
 from tidewheel.core.queue.status import Status
 
