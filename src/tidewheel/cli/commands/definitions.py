@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,15 +85,13 @@ def _verdict(size: Mapping[str, int], findings: Sequence[Finding], *, valid: boo
     if not valid:
         found = counted(findings, (Severity.ERROR, Severity.WARNING))
         return click.style("not valid", fg=COLOURS[Severity.ERROR], bold=True) + f": {found}"
-    words = ", ".join(_count(number, what) for what, number in size.items())
+    ones = {many: re.sub("ies$", "y", many).removesuffix("s") for many in size}
+    words = ", ".join(
+        f"{number} {ones[many] if number == 1 else many}" for many, number in size.items()
+    )
     remarks = counted(findings, (Severity.WARNING, Severity.NOTE))
     good = click.style("valid", fg=PALETTE[Status.SUCCEEDED].colour, bold=True)
     return f"{good}: {words}" + (f" ({remarks})" if remarks else "")
-
-
-def _count(number: int, many: str) -> str:
-    one = many.removesuffix("ies") + "y" if many.endswith("ies") else many.removesuffix("s")
-    return f"{number} {one if number == 1 else many}"
 
 
 def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
@@ -326,7 +325,7 @@ def view_command(definition: Definition, *, plain: bool, mark: bool, process: bo
     if plain and process:
         raise click.UsageError("--plain is before templating, --process after it")
     findings = Findings()
-    source = _plain(definition, findings) if plain else _rendered(definition, findings)
+    source = (_plain if plain else _rendered)(definition, findings)
     if source is None or (findings.has_errors and not source.lines):
         return refuse(findings, source, as_json=definition.as_json)
     places = [source.position(number) for number in range(len(source.lines))]

@@ -94,7 +94,12 @@ def command(
     PROGRAM runs with exactly these arguments; for pipes and variables use --command.
     """
     if file is not None:
-        _refuse_beside_file(argv, options)
+        beside = [one for one in options if one != "queue" and options[one] not in (None, ())]
+        if argv or beside:
+            what = "PROGRAM" if argv else f"--{beside[0].replace('_', '-')}"
+            raise click.UsageError(
+                f"{what} says something about one task; put it into the file"
+            )
         fields = read_tasks(file, str(options["queue"]))
         return session.ask_or_make(
             lambda client: _submit_many(client, session, fields, atomic, wait)
@@ -107,8 +112,13 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
     """Returns the options that were given, as fields of a task."""
     if argv and options["command"] is not None:
         raise click.UsageError("give PROGRAM or --command, not both")
+    if len(argv) == 1 and " " in argv[0] and shutil.which(argv[0]) is None:
+        raise click.UsageError(
+            f"{argv[0]!r} is one word, and no program has that name; "
+            f"for a line of bash write: tidewheel submit --command {join(argv)}"
+        )
     if argv:
-        options["command"] = _command_line(argv)
+        options["command"] = join(argv)
     given: dict[str, Any] = {
         _FIELDS.get(name, name): value
         for name, value in options.items()
@@ -130,25 +140,6 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
             "(a task with nothing but --needs joins others)"
         )
     return given
-
-
-def _command_line(argv: tuple[str, ...]) -> str:
-    """Returns the words of a program's call quoted for bash."""
-    if len(argv) == 1 and " " in argv[0] and shutil.which(argv[0]) is None:
-        raise click.UsageError(
-            f"{argv[0]!r} is one word, and no program has that name; "
-            f"for a line of bash write: tidewheel submit --command {join(argv)}"
-        )
-    return join(argv)
-
-
-def _refuse_beside_file(argv: tuple[str, ...], options: dict[str, object]) -> None:
-    beside = [
-        name for name, value in options.items() if name != "queue" and value not in (None, ())
-    ]
-    if argv or beside:
-        what = "PROGRAM" if argv else f"--{beside[0].replace('_', '-')}"
-        raise click.UsageError(f"{what} says something about one task; put it into the file")
 
 
 async def _submit_one(

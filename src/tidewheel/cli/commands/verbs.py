@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from tidewheel.cli.exit_codes import ExitCode, FinalStatus
-from tidewheel.cli.output import note, safe, say_found
+from tidewheel.cli.output import note, safe, say, say_found
 from tidewheel.cli.pages.format import documents
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.runs.access import (
@@ -180,19 +180,14 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
 def try_verb(
     session: Session, words: Sequence[str], command: Callable[[Target], Command]
 ) -> int:
-    """Prints what a command would do."""
+    """Prints what a command would do, for people or programs."""
 
     def arguments(target: Target) -> dict[str, object]:
         return {"command": json.loads(command_text(command(target)))}
 
-    return say_tried(session, look(session, "dry-run", words, arguments))
-
-
-def say_tried(session: Session, document: dict[str, object]) -> int:
-    """Prints what a command would do, for people or programs."""
     from tidewheel.cli.pages.run import say_preview
 
-    return session.answer(document, say_preview)
+    return session.answer(look(session, "dry-run", words, arguments), say_preview)
 
 
 def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
@@ -211,10 +206,12 @@ def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
 
 def say_given(session: Session, given: Given) -> int:
     """Prints what became of a command, for people or programs."""
-    from tidewheel.cli.pages.run import say_answer
+    from tidewheel.cli.pages.run import answer_lines
 
     document = {"run": given.run, "verb": given.verb, "number": given.number}
-    return session.answer(document | {"answer": given.answer}, lambda _: say_answer(given))
+    return session.answer(
+        document | {"answer": given.answer}, lambda _: list(map(say, answer_lines(given)))
+    )
 
 
 # ---- `broadcast`: settings of tasks that are yet to be submitted ----
@@ -350,7 +347,9 @@ def reload_command(
     if isinstance(made, int):
         return made
     if isinstance(made, dict):
-        return say_tried(session, made)
+        from tidewheel.cli.pages.run import say_preview
+
+        return session.answer(made, say_preview)
     return say_given(session, Given(made.run, Reload(), made.number, made.document))
 
 

@@ -37,8 +37,12 @@ def cycle_point(said: Arguments) -> tuple[str, int]:
             point = moved(point, f"{sign}P{time}{abs(int(amount))}{unit[0].upper()}")
     if "offset" in said:
         point = moved(point, said.last("offset"))
-    template = _template(said)
-    return (point if template is None else _formatted(point, template)), 0
+    chosen = [template for name, template in _PRINTED.items() if name in said]
+    if "template" in said:
+        chosen.append(os.environ.get(said.last("template"), said.last("template")))
+    if len(chosen) > 1:
+        raise BadUsage("cylc cycle-point: choose one of --template and --print-…")
+    return (_formatted(point, chosen[0]) if chosen else point), 0
 
 
 def moved(point: str, offset: str) -> str:
@@ -51,15 +55,6 @@ def moved(point: str, offset: str) -> str:
     except _isodatetime("exceptions").IsodatetimeError as error:
         raise BadUsage(f"{offset!r} is no interval: {error}; write P1D or -PT6H") from None
     return str(_parsed(point) + duration * (-1 if offset.startswith("-") else 1))
-
-
-def _template(said: Arguments) -> str | None:
-    chosen = [template for name, template in _PRINTED.items() if name in said]
-    if "template" in said:
-        chosen.append(os.environ.get(said.last("template"), said.last("template")))
-    if len(chosen) > 1:
-        raise BadUsage("cylc cycle-point: choose one of --template and --print-…")
-    return chosen[0] if chosen else None
 
 
 def _formatted(point: str, template: str) -> str:

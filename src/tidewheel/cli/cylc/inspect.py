@@ -114,8 +114,7 @@ def _ping(said: Arguments) -> str:
     return f"{document['run']['name']} running"
 
 
-def _scan(said: Arguments) -> str:
-    del said
+def _scan(_said: Arguments) -> str:
     runs: Document = look("", "runs")
     return "\n".join(f"{one['name']} {one['status']}" for one in runs["runs"] if one["driven"])
 
@@ -219,8 +218,6 @@ def _with_old_options(said: Arguments, ids: Ids) -> Ids:
 
 
 # ---- how a run is asked: inside a job through its worker, elsewhere through the store ----
-
-Document = dict[str, object]
 
 
 def own_run() -> str:

@@ -19,7 +19,6 @@ from tidewheel.cli.cylc import inspect
 from tidewheel.cli.cylc.arguments import (
     Arguments,
     BadUsage,
-    Ids,
     Option,
     options,
     read_arguments,
@@ -163,13 +162,6 @@ class CylcVerb(NamedTuple):
     is_queued: bool = False
 
 
-def _ids(verb: str, said: Arguments) -> Ids:
-    ids = read_ids(verb, said.words)
-    if not ids.within:
-        raise BadUsage(f"cylc {verb}: which tasks? Write cylc {verb} WORKFLOW//POINT/NAME")
-    return ids
-
-
 def _command_of(verb: Verb, call: CylcCall, said: Arguments) -> tuple[str, Command]:
     """Fills the fields of the command from the options that the verb has here as well."""
     name, kind = call.name or verb.name, COMMANDS[verb.name]
@@ -181,9 +173,11 @@ def _command_of(verb: Verb, call: CylcCall, said: Arguments) -> tuple[str, Comma
         if meant and option.key in said:
             given[meant[0].field] = _value(said, option, meant[0].field, types, call)
             replaces_ids = replaces_ids or meant[0].replaces_ids
+    ids = read_ids(name, said.words)
     if "ids" not in types or replaces_ids:
-        return read_ids(name, said.words).workflow, kind(**given)  # type: ignore[arg-type]
-    ids = _ids(name, said)
+        return ids.workflow, kind(**given)  # type: ignore[arg-type]
+    if not ids.within:
+        raise BadUsage(f"cylc {name}: which tasks? Write cylc {name} WORKFLOW//POINT/NAME")
     return ids.workflow, kind(ids=ids.within, **given)  # type: ignore[call-arg, arg-type]
 
 

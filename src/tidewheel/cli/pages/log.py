@@ -57,16 +57,13 @@ async def say_log(
         await asyncio.sleep(pause)
         task = await client.get(task.id)
     await log.say_new()
-    if not log.found:
-        raise _no_log(task, number, log.where)
-
-
-def _no_log(task: Task, attempt: int, where: str) -> Refused:
-    if task.attempt < attempt:
-        return Refused(f"task {task.id!r} has had {task.attempt} attempts; wait for the next")
+    if log.found:
+        return
+    if task.attempt < number:
+        raise Refused(f"task {task.id!r} has had {task.attempt} attempts; wait for the next")
     if task.command is None:
-        return Refused(f"task {task.id!r} has no log; only commands write one, not handlers")
-    return Refused(f"{where}; look on the host where {task.owner} ran it")
+        raise Refused(f"task {task.id!r} has no log; only commands write one, not handlers")
+    raise Refused(f"{log.where}; look on the host where {task.owner} ran it")
 
 
 def printer() -> Callable[[bytes], None]:

@@ -317,13 +317,8 @@ _KNOWN = frozenset(
 )
 
 
-def say_answer(given: Given) -> None:
-    """Prints the answer task by task where there are any, else in one sentence."""
-    for line in answer_lines(given):
-        say(line)
-
-
 def answer_lines(given: Given) -> Iterator[str]:
+    """Yields the answer task by task where there are any, else in one sentence."""
     answer = given.answer
     if answer.get("kept"):
         yield (
@@ -471,19 +466,16 @@ def _change_lines(page: Document) -> Iterator[str | Title]:
     if changes:
         yield Title("would change at once")
         for one in changes[:PREVIEWED_MAX]:
-            yield f"  {safe(one['id'])}: {safe(_change_text(one))}"
+            before, after, made = one["before"], one["after"], texts(one, "made")
+            parts = [f"{before} -> {after}"] if before != after else []
+            parts += [f"would make {', '.join(made)}"] if made else []
+            told = "; ".join(parts) or f"{after}, in flow {flows_text(one)}"
+            yield f"  {safe(one['id'])}: {safe(told)}"
         if more := more_text(len(changes), PREVIEWED_MAX):
             yield f"  {more}"
     for word in ("killed", "polled"):
         if ids := texts(page, word):
             yield f"  jobs {word}: {safe(', '.join(ids[:PREVIEWED_MAX]))}"
-
-
-def _change_text(one: Document) -> str:
-    before, after, made = str(one["before"]), str(one["after"]), texts(one, "made")
-    parts = [f"{before} -> {after}"] if before != after else []
-    parts += [f"would make {', '.join(made)}"] if made else []
-    return "; ".join(parts) or f"{after}, in flow {flows_text(one)}"
 
 
 def _drawing(page: Document) -> Iterator[str]:
@@ -507,14 +499,9 @@ def _branch(
     for number, one in enumerate(found):
         last = number == len(found) - 1
         head = "" if top else CORNER if last else TEE
-        yield f"{before}{head}{_job_text(one)}"
+        flows, others = flows_text(one), texts(one, "after")[:-1]
+        where = "alone" if flows == "none" else f"flow {flows}"
+        also = f", also after {', '.join(others)}" if others else ""
+        yield f"{before}{head}{safe(one['id'])}  {where}{safe(also)}"
         deeper = before if top else before + (GAP if last else BAR)
         yield from _branch(children, str(one["id"]), deeper)
-
-
-def _job_text(one: Document) -> str:
-    flows = flows_text(one)
-    where = "alone" if flows == "none" else f"flow {flows}"
-    others = cast("list[str]", one["after"])[:-1]
-    also = f", also after {', '.join(others)}" if others else ""
-    return f"{safe(one['id'])}  {where}{safe(also)}"

@@ -62,23 +62,19 @@ def is_known(path: list[str]) -> bool:
 
 def tree_lines(tree: Tree, depth: int = 0) -> Iterator[str]:
     """Yields the lines of a flow.cylc: items before the sections beside them."""
+    lead = INDENT * depth
     for name, value in tree.items():
-        if isinstance(value, str):
-            yield from _item_lines(name, value, INDENT * depth)
+        if isinstance(value, str) and "\n" not in value:
+            yield f"{lead}{name} = {value}".rstrip()
+        elif isinstance(value, str):
+            yield f'{lead}{name} = """'
+            yield from indent(value, lead + INDENT).split("\n")
+            yield f'{lead}"""'
     for name, value in tree.items():
         if not isinstance(value, str):
             brackets = depth + 1
-            yield f"{INDENT * depth}{'[' * brackets}{name}{']' * brackets}"
+            yield f"{lead}{'[' * brackets}{name}{']' * brackets}"
             yield from tree_lines(value, depth + 1)
-
-
-def _item_lines(name: str, value: str, lead: str) -> Iterator[str]:
-    if "\n" not in value:
-        yield f"{lead}{name} = {value}".rstrip()
-        return
-    yield f'{lead}{name} = """'
-    yield from indent(value, lead + INDENT).split("\n")
-    yield f'{lead}"""'
 
 
 def _texts(section: Section) -> Tree:

@@ -333,19 +333,15 @@ def prerequisite_lines(page: Document) -> Iterator[str]:
         hand = "  by hand" if one["by_hand"] else ""
         yield f"  {sign} {safe(one['text'])}{hand}{'  (removes it)' if suicide else ''}"
         for atom in entries(one, "atoms"):
-            yield f"      {_atom_text(atom)}"
+            sign = SIGNS[str(atom["state"])]
+            remarks = [str(atom["parent"])]
+            remarks += ["before the start"] if atom["before_start"] else []
+            remarks += ["by hand"] if atom["by_hand"] else []
+            remarks += [str(atom["state"])] if sign == "x" else []
+            yield f"      {sign} {safe(atom['text'])}  {safe(', '.join(remarks))}"
             missing = [one for one in entries(atom, "members") if not one["made"]]
             for member in missing[:SHOWN_MAX]:
                 yield f"        - {safe(member['id'])}  {safe(member['state'])}"
-
-
-def _atom_text(atom: Document) -> str:
-    sign = SIGNS[str(atom["state"])]
-    remarks = [str(atom["parent"])]
-    remarks += ["before the start"] if atom["before_start"] else []
-    remarks += ["by hand"] if atom["by_hand"] else []
-    remarks += [str(atom["state"])] if sign == "x" else []
-    return f"{sign} {safe(atom['text'])}  {safe(', '.join(remarks))}"
 
 
 def xtrigger_lines(page: Document) -> Iterator[str]:

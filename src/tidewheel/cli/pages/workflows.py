@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.output import (
@@ -116,7 +116,13 @@ def say_rendered(document: Document, stage: str | None) -> None:
         say(safe_lines(str(document["text"])).rstrip("\n"))
     for name, one in found.items():
         if stage in (None, name):
-            _say_stage(name, one)
+            whole = "" if one["is_whole"] else ", with values still to come"
+            say(f"# stage {safe(name)}{whole}")
+            for key in ("compose", "script"):
+                if key in one:
+                    say(safe_lines(str(one[key])).rstrip("\n"))
+            if "command" in one:
+                say(safe(shlex.join(map(str, one["command"]))))
 
 
 def check_stage(document: Document, stage: str) -> None:
@@ -125,15 +131,6 @@ def check_stage(document: Document, stage: str) -> None:
     if stage not in found:
         there = ", ".join(map(safe, found)) or "none"
         raise Refused(f"{_name(document)} has no stage {safe(stage)!r}; it has {there}")
-
-
-def _say_stage(name: str, one: Mapping[str, Any]) -> None:
-    say(f"# stage {safe(name)}" + ("" if one["is_whole"] else ", with values still to come"))
-    for key in ("compose", "script"):
-        if key in one:
-            say(safe_lines(str(one[key])).rstrip("\n"))
-    if "command" in one:
-        say(safe(shlex.join(map(str, one["command"]))))
 
 
 def needs(one: Mapping[str, Any]) -> list[str]:
@@ -165,8 +162,7 @@ def _value(parameter: Mapping[str, Any]) -> str:
     return f"(from {', '.join(given)})" if given else "(must be given)"
 
 
-def _texts(found: object) -> list[str]:
-    assert isinstance(found, Iterable)
+def _texts(found: Any) -> list[str]:  # noqa: ANN401 - a list of a document
     return [safe(one) for one in found]
 
 
