@@ -94,6 +94,11 @@ class StoreSettings:
         _positive(self, "connections_max", "poll_seconds")
 
 
+StoreAddress = (
+    str | StoreSettings | None
+)  # a store: its address, its settings, or this user's own
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorSettings:
     """The settings of a monitor, which watches leases and deletes what was kept long enough."""

@@ -35,6 +35,9 @@ class StyledWord(NamedTuple):
 Cell = str | Status | StyledWord
 Row = Sequence[Cell]
 Item = TypeVar("Item")
+# Of a table of things: each header has a function of the thing, or the name under which a
+# document has it.
+Columns = Mapping[str, Callable[[Item], Cell] | str]
 
 
 def safe(text: object) -> str:
@@ -138,24 +141,15 @@ def say_table(
 
 
 def say_columns(
-    items: Iterable[Item],
-    columns: Mapping[str, Callable[[Item], Cell] | str],
-    *,
-    indent: int = 0,
-    drop: Sequence[str] = (),
+    items: Iterable[Item], columns: Columns[Item], *, indent: int = 0, drop: Sequence[str] = ()
 ) -> None:
-    """Prints a table of things: each column has a header, and a function of the thing, or the
-    name under which a document has it."""
+    """Prints a table of things."""
     rows = [[_cell(one, column) for column in columns.values()] for one in items]
     say_table(list(columns), rows, indent=indent, drop=drop)
 
 
 def say_found(
-    found: Sequence[Item],
-    columns: Mapping[str, Callable[[Item], Cell] | str],
-    empty: str,
-    *,
-    drop: Sequence[str] = (),
+    found: Sequence[Item], columns: Columns[Item], empty: str, *, drop: Sequence[str] = ()
 ) -> None:
     """Prints a table of things, or the note that there are none yet, and how to get some."""
     if found:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.client.connection import Where
 
+Words = tuple[str, ...]
 Result = TypeVar("Result")
 Answered = TypeVar("Answered")
 Question = Callable[["AsyncClient"], Awaitable[Result]]

@@ -210,11 +210,8 @@ def _check(session: Session) -> int:
     return ExitCode.FAILED if found["findings"] else ExitCode.DONE
 
 
-Columns = dict[str, Callable[[Any], str] | str]
-
-
 def _show_rules(found: Any) -> None:  # noqa: ANN401 - a document
-    columns: Columns = {
+    columns: dict[str, Callable[[Any], str] | str] = {
         "RULE": "name",
         "ON": lambda one: " ".join(one["on"]),
         "WORKFLOW": "workflow",
@@ -271,13 +268,11 @@ def _test(session: Session, rule: str | None) -> int:
 @option("--delete deletes", "With --files: remove them.")
 @option("--unmarked", "With --delete: also those that do not say which store they belong to.")
 @option("--yes is_sure", "With --delete: do not ask.")
-def verify_command(
-    session: Session, *, files: bool, deletes: bool, unmarked: bool, is_sure: bool
-) -> int:
+def verify_command(session: Session, *, files: bool, **how: bool) -> int:
     """List every row of the store that breaks a promise; exit 1 if there is one."""
-    if deletes and not files:
+    if how["deletes"] and not files:
         raise click.UsageError("--delete removes what --files lists; give both")
-    if unmarked and not deletes:
+    if how["unmarked"] and not how["deletes"]:
         raise click.UsageError("--unmarked says what else --delete removes; give both")
     found = session.ask_existing(lambda client: client.verify())
     document: dict[str, object] = {
@@ -292,15 +287,13 @@ def verify_command(
         else:
             say("the store keeps every promise")
     if files:
-        document |= _check_files(session, deletes=deletes, unmarked=unmarked, is_sure=is_sure)
+        document |= _check_files(session, how)
     if session.as_json:
         say_json(document)
     return ExitCode.FAILED if found else ExitCode.DONE
 
 
-def _check_files(
-    session: Session, *, deletes: bool, unmarked: bool, is_sure: bool
-) -> dict[str, object]:
+def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:
     from tidewheel.config import home_directory
     from tidewheel.services.file_removal import find_orphans, remove_orphan
     from tidewheel.wiring.stores import is_remote, opened_store
@@ -320,8 +313,9 @@ def _check_files(
     if not session.as_json:
         _show_orphans(found, str(home))
     removed = []
-    going = [one for one in found if not one.in_use and (unmarked or not one.is_unmarked)]
-    if going and deletes and _agreed(len(going), is_sure=is_sure):
+    going = [one for one in found if not one.in_use]
+    going = going if how["unmarked"] else [one for one in going if not one.is_unmarked]
+    if going and how["deletes"] and _agreed(len(going), is_sure=how["is_sure"]):
         removed = [str(home / one.path) for one in going if remove_orphan(home, one)]
         if not session.as_json:
             say(f"{len(removed)} of {len(going)} folders are removed")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidewheel.cli.session import Session, option, session_command
+from tidewheel.cli.session import Session, Words, option, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Target
@@ -33,9 +33,7 @@ WORDS_FOR_ANOTHER = 3  # RUN ID TEXT
 @click.argument("words", nargs=-1, metavar="[RUN ID] [TEXT]...")
 @option("--output NAME", "The output to announce, for which other tasks may wait.")
 @option("--progress", "How far the job is, from 0 to 1.", type=click.FloatRange(0, 1))
-def command(
-    session: Session, words: tuple[str, ...], output: str | None, progress: float | None
-) -> int:
+def command(session: Session, words: Words, output: str | None, progress: float | None) -> int:
     """Inside a job: report TEXT, an output that others wait for, or progress.
 
     Outside a job: send a message on behalf of a task: message RUN ID TEXT.
@@ -74,7 +72,7 @@ def _check_output(output: str) -> None:
     raise Refused(unknown_output_text(task, output, declared.split()))
 
 
-def _own_words(words: tuple[str, ...]) -> tuple[str, ...] | None:
+def _own_words(words: Words) -> tuple[str, ...] | None:
     """Returns what the job says of itself; None if it speaks for another job of its run."""
     if len(words) <= 1:
         return words
@@ -134,7 +132,7 @@ def _say_to_server(text: str, output: str | None, progress: float | None) -> str
 
 
 def _speak_for_another(
-    session: Session, words: tuple[str, ...], output: str | None, progress: float | None
+    session: Session, words: Words, output: str | None, progress: float | None
 ) -> int:
     from tidewheel.cli.commands.verbs import say_given
     from tidewheel.cli.runs.access import give

@@ -11,7 +11,7 @@ import click
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
 from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
-from tidewheel.cli.session import Session, option, session_command
+from tidewheel.cli.session import Session, Words, option, session_command
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 )
 @option("--yes", "Delete without asking.")
 def runs_command(
-    session: Session, workflow: str | None, limit: int, unwanted: tuple[str, ...], *, yes: bool
+    session: Session, workflow: str | None, limit: int, unwanted: Words, *, yes: bool
 ) -> int:
     """List runs, newest first, with their status and whether a scheduler drives them.
 
@@ -49,7 +49,7 @@ def runs_command(
     return session.answer(page, lambda page: say_runs(page, workflow))
 
 
-def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
+def _delete(session: Session, unwanted: Words, *, yes: bool) -> int:
     going = with_runs(session, lambda runs: _what_goes(session, runs, unwanted))
     if not yes:
         for text in going.values():
@@ -68,7 +68,7 @@ def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
     return session.answer({"deleted": deleted}, lambda _: say(told))
 
 
-async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) -> dict[str, str]:
+async def _what_goes(session: Session, runs: Runs, unwanted: Words) -> dict[str, str]:
     """Returns, for each run, what is deleted with it; refuses a run that is driven, or is named
     only in part."""
     going = {}
@@ -112,7 +112,7 @@ def _files_text(session: Session, run: str) -> str:
 )
 @click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
 @option("--history", "List what was asked of the run, by whom and when.")
-def show_command(session: Session, words: tuple[str, ...], *, history: bool) -> int:
+def show_command(session: Session, words: Words, *, history: bool) -> int:
     """Show a run: its status and why, progress per point, active tasks, what holds it up.
 
     With ids: tasks with their prerequisites, outputs, flows and submissions. Nothing of it
@@ -128,7 +128,7 @@ def show_command(session: Session, words: tuple[str, ...], *, history: bool) -> 
 
 @session_command("why", "why forecast 3/post", "why forecast '3/*'")
 @click.argument("words", nargs=-1, metavar="[RUN] ID...")
-def why_command(session: Session, words: tuple[str, ...]) -> int:
+def why_command(session: Session, words: Words) -> int:
     """Say why tasks do not run: each reason, whether it passes by itself, what would help."""
     from tidewheel.cli.pages.run import say_why
 
@@ -155,7 +155,7 @@ def why_command(session: Session, words: tuple[str, ...]) -> int:
 )
 @option("--all everything", "Show all points, not only the newest.")
 def tree_command(
-    session: Session, words: tuple[str, ...], window: int | None, *, everything: bool
+    session: Session, words: Words, window: int | None, *, everything: bool
 ) -> int:
     """Draw a run: every task that was spawned, with its state, flows and submissions.
 
@@ -189,7 +189,7 @@ def tree_command(
 @option("-f --follow", "Go on until the job, or the run, has ended.")
 @option("--path path_only", "Print only where the file is.")
 def log_command(
-    session: Session, words: tuple[str, ...], *, follow: bool, path_only: bool, **wish: object
+    session: Session, words: Words, *, follow: bool, path_only: bool, **wish: object
 ) -> int:
     """Print the log of a run, or with an ID what the job of a task wrote.
 
@@ -227,7 +227,7 @@ Press ? for the keys. NO_COLOR=1 leaves out colours.
 
 @session_command("tui", epilog=TUI_EPILOG)
 @click.argument("words", nargs=-1, metavar="[RUN]")
-def tui_command(session: Session, words: tuple[str, ...]) -> int:
+def tui_command(session: Session, words: Words) -> int:
     """Watch a run in the terminal and act on it; without RUN, choose one.
 
     The tree of points, families, tasks and submissions, live; why a task waits, its

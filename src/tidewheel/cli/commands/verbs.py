@@ -6,7 +6,7 @@ The words of `broadcast`, `ext-trigger` and `reload` mean more than options can 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +18,7 @@ from tidewheel.cli.output import note, safe, say, say_found
 from tidewheel.cli.pages.format import documents
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.runs.access import (
+    Asked,
     Given,
     Target,
     find_target,
@@ -26,7 +27,7 @@ from tidewheel.cli.runs.access import (
     this_job,
     with_runs,
 )
-from tidewheel.cli.session import OptionRow, Session, option, options, session_command
+from tidewheel.cli.session import OptionRow, Session, Words, option, options, session_command
 from tidewheel.cli.verbs import TABLE, Verb, VerbOption
 from tidewheel.core.operator.verbs import (
     REOPENING_VERBS,
@@ -58,7 +59,7 @@ def verb_command(name: str) -> click.Command:
     """Returns the click command of a verb."""
     verb = TABLE[name]
 
-    def call(session: Session, words: tuple[str, ...], **options: object) -> int:
+    def call(session: Session, words: Words, **options: object) -> int:
         return give_verb(session, name, words, options)
 
     call.__doc__ = verb.help
@@ -177,9 +178,7 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
     return FinalStatus(ExitCode.FAILED, status.last_step)
 
 
-def try_verb(
-    session: Session, words: Sequence[str], command: Callable[[Target], Command]
-) -> int:
+def try_verb(session: Session, words: Sequence[str], command: Asked) -> int:
     """Prints what a command would do, for people or programs."""
 
     def arguments(target: Target) -> dict[str, object]:
@@ -210,7 +209,7 @@ def say_given(session: Session, given: Given) -> int:
 
     document = {"run": given.run, "verb": given.verb, "number": given.number}
     return session.answer(
-        document | {"answer": given.answer}, lambda _: list(map(say, answer_lines(given)))
+        document | {"answer": given.answer}, lambda _: say("\n".join(answer_lines(given)))
     )
 
 
@@ -246,7 +245,7 @@ def say_given(session: Session, given: Given) -> int:
 @option("-C --clear", "Cancel all settings, of the given points and names if any.")
 @option("-e --expire POINT", "Cancel the settings for points before this one.", default="")
 @option("-d --display", "Only list what is set.")
-def broadcast_command(session: Session, words: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401
+def broadcast_command(session: Session, words: Words, **options: Any) -> int:  # noqa: ANN401
     """Change settings of tasks that have not started yet; without options, list what is set."""
     is_listed, set_file = options.pop("display"), options.pop("set_file")
     if set_file is not None:
@@ -281,7 +280,7 @@ def _settings_in(text: str) -> list[str]:
     return found
 
 
-def _list_broadcasts(session: Session, words: tuple[str, ...]) -> int:
+def _list_broadcasts(session: Session, words: Words) -> int:
 
     def show(page: Document) -> None:
         columns = {name.upper(): name for name in ("point", "namespace", "setting", "value")}
@@ -299,7 +298,7 @@ WORDS_MAX = 2  # behind the run
 @session_command("ext-trigger", 'ext-trigger forecast "new data" file-0815')
 @click.argument("words", nargs=-1, metavar="[RUN] MESSAGE [TRIGGER_ID]")
 @option("--task ids ID...", "Only for these tasks.")
-def ext_trigger_command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> int:
+def ext_trigger_command(session: Session, words: Words, ids: tuple[str, ...]) -> int:
     """Tell a run that the MESSAGE for which tasks wait has come from outside.
 
     One task takes it: the oldest that waits. TRIGGER_ID tells one message from the next and is
@@ -322,9 +321,7 @@ def ext_trigger_command(session: Session, words: tuple[str, ...], ids: tuple[str
 @click.argument("words", nargs=-1, metavar="[RUN] [DIR]")
 @option("-s --set settings NAME=VALUE...", "A template variable; all others stay as they are.")
 @option("-n --dry-run", "Only show what would change.")
-def reload_command(
-    session: Session, words: tuple[str, ...], settings: tuple[str, ...], *, dry_run: bool
-) -> int:
+def reload_command(session: Session, words: Words, settings: Words, *, dry_run: bool) -> int:
     """Give a run its definition anew: from DIR, or from the folder that it came from.
 
     The new definition replaces the old one whole. If there is an error in it, nothing changes.
@@ -354,7 +351,7 @@ def reload_command(
 
 
 async def _save_new(
-    runs: Runs, words: Sequence[str], settings: tuple[str, ...], *, as_json: bool
+    runs: Runs, words: Sequence[str], settings: Words, *, as_json: bool
 ) -> tuple[str, Reload] | int:
     """Stores the definition as it is now; returns the run and what to ask of it, or the exit
     status if the definition has errors."""

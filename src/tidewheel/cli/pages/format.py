@@ -7,11 +7,10 @@ from typing import cast
 
 import click
 
-from tidewheel.cli.output import Cell, Item, StyledWord, on_terminal, safe, say, say_columns
+from tidewheel.cli.output import Columns, Item, StyledWord, on_terminal, safe, say, say_columns
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 
 Document = Mapping[str, object]
-Columns = Mapping[str, Callable[[Document], Cell] | str]  # of a table of documents, by header
 
 SHOWN_MAX = 20  # of a list on a page for people
 LABEL_WIDTH = 14
@@ -89,9 +88,7 @@ def counts_text(page: Document) -> str:
     return ", ".join(f"{number} {state}" for state, number in found.items())
 
 
-def say_some(
-    title: str, found: Sequence[Item], columns: Mapping[str, Callable[[Item], Cell] | str]
-) -> None:
+def say_some(title: str, found: Sequence[Item], columns: Columns[Item]) -> None:
     """Prints a section with a table; nothing if nothing was found."""
     if found:
         section(title)

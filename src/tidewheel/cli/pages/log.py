@@ -15,7 +15,7 @@ import click
 
 from tidewheel.api.tasks import Task
 from tidewheel.cli.output import safe_lines
-from tidewheel.cli.runs.access import Document, Target, find_target, with_runs
+from tidewheel.cli.runs.access import Arguments, find_target, with_runs
 from tidewheel.cli.session import Session
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import attempt_log
@@ -123,9 +123,7 @@ class ServerLog:
 # ---- of a run, or of a job of it ----
 
 
-def follow_log(
-    session: Session, words: Sequence[str], arguments: Callable[[Target], Document]
-) -> None:
+def follow_log(session: Session, words: Sequence[str], arguments: Arguments) -> None:
     """Prints the log of a run or a job until nothing more will come."""
 
     async def follow(runs: Runs) -> None:

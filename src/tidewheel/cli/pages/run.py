@@ -7,10 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from tidewheel.cli.output import coloured, note, plural, safe, say, say_columns, say_found
+from tidewheel.cli.output import (
+    Columns,
+    coloured,
+    note,
+    plural,
+    safe,
+    say,
+    say_columns,
+    say_found,
+)
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
-    Columns,
     Document,
     at,
     bar,
@@ -46,7 +54,7 @@ GOES_ON = ("running", "paused", "waiting for release", "stopping")
 def say_runs(page: Document, workflow: str | None) -> None:
     """Prints the list of runs, all or those of one workflow."""
     of = f" of {safe(workflow)}" if workflow else ""
-    columns: Columns = {
+    columns: Columns[Document] = {
         "RUN": "name",
         "NUMBER": "number",
         "STATUS": run_cell,
@@ -163,7 +171,7 @@ def _say_points(page: Document) -> None:
     section("progress")
     if len(points) > POINTS_SHOWN_MAX:
         say(f"  {len(points) - POINTS_SHOWN_MAX} earlier points: --json shows all")
-    columns: Columns = {
+    columns: Columns[Document] = {
         "POINT": "point",
         "DONE": lambda one: f"{one['done']}/{one['tasks']}",
         "": lambda one: bar(cast("int", one["done"]), cast("int", one["tasks"])),
@@ -179,7 +187,7 @@ def _flow_state(flow: Document) -> str:
     return str(count) if count else "ended"
 
 
-ACTIVE: Columns = {
+ACTIVE: Columns[Document] = {
     "TASK": "id",
     "STATE": state_cell,
     "FLOWS": flows_text,
@@ -187,7 +195,12 @@ ACTIVE: Columns = {
     "SINCE": lambda one: moment(one, "started_at") or moment(one, "submitted_at"),
     "WORKER": "worker",
 }
-FLOWS: Columns = {"FLOW": "flow", "TASKS": _flow_state, "UNTIL": "until", "REMARK": "text"}
+FLOWS: Columns[Document] = {
+    "FLOW": "flow",
+    "TASKS": _flow_state,
+    "UNTIL": "until",
+    "REMARK": "text",
+}
 
 
 # ---- the commands that it was given ----
@@ -195,7 +208,7 @@ FLOWS: Columns = {"FLOW": "flow", "TASKS": _flow_state, "UNTIL": "until", "REMAR
 
 def say_history(page: Document) -> None:
     """Prints the commands that the run was given, newest first."""
-    columns: Columns = {
+    columns: Columns[Document] = {
         "NUMBER": "number",
         "TIME": at("at"),
         "WHO": "who",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.output import (
-    Cell,
+    Columns,
     coloured,
     note,
     plural,
@@ -31,8 +31,6 @@ from tidewheel.quantities import show_size
 
 if TYPE_CHECKING:
     from tidewheel.ports.runs import Document
-
-Columns = Mapping[str, Callable[[Any], Cell] | str]
 
 INDENT = 2
 
@@ -62,7 +60,7 @@ def verdict(one: Mapping[str, Any]) -> str:
 
 
 def say_list(document: Document) -> None:
-    columns: Columns = {
+    columns: Columns[Any] = {
         "WORKFLOW": "name",
         "VERSION": "version",
         "KIND": "kind",
@@ -84,7 +82,7 @@ def say_workflow(one: Document) -> None:
         say(f"other versions: {', '.join(others)}")
     if found := parts(one, "parameters"):
         say("parameters")
-        columns: Columns = {
+        columns: Columns[Any] = {
             "NAME": "name",
             "DEFAULT": _value,
             "STAGES": lambda each: ", ".join(_texts(each["stages"])),
@@ -179,7 +177,11 @@ def say_submitted(document: Document) -> None:
 
 
 def say_sbis(document: Document) -> None:
-    columns: Columns = {"INSTANCE": "id", "REQUESTED": at("requested_at"), "BY": "requested_by"}
+    columns: Columns[Any] = {
+        "INSTANCE": "id",
+        "REQUESTED": at("requested_at"),
+        "BY": "requested_by",
+    }
     empty = "nothing was asked for yet: tidewheel sbi submit FILE"
     say_found(parts(document, "sbis"), columns, empty)
 
@@ -200,7 +202,7 @@ def _workflow(one: Mapping[str, Any]) -> str:
     return safe(one["workflow"] + (f"/{version}" if version else ""))
 
 
-BLOCK_COLUMNS: Columns = {
+BLOCK_COLUMNS: Columns[Any] = {
     "BLOCK": "id",
     "STATUS": lambda one: status_cell(one["status"]),
     "PRIORITY": "priority",
@@ -210,7 +212,7 @@ BLOCK_COLUMNS: Columns = {
         ("never begins: " if one["never"] else "") + "; ".join(one["waits"])
     ),
 }
-STAGE_COLUMNS: Columns = {
+STAGE_COLUMNS: Columns[Any] = {
     "STAGE": lambda one: one["stage"] or f"(object {one['object']})",
     "STATE": state_cell,
     "SUBMIT": lambda one: str(one["submit"] or ""),
@@ -253,7 +255,7 @@ def say_aborted(one: Document) -> None:
 
 
 def say_objects(document: Document) -> None:
-    columns: Columns = {
+    columns: Columns[Any] = {
         "OBJECT": "name",
         "POSTED": at("posted_at"),
         "BY": "posted_by",

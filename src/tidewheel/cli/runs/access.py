@@ -24,6 +24,10 @@ Document = dict[str, object]
 Result = TypeVar("Result")
 
 
+Arguments = Callable[["Target"], Document]  # of a view, from the words behind the run
+Asked = Callable[["Target"], "Command"]
+
+
 class OwnJob(NamedTuple):
     """Is the job that this command is part of, with the secret by which its worker knows it."""
 
@@ -53,9 +57,7 @@ def this_job(session: Session) -> OwnJob | None:
     return OwnJob(Path(directory), secret, run)
 
 
-def look(
-    session: Session, name: str, words: Sequence[str], arguments: Callable[[Target], Document]
-) -> Document:
+def look(session: Session, name: str, words: Sequence[str], arguments: Arguments) -> Document:
     """Returns a view of the run that the words name; the other words give its arguments."""
     job = this_job(session)
     if job is not None:
@@ -72,7 +74,7 @@ def look(
 def give(
     session: Session,
     words: Sequence[str],
-    command: Callable[[Target], Command],
+    command: Asked,
     *,
     any_word: bool = False,
     seconds_max: float | None = None,
