@@ -94,9 +94,7 @@ class StoreSettings:
         _positive(self, "connections_max", "poll_seconds")
 
 
-StoreAddress = (
-    str | StoreSettings | None
-)  # a store: its address, its settings, or this user's own
+Where = str | StoreSettings | None  # a store: its address, its settings, or this user's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tidewheel.config import RULES_FILE, StoreAddress, home_directory, scheduler_settings
+from tidewheel.config import RULES_FILE, Where, home_directory, scheduler_settings
 from tidewheel.ports.runs import (
     BringsBlockDoor,
     BringsNotifications,
@@ -49,7 +49,7 @@ OUTBOX_NOTEBOOKS = 64  # who holds one of them delivers what runs of that remain
 
 @asynccontextmanager
 async def awaited_store(
-    where: StoreAddress,
+    where: Where,
     wait_seconds_max: float,
     stop: Wakeup,
     stop_asked: Callable[[], bool],
@@ -86,7 +86,7 @@ async def awaited_store(
 
 @asynccontextmanager
 async def driving(  # noqa: PLR0913 - each by name
-    where: StoreAddress,
+    where: Where,
     store: Store,
     run: RunView,
     home: Path,
@@ -125,11 +125,7 @@ async def driving(  # noqa: PLR0913 - each by name
 
 
 async def deliver_left(
-    where: StoreAddress,
-    store: Store,
-    run: RunView,
-    home: Path,
-    on_report: OnReport | None = None,
+    where: Where, store: Store, run: RunView, home: Path, on_report: OnReport | None = None
 ) -> int:
     """Calls the event handlers of a run that is over and whose scheduler died before it could.
 
@@ -158,12 +154,7 @@ async def _take_folder(store: Store, run: RunView, home: Path) -> None:
 
 @asynccontextmanager
 async def _scheduler_home(
-    where: StoreAddress,
-    store: Store,
-    run: RunView,
-    home: Path,
-    smtp: str,
-    on_report: OnReport | None,
+    where: Where, store: Store, run: RunView, home: Path, smtp: str, on_report: OnReport | None
 ) -> AsyncIterator[SchedulerHome]:
     """Prepares what a run is driven with, and listens to commands of its event handlers."""
     from tidewheel.platforms import read_platforms

@@ -12,8 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import (
-    StoreAddress,
     StoreSettings,
+    Where,
     credentials,
     failpoint,
     found_server,
@@ -36,7 +36,7 @@ STORES_ACCEPTED = (
 SERVERS = ("http:", "https:")
 
 
-def store_settings(where: StoreAddress = None) -> StoreSettings:
+def store_settings(where: Where = None) -> StoreSettings:
     """Returns settings for an address; without one, for what the environment names, the store
     that this user's server stands before, or for the file in the state directory."""
     if isinstance(where, StoreSettings):
@@ -55,12 +55,12 @@ def _served_url() -> str | None:
     return found.url if is_process_alive(found.process) else None
 
 
-def is_remote(where: StoreAddress = None) -> bool:
+def is_remote(where: Where = None) -> bool:
     """Returns whether the store is a server's, to be asked over HTTP."""
     return store_settings(where).url.startswith(SERVERS)
 
 
-def require_database(where: StoreAddress, role: str) -> None:
+def require_database(where: Where, role: str) -> None:
     """Raises BadSetting for a server: the role is done where the database is."""
     if is_remote(where):
         raise BadSetting(
@@ -71,17 +71,17 @@ def require_database(where: StoreAddress, role: str) -> None:
         )
 
 
-def is_embedded(where: StoreAddress = None) -> bool:
+def is_embedded(where: Where = None) -> bool:
     """Returns whether the store is a file of this machine, which nobody else watches over."""
     return store_settings(where).url.startswith("sqlite:")
 
 
-def store_exists(where: StoreAddress = None) -> bool:
+def store_exists(where: Where = None) -> bool:
     """Returns whether there is anything to look at: opening a file would make it."""
     return _missing_file(where) is None
 
 
-def _missing_file(where: StoreAddress) -> str | None:
+def _missing_file(where: Where) -> str | None:
     """Returns the file that opening the store would make."""
     url = store_settings(where).url
     if not url.startswith("sqlite:"):
@@ -91,27 +91,27 @@ def _missing_file(where: StoreAddress) -> str | None:
     return None if file_path(url).exists() else str(file_path(url))
 
 
-def require_store(where: StoreAddress = None) -> None:
+def require_store(where: Where = None) -> None:
     """Raises NoStore if there is no store: what only looks makes none."""
     if (path := _missing_file(where)) is not None:
         origin = "" if where or store_url() is None else " (TIDEWHEEL_STORE)"
         raise NoStore(store_settings(where).url + origin, path)
 
 
-def require_if_named(where: StoreAddress = None) -> None:
+def require_if_named(where: Where = None) -> None:
     """Raises NoStore if a store was named that is not there: more likely than not its name is
     a mistake. The store of this user may still be made."""
     if where or store_url():
         require_store(where)
 
 
-def named_store_to_make(where: StoreAddress = None) -> str | None:
+def named_store_to_make(where: Where = None) -> str | None:
     """Returns the file that opening the store would make, if it was named."""
     return _missing_file(where) if where or store_url() else None
 
 
 @contextmanager
-def store_to_read(where: str | None = None) -> Iterator[StoreAddress]:
+def store_to_read(where: str | None = None) -> Iterator[Where]:
     """Yields the store for a command that only looks: an empty one where this user has none
     yet, so that looking makes no file."""
     if store_exists(where):
@@ -131,7 +131,7 @@ def empty_store() -> Iterator[StoreSettings]:
         yield StoreSettings(url=f"sqlite:///{folder}/empty.db", submit=submit_limits())
 
 
-def open_store(where: StoreAddress = None) -> Store:
+def open_store(where: Where = None) -> Store:
     """Opens the store at an address; without one, that of this user."""
     settings = store_settings(where)
     match scheme := settings.url.partition(":")[0]:
@@ -174,7 +174,7 @@ def this_failpoint() -> Failpoint:
 
 
 @asynccontextmanager
-async def opened_store(where: StoreAddress = None) -> AsyncIterator[Store]:
+async def opened_store(where: Where = None) -> AsyncIterator[Store]:
     """Opens a store, and closes it at the end of the block."""
     store = open_store(where)
     try:
@@ -183,7 +183,7 @@ async def opened_store(where: StoreAddress = None) -> AsyncIterator[Store]:
         await store.close()
 
 
-def migrate_store(where: StoreAddress = None) -> MigrationReport:
+def migrate_store(where: Where = None) -> MigrationReport:
     """Brings a store to the schema of this program."""
     require_database(where, "a migration")
     require_store(where)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import StoreAddress, WorkerSettings
+from tidewheel.config import Where, WorkerSettings
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.runners import Runner
@@ -55,7 +55,7 @@ def machine_capacity(labels: Sequence[str] = ()) -> Resources:
 
 @asynccontextmanager
 async def built_worker(  # noqa: PLR0913 - each by name
-    where: StoreAddress,
+    where: Where,
     store: TaskStore,
     settings: WorkerSettings,
     *,
@@ -188,7 +188,7 @@ class _Afar:
     speaking_for: SpeakingFor
 
 
-def _afar(where: StoreAddress, store: TaskStore, home: Path) -> _Afar | None:
+def _afar(where: Where, store: TaskStore, home: Path) -> _Afar | None:
     """Returns the differences behind a server; None if the store itself is within reach."""
     if not is_remote(where):
         return None
