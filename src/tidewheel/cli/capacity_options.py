@@ -39,27 +39,16 @@ OPTION_NAMES = (
 
 def offered(options: dict[str, Any]) -> dict[str, Any]:
     """Returns the options as fields of a worker's settings."""
-    return {
-        "capacity": _capacity(options),
-        "runners": options["runners"],
-        "allow_compose": options["allow_compose"],
-    }
-
-
-def _capacity(options: dict[str, Any]) -> Resources:
     from tidewheel.wiring.workers import machine_capacity
 
-    machine = machine_capacity(options["labels"])
+    names = {"memory": "memory_bytes", "buffer": "buffer_bytes"}
     said = {
-        "cpu": options["cpu"],
-        "memory_bytes": options["memory"],
-        "gpu": options["gpu"],
-        "nodes": options["nodes"],
-        "buffer_bytes": options["buffer"],
+        names.get(one, one): options[one]
+        for one in ("cpu", "memory", "gpu", "nodes", "buffer")
+        if options[one] is not None
     }
-    return replace(
-        machine, **{name: value for name, value in said.items() if value is not None}
-    )
+    capacity = replace(machine_capacity(options["labels"]), **said)
+    return {"capacity": capacity} | {one: options[one] for one in ("runners", "allow_compose")}
 
 
 def lacking(asked: Resources, capacity: Resources) -> str:

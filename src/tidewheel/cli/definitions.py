@@ -46,14 +46,6 @@ class UnknownName(Refused):
         super().__init__(f"there is no {kind} {name!r} in this workflow; {do}")
 
 
-class ForRun(NamedTuple):
-    """Holds a definition that was read for a run; `captured` is None if it has errors."""
-
-    loaded: LoadedWorkflow
-    captured: Captured | None = None
-    stages: StageSource | None = None  # of a SIP definition
-
-
 class Definition(NamedTuple):
     """Names a definition on the command line, and says how to read it."""
 
@@ -145,10 +137,11 @@ class Definition(NamedTuple):
 
     def load_for_run(
         self, options: RunOptions, findings: Findings, workflow: str = ""
-    ) -> ForRun:
+    ) -> tuple[LoadedWorkflow, Captured | None, StageSource | None]:
         """Loads the definition with the options of a run, and captures it unless it has errors.
 
-        ``workflow`` is what it is called whatever its folder or file says.
+        ``workflow`` is what it is called whatever its folder or file says. One of SIP has
+        stages, too.
         """
         from tidewheel.services.definitions.snapshot import capture, captured_sip, load_options
 
@@ -159,17 +152,17 @@ class Definition(NamedTuple):
             judged = load_sip_request(self.path, request, findings, is_typed=True)
             loaded = judged.loaded
             if loaded.workflow is None or findings.has_errors:
-                return ForRun(loaded)
+                return loaded, None, None
             name = workflow or loaded.workflow.name
-            return ForRun(loaded, captured_sip(judged, name), judged.stages)
+            return loaded, captured_sip(judged, name), judged.stages
         how = replace(load_options(options), source=self.source_options())
         loaded = self.load(findings, how)
         if loaded.graph is None or loaded.workflow is None or findings.has_errors:
-            return ForRun(loaded)
+            return loaded, None, None
         if workflow:
             loaded = replace(loaded, workflow=replace(loaded.workflow, name=workflow))
         variables = self.variables(findings)
-        return ForRun(loaded, capture(loaded, self.path, variables, trusted=True))
+        return loaded, capture(loaded, self.path, variables, trusted=True), None
 
     def variables(self, findings: Findings) -> dict[str, object]:
         """Returns the template variables, or the parameters of a request, by name."""

@@ -37,7 +37,7 @@ Row = Sequence[Cell]
 Item = TypeVar("Item")
 # Of a table of things: each header has a function of the thing, or the name under which a
 # document has it.
-Columns = Mapping[str, Callable[[Item], Cell] | str]
+ColumnsOf = Mapping[str, Callable[[Item], Cell] | str]
 
 
 def safe(text: object) -> str:
@@ -129,9 +129,7 @@ def say_table(
     """
     if on_terminal():
         out = console()
-        kept = fitting_columns(headers, rows, out.width - indent, drop)
-        narrow = [[row[column] for column in kept] for row in rows]
-        out.print(rich_table([headers[column] for column in kept], narrow, indent=indent))
+        out.print(fitting_table(headers, rows, out.width, indent=indent, drop=drop))
         return
     texts = [list(headers), *([_plain(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
@@ -141,7 +139,11 @@ def say_table(
 
 
 def say_columns(
-    items: Iterable[Item], columns: Columns[Item], *, indent: int = 0, drop: Sequence[str] = ()
+    items: Iterable[Item],
+    columns: ColumnsOf[Item],
+    *,
+    indent: int = 0,
+    drop: Sequence[str] = (),
 ) -> None:
     """Prints a table of things."""
     rows = [[_cell(one, column) for column in columns.values()] for one in items]
@@ -149,7 +151,7 @@ def say_columns(
 
 
 def say_found(
-    found: Sequence[Item], columns: Columns[Item], empty: str, *, drop: Sequence[str] = ()
+    found: Sequence[Item], columns: ColumnsOf[Item], empty: str, *, drop: Sequence[str] = ()
 ) -> None:
     """Prints a table of things, or the note that there are none yet, and how to get some."""
     if found:
@@ -165,19 +167,26 @@ def _cell(one: Item, column: Callable[[Item], Cell] | str) -> Cell:
     return "" if value is None else str(value)
 
 
-def fitting_columns(
-    headers: Sequence[str], rows: Sequence[Row], width: int, drop: Sequence[str]
-) -> list[int]:
-    """Returns which columns to show; the last may be cut, so it counts for little."""
+def fitting_table(
+    headers: Sequence[str],
+    rows: Sequence[Row],
+    width: int,
+    *,
+    indent: int = 0,
+    drop: Sequence[str] = (),
+) -> Table:
+    """Returns a table for rich with the columns that fit; the last may be cut, so it counts
+    for little."""
     texts = [list(headers), *([f"  {_plain(cell)}" for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     widths[-1] = min(widths[-1], LAST_COLUMN_WIDTH_MIN)
     kept = list(range(len(headers)))
     for header in drop:
-        if sum(widths[column] + 2 for column in kept) <= width:
+        if sum(widths[column] + 2 for column in kept) <= width - indent:
             break
         kept.remove(headers.index(header))
-    return kept
+    narrow = [[row[column] for column in kept] for row in rows]
+    return rich_table([headers[column] for column in kept], narrow, indent=indent)
 
 
 def _plain(cell: Cell) -> str:

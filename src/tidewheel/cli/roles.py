@@ -217,14 +217,13 @@ def run_server(session: Session, listening: dict[str, Any], options: dict[str, A
 
     def ready(welcome: Welcome) -> None:
         new.tell()
-        token_file = welcome.token_file
+        token_file = None if welcome.token_file is None else str(welcome.token_file)
         if session.as_json:
-            shown = None if token_file is None else str(token_file)
-            say_json({"url": welcome.url, "token_file": shown})
+            say_json({"url": welcome.url, "token_file": token_file})
             return
         note(f"answering at {welcome.url}; Ctrl-C stops")
         if token_file is not None:
-            note(f"an admin token was made, there was none: {safe(str(token_file))}")
+            note(f"an admin token was made, there was none: {safe(token_file)}")
 
     home = home_directory()
     server = Server(

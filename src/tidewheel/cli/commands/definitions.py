@@ -63,14 +63,9 @@ def validate_command(definition: Definition, *, strict: bool) -> int:
     )
     counts = _counts(loaded)
     if definition.as_json:
-        say_json(
-            {
-                "valid": valid,
-                **(verdicts.document(strict=strict) if verdicts else {}),
-                "findings": [finding_document(one) for one in judgement],
-                "counts": counts,
-            }
-        )
+        told = {"valid": valid, **(verdicts.document(strict=strict) if verdicts else {})}
+        found = [finding_document(one) for one in judgement]
+        say_json(told | {"findings": found, "counts": counts})
         return 0 if valid else ExitCode.REFUSED
     show_findings(judgement, loaded.source, say)
     if findings.left_out:
@@ -122,9 +117,7 @@ def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
 
 def _told(definition: Definition, findings: Findings, source: SourceText | None) -> int:
     """Returns the exit status of a command that has shown what it could; tells the errors."""
-    if not findings.has_errors:
-        return 0
-    return refuse(findings, source, as_json=definition.as_json)
+    return refuse(findings, source, as_json=definition.as_json) if findings.has_errors else 0
 
 
 # ---- `list`: the tasks and families of a workflow ----

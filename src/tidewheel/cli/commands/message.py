@@ -41,10 +41,8 @@ def command(session: Session, words: Words, output: str | None, progress: float 
     if not words and output is None and progress is None:
         raise click.UsageError("say something: TEXT, --output NAME or --progress 0.5")
     directory, secret = os.environ.get(JOB_DIRECTORY, ""), os.environ.get(JOB_SECRET, "")
-    is_job = (directory and secret) or _has_voice()
-    if not is_job or session.store:
-        return _speak_for_another(session, words, output, progress)
-    texts = _own_words(words)
+    is_job = ((directory and secret) or _has_voice()) and not session.store
+    texts = _own_words(words) if is_job else None
     if texts is None:
         return _speak_for_another(session, words, output, progress)
     if output is not None:

@@ -85,14 +85,13 @@ def _merged_limits(
 ) -> tuple[Limit, ...]:
     """Returns one limit per key, with both sides; what is given replaces what was stored."""
     limits = {limit.key: limit for limit in stored}
-    for limit in counts:
-        known = limits.get(limit.key, Limit(key=limit.key))
-        limits[limit.key] = replace(known, concurrency_max=limit.concurrency_max)
-    for limit in rates:
-        known = limits.get(limit.key, Limit(key=limit.key))
-        limits[limit.key] = replace(
-            known, rate_max=limit.rate_max, rate_seconds=limit.rate_seconds
-        )
+    for given, sides in (
+        (counts, ("concurrency_max",)),
+        (rates, ("rate_max", "rate_seconds")),
+    ):
+        for one in given:
+            said = {side: getattr(one, side) for side in sides}
+            limits[one.key] = replace(limits.get(one.key, Limit(key=one.key)), **said)
     return tuple(limits[key] for key in sorted(limits))
 
 

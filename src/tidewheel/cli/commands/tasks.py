@@ -18,12 +18,11 @@ from tidewheel.cli.output import (
     Row,
     coloured,
     console,
-    fitting_columns,
+    fitting_table,
     json_line,
     note,
     on_terminal,
     plural,
-    rich_table,
     safe,
     say,
     say_json,
@@ -167,9 +166,8 @@ async def _watch_on_terminal(client: AsyncClient, limit: int, filters: Filters) 
         while True:
             tasks = await client.list(limit=min(limit, live.console.height - 1), **filters)
             rows = table_rows(tasks, await client.store.now())
-            kept = fitting_columns(HEADERS, rows, live.console.width, DROP)
-            narrow = [[row[column] for column in kept] for row in rows]
-            live.update(rich_table([HEADERS[column] for column in kept], narrow), refresh=True)
+            table = fitting_table(HEADERS, rows, live.console.width, drop=DROP)
+            live.update(table, refresh=True)
             await asyncio.sleep(WATCH_SECONDS)
 
 

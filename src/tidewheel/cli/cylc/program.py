@@ -217,17 +217,7 @@ def _broadcast(said: Arguments) -> tuple[str, Command]:
     points, namespaces = said.options.get("point", []), said.options.get("namespace", [])
     if "expire" in said:
         return workflow, Broadcast(expire=said.last("expire"))
-    settings, cancel = (
-        [
-            *said.options.get(name, []),
-            *(
-                one
-                for path in said.options.get(f"{name}-file", ())
-                for one in _file_items(path)
-            ),
-        ]
-        for name in ("set", "cancel")
-    )
+    settings, cancel = _items(said, "set"), _items(said, "cancel")
     if not settings and not cancel and "clear" not in said:
         raise BadUsage("cylc broadcast: nothing to do; write -s '[environment]NAME=VALUE'")
     return workflow, Broadcast(
@@ -237,6 +227,11 @@ def _broadcast(said: Arguments) -> tuple[str, Command]:
         cancel=tuple(one.partition("=")[0] for one in cancel),
         clear="clear" in said,
     )
+
+
+def _items(said: Arguments, name: str) -> list[str]:
+    files = said.options.get(f"{name}-file", ())
+    return [*said.options.get(name, ()), *(one for path in files for one in _file_items(path))]
 
 
 def _ext_trigger(said: Arguments) -> tuple[str, Command]:

@@ -7,10 +7,20 @@ from typing import cast
 
 import click
 
-from tidewheel.cli.output import Columns, Item, StyledWord, on_terminal, safe, say, say_columns
+from tidewheel.cli.output import (
+    ColumnsOf,
+    Item,
+    StyledWord,
+    on_terminal,
+    safe,
+    say,
+    say_columns,
+)
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
 
 Document = Mapping[str, object]
+
+Columns = ColumnsOf[Document]
 
 SHOWN_MAX = 20  # of a list on a page for people
 LABEL_WIDTH = 14
@@ -88,7 +98,7 @@ def counts_text(page: Document) -> str:
     return ", ".join(f"{number} {state}" for state, number in found.items())
 
 
-def say_some(title: str, found: Sequence[Item], columns: Columns[Item]) -> None:
+def say_some(title: str, found: Sequence[Item], columns: ColumnsOf[Item]) -> None:
     """Prints a section with a table; nothing if nothing was found."""
     if found:
         section(title)

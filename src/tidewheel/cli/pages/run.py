@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tidewheel.cli.output import (
-    Columns,
     coloured,
     note,
     plural,
@@ -19,6 +18,7 @@ from tidewheel.cli.output import (
 )
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
+    Columns,
     Document,
     at,
     bar,
@@ -54,7 +54,7 @@ GOES_ON = ("running", "paused", "waiting for release", "stopping")
 def say_runs(page: Document, workflow: str | None) -> None:
     """Prints the list of runs, all or those of one workflow."""
     of = f" of {safe(workflow)}" if workflow else ""
-    columns: Columns[Document] = {
+    columns: Columns = {
         "RUN": "name",
         "NUMBER": "number",
         "STATUS": run_cell,
@@ -171,7 +171,7 @@ def _say_points(page: Document) -> None:
     section("progress")
     if len(points) > POINTS_SHOWN_MAX:
         say(f"  {len(points) - POINTS_SHOWN_MAX} earlier points: --json shows all")
-    columns: Columns[Document] = {
+    columns: Columns = {
         "POINT": "point",
         "DONE": lambda one: f"{one['done']}/{one['tasks']}",
         "": lambda one: bar(cast("int", one["done"]), cast("int", one["tasks"])),
@@ -187,7 +187,7 @@ def _flow_state(flow: Document) -> str:
     return str(count) if count else "ended"
 
 
-ACTIVE: Columns[Document] = {
+ACTIVE: Columns = {
     "TASK": "id",
     "STATE": state_cell,
     "FLOWS": flows_text,
@@ -195,12 +195,7 @@ ACTIVE: Columns[Document] = {
     "SINCE": lambda one: moment(one, "started_at") or moment(one, "submitted_at"),
     "WORKER": "worker",
 }
-FLOWS: Columns[Document] = {
-    "FLOW": "flow",
-    "TASKS": _flow_state,
-    "UNTIL": "until",
-    "REMARK": "text",
-}
+FLOWS: Columns = {"FLOW": "flow", "TASKS": _flow_state, "UNTIL": "until", "REMARK": "text"}
 
 
 # ---- the commands that it was given ----
@@ -208,7 +203,7 @@ FLOWS: Columns[Document] = {
 
 def say_history(page: Document) -> None:
     """Prints the commands that the run was given, newest first."""
-    columns: Columns[Document] = {
+    columns: Columns = {
         "NUMBER": "number",
         "TIME": at("at"),
         "WHO": "who",

@@ -111,13 +111,9 @@ def _set_points(tree: Tree, loaded: LoadedWorkflow) -> None:
         return
     cycling = loaded.graph.cycling
     points = {"initial cycle point": cycling.initial, "final cycle point": cycling.final}
-    scheduling.update(
-        {
-            name: cycling.style.text(point)
-            for name, point in points.items()
-            if name in scheduling and point is not None
-        }
-    )
+    for name, point in points.items():
+        if name in scheduling and point is not None:
+            scheduling[name] = cycling.style.text(point)
 
 
 def _runtime(runtime: Section, loaded: LoadedWorkflow) -> Tree:

@@ -11,7 +11,6 @@ from tidewheel.api.tasks import AttemptView, EdgeView, HistoryEntry, OutputView,
 from tidewheel.api.wire import document
 from tidewheel.cli.output import (
     Cell,
-    Columns,
     coloured,
     plural,
     safe,
@@ -23,6 +22,7 @@ from tidewheel.cli.output import (
 )
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
+    Columns,
     Document,
     at,
     fact,
@@ -362,14 +362,14 @@ def _remark(output: Document) -> str:
 
 
 # Outputs that were completed by hand are marked (R001-52).
-OUTPUTS_MADE: Columns[Document] = {
+OUTPUTS_MADE: Columns = {
     "OUTPUT": lambda one: f"{'+' if one['made'] else '-'} {one['output']}",
     "MADE BY": lambda one: str(one["by"]),
     "AT": at("at"),
     "FLOWS": lambda one: ",".join(map(str, cast("list[int]", one["flows"]))),
     "REMARK": _remark,
 }
-SUBMISSIONS: Columns[Document] = {
+SUBMISSIONS: Columns = {
     "NUMBER": lambda one: f"{one['submit']:02d}",
     "STATUS": "status",
     "SUBMITTED": at("submitted_at"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.output import (
-    Columns,
+    ColumnsOf,
     coloured,
     note,
     plural,
@@ -32,6 +32,7 @@ from tidewheel.quantities import show_size
 if TYPE_CHECKING:
     from tidewheel.ports.runs import Document
 
+Columns = ColumnsOf[Any]
 INDENT = 2
 
 
@@ -60,7 +61,7 @@ def verdict(one: Mapping[str, Any]) -> str:
 
 
 def say_list(document: Document) -> None:
-    columns: Columns[Any] = {
+    columns: Columns = {
         "WORKFLOW": "name",
         "VERSION": "version",
         "KIND": "kind",
@@ -82,7 +83,7 @@ def say_workflow(one: Document) -> None:
         say(f"other versions: {', '.join(others)}")
     if found := parts(one, "parameters"):
         say("parameters")
-        columns: Columns[Any] = {
+        columns: Columns = {
             "NAME": "name",
             "DEFAULT": _value,
             "STAGES": lambda each: ", ".join(_texts(each["stages"])),
@@ -177,11 +178,7 @@ def say_submitted(document: Document) -> None:
 
 
 def say_sbis(document: Document) -> None:
-    columns: Columns[Any] = {
-        "INSTANCE": "id",
-        "REQUESTED": at("requested_at"),
-        "BY": "requested_by",
-    }
+    columns: Columns = {"INSTANCE": "id", "REQUESTED": at("requested_at"), "BY": "requested_by"}
     empty = "nothing was asked for yet: tidewheel sbi submit FILE"
     say_found(parts(document, "sbis"), columns, empty)
 
@@ -202,7 +199,7 @@ def _workflow(one: Mapping[str, Any]) -> str:
     return safe(one["workflow"] + (f"/{version}" if version else ""))
 
 
-BLOCK_COLUMNS: Columns[Any] = {
+BLOCK_COLUMNS: Columns = {
     "BLOCK": "id",
     "STATUS": lambda one: status_cell(one["status"]),
     "PRIORITY": "priority",
@@ -212,7 +209,7 @@ BLOCK_COLUMNS: Columns[Any] = {
         ("never begins: " if one["never"] else "") + "; ".join(one["waits"])
     ),
 }
-STAGE_COLUMNS: Columns[Any] = {
+STAGE_COLUMNS: Columns = {
     "STAGE": lambda one: one["stage"] or f"(object {one['object']})",
     "STATE": state_cell,
     "SUBMIT": lambda one: str(one["submit"] or ""),
@@ -255,7 +252,7 @@ def say_aborted(one: Document) -> None:
 
 
 def say_objects(document: Document) -> None:
-    columns: Columns[Any] = {
+    columns: Columns = {
         "OBJECT": "name",
         "POSTED": at("posted_at"),
         "BY": "posted_by",

@@ -93,9 +93,8 @@ def _run_far(
     only_here = ("slots", "tie_jobs", "trigger_log", *OPTION_NAMES)
     for option in click.get_current_context().command.params:
         if option.name in only_here and is_said(option.name):
-            raise click.UsageError(
-                f"{option.opts[0]} is for a run that is driven in this process"
-            )
+            what = f"{option.opts[0]} is for a run that is driven in this process"
+            raise click.UsageError(what)
     how = Following(
         server=store_settings(where).url,
         detach=options["detach"],
@@ -139,16 +138,11 @@ async def _run(
             page.on_batch(stage, work)
             untaken.heed(work)
 
+        report = page.on_report
         here = RunHere(
-            where,
-            store,
-            run,
-            settings,
-            on_claimed=claimed,
-            on_batch=on_batch,
-            on_report=page.on_report,
+            where, store, run, settings, on_claimed=claimed, on_batch=on_batch, on_report=report
         )
-        left = asyncio.create_task(_deliver_left(where, store, run, on_report=page.on_report))
+        left = asyncio.create_task(_deliver_left(where, store, run, on_report=report))
         watching = asyncio.create_task(untaken.watch(page.line))
         signals = _Signals(here, page)
         with page:
@@ -245,19 +239,12 @@ async def _chosen(
     if not wanted.is_new and not wanted.name:
         now, request = await store.now(), wanted.request
         newest = newest_of(runs, wanted.folder)
-        if (
-            newest is not None
-            and is_same_request(newest, request)
-            and is_driven(newest, now, is_process_alive)
-        ):
+        is_same = newest is not None and is_same_request(newest, request)
+        if newest is not None and is_same and is_driven(newest, now, is_process_alive):
             raise under_way(newest, f"look at it: tidewheel show {newest.name}")
+        further = bool(wanted.options.final)
         found = run_to_carry_on(
-            runs,
-            wanted.folder,
-            now,
-            is_process_alive,
-            goes_further=bool(wanted.options.final),
-            request=request,
+            runs, wanted.folder, now, is_process_alive, goes_further=further, request=request
         )
         if found is not None:
             tell_of_change(found, definition.digest, " once it runs")

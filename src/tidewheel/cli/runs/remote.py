@@ -186,13 +186,9 @@ async def _earlier(
         if not is_ours:
             raise under_way(newest, follow)
         return Chosen(newest, is_ours=True)
+    further, request = bool(wanted.options.final), origin.request
     carried_on = run_to_carry_on(
-        views,
-        origin.folder,
-        NOW,
-        lambda _: True,
-        goes_further=bool(wanted.options.final),
-        request=origin.request,
+        views, origin.folder, NOW, lambda _: True, goes_further=further, request=request
     )
     if carried_on is not None:
         return Chosen(carried_on)

@@ -216,11 +216,8 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
         ids = {str(stage) for one in declared for stage in one["stages"]}
         report_unused(asked.parameters, known, ids, findings)
         _refuse_unused(asked, findings)
-    return Origin(
-        registry_text(reference),
-        asked.parameters_text if is_sip else None,
-        not is_sip and bool(asked.parameters),
-    )
+    request = asked.parameters_text if is_sip else None
+    return Origin(registry_text(reference), request, not is_sip and bool(asked.parameters))
 
 
 # ---- from the words of the command line ----
@@ -327,12 +324,8 @@ def is_said(name: str) -> bool:
 
 
 def settings_here(options: dict[str, Any]) -> RunHereSettings:
-    return RunHereSettings(
-        slots=options["slots"],
-        tie_jobs=options["tie_jobs"],
-        trigger_log=options["trigger_log"],
-        **offered(options),
-    )
+    own = {name: options[name] for name in ("slots", "tie_jobs", "trigger_log")}
+    return RunHereSettings(**own, **offered(options))
 
 
 # ---- which run is meant ----

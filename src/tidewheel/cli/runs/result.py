@@ -26,7 +26,7 @@ import json
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,14 +62,6 @@ def words_of(folder: str, options: RunOptions, variables: str = "") -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:WORDS_LENGTH]
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """Holds the content of the file that says to whom a result is owed."""
-
-    debt: str = ""  # run and words
-    process: HostProcess | None = None  # None: an earlier version did not say it
-
-
 class Owed:
     """Reads and writes the file that says for which words the result of one run is owed."""
 
@@ -91,14 +83,14 @@ class Owed:
 
     def to(self, words: str) -> bool:
         """Returns whether the result is owed to a command of these words."""
-        return self._written().debt == f"{self._run} {words}"
+        return self._written()[0] == f"{self._run} {words}"
 
     def teller(self, now: Instant | None = None) -> HostProcess | None:
         """Returns the process that is about to tell the result; None: it is dead, or unknown.
 
         Without a time, a process that cannot be seen from here counts as dead.
         """
-        process, own = self._written().process, this_process()
+        process, own = self._written()[1], this_process()
         if process is None:
             return None
         if (process.host, process.boot_id) == (own.host, own.boot_id):
@@ -110,9 +102,8 @@ class Owed:
 
         Who is to call them is only known of a run that `tidewheel run` has driven.
         """
-        if self._written().process is None:
-            return self._is_quiet(now)
-        return self.teller(now) is None
+        is_unknown = self._written()[1] is None
+        return self._is_quiet(now) if is_unknown else self.teller(now) is None
 
     def note(self, words: str) -> None:
         """Notes that this process owes the result.
@@ -134,16 +125,17 @@ class Owed:
         """Says whether the run was over for longer than any process awaits its handlers."""
         return now - self._ended_at >= QUIET_SECONDS
 
-    def _written(self) -> _Written:
+    def _written(self) -> tuple[str, HostProcess | None]:
+        """Returns the run and the words, and the process, unless an earlier version wrote it."""
         try:
             debt, _, process = self._path.read_text(encoding="utf-8").partition("\n")
         except (OSError, ValueError):
-            return _Written()
+            return "", None
         if not debt.startswith(f"{self._run} "):  # of a run that had its name before
-            return _Written()
+            return "", None
         with suppress(ValueError, TypeError):
-            return _Written(debt, HostProcess(**json.loads(process)))
-        return _Written(debt)
+            return debt, HostProcess(**json.loads(process))
+        return debt, None
 
 
 async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str = "") -> RunEnd:
