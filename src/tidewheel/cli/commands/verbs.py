@@ -102,8 +102,7 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
     kind = VERBS[name]
     known = {one.name for one in fields(kind)}
     if "ids" in known:
-        instead = {row.field for row in TABLE[name].options if row.replaces_ids}
-        if not target.rest and not instead & given.keys():
+        if not target.rest and TABLE[name].replaces_ids not in given:
             raise click.UsageError(
                 f"{name} what in {target.run}? Name tasks: "
                 f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'"

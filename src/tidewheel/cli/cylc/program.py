@@ -167,14 +167,12 @@ def _command_of(verb: Verb, call: CylcCall, said: Arguments) -> tuple[str, Comma
     name, kind = call.name or verb.name, COMMANDS[verb.name]
     types = {one.name: str(one.type) for one in fields(kind)}
     given = dict(call.always)
-    replaces_ids = False
     for option in options(call.options):
         meant = [one for one in verb.options if {*one.names.split()} & {*option.names}]
         if meant and option.key in said:
             given[meant[0].field] = _value(said, option, meant[0].field, types, call)
-            replaces_ids = replaces_ids or meant[0].replaces_ids
     ids = read_ids(name, said.words)
-    if "ids" not in types or replaces_ids:
+    if "ids" not in types or verb.replaces_ids in given:
         return ids.workflow, kind(**given)  # type: ignore[arg-type]
     if not ids.within:
         raise BadUsage(f"cylc {name}: which tasks? Write cylc {name} WORKFLOW//POINT/NAME")

@@ -126,7 +126,7 @@ class Owed:
         return now - self._ended_at >= QUIET_SECONDS
 
     def _written(self) -> tuple[str, HostProcess | None]:
-        """Returns the run and the words, and the process, unless an earlier version wrote it."""
+        """Returns the run and the words, and the process, if the file says it."""
         try:
             debt, _, process = self._path.read_text(encoding="utf-8").partition("\n")
         except (OSError, ValueError):
