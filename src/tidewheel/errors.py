@@ -139,10 +139,9 @@ class LeaseLost(Refused, code="lease_lost"):
         self.task_id, self.asked, self.held = task_id, asked, held
         worker, attempt = asked
         owner, current = held
+        holder = f"{owner} holds it for attempt {current}"
         if owner is None:
             holder = f"nobody holds it (attempt {current} was the last)"
-        else:
-            holder = f"{owner} holds it for attempt {current}"
         super().__init__(
             f"task {task_id!r}: Only owner can extend the heartbeat. {worker} reported for "
             f"attempt {attempt}, but {holder}; stop this job, its result is not wanted"
@@ -166,10 +165,9 @@ class DependencyCycle(Refused, code="cycle"):
 
     def __init__(self, path: Iterable[str]) -> None:
         self.path = tuple(path)
+        circle = " => ".join(self.path)
         super().__init__(
-            "tasks would wait for each other: "
-            + " => ".join(self.path)
-            + "; remove one of these edges"
+            f"tasks would wait for each other: {circle}; remove one of these edges"
         )
 
 

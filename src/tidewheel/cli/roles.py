@@ -161,14 +161,13 @@ def _load_handlers(where: str | None) -> Handlers | None:
         return None
     accepted = "MODULE:OBJECT, where OBJECT is a tidewheel.Handlers"
     module_name, colon, name = where.partition(":")
-    if not colon:
-        raise BadSetting("handlers", where, accepted)
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        module = import_module(module_name)
-    except ImportError as error:
-        raise BadSetting("handlers", where, f"{accepted} ({error})") from error
-    handlers = getattr(module, name, None)
+    handlers = None
+    if colon:
+        sys.path.insert(0, str(Path.cwd()))
+        try:
+            handlers = getattr(import_module(module_name), name, None)
+        except ImportError as error:
+            raise BadSetting("handlers", where, f"{accepted} ({error})") from error
     if not isinstance(handlers, Handlers):
         raise BadSetting("handlers", where, accepted)
     return handlers

@@ -34,7 +34,7 @@ from tidewheel.core.queue.status import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tidewheel.cli.drawing.sketch import Sketch, Wishes
+    from tidewheel.cli.drawing.sketch import Wishes
     from tidewheel.cli.pages.settings import Tree
     from tidewheel.core.graph.definition import Leaf, NodeDef
     from tidewheel.formats.flow_cylc.source_text import SourceText
@@ -453,14 +453,18 @@ def _graph_lines(shown: ShownWindow, wishes: Wishes, form: str | None) -> Iterab
         from tidewheel.core.graph.graph import reference_lines
 
         return reference_lines(shown.graph, shown.window)
-    from tidewheel.cli.drawing.svg import dot_lines, svg_lines
-
-    if form == "dot":
-        return dot_lines(_sketch(shown, wishes), shown.graph.name)
     from tidewheel.cli.drawing.layout import lay_out
+    from tidewheel.cli.drawing.sketch import make_sketch
+    from tidewheel.cli.drawing.svg import dot_lines, svg_lines
+    from tidewheel.services.definitions.graph import edge_facts
 
-    _refuse_too_large(len(shown.window.tasks), len(shown.window.edges), EDGES_LOOKED_AT_MAX)
-    sketch = _sketch(shown, wishes)
+    window = shown.window
+    if form != "dot":
+        _refuse_too_large(len(window.tasks), len(window.edges), EDGES_LOOKED_AT_MAX)
+    facts = edge_facts(shown.graph, window, shown.start)
+    sketch = make_sketch(shown.graph, window, facts, wishes)
+    if form == "dot":
+        return dot_lines(sketch, shown.graph.name)
     _refuse_too_large(len(sketch.boxes), len(sketch.lines))
     return svg_lines(sketch, lay_out(sketch), shown.graph.name)
 
@@ -476,14 +480,6 @@ def _refuse_too_large(boxes: int, lines: int, both_max: int = 0) -> None:
             f"{LINES_MAX} are drawn: give a STOP nearer to START, or collapse families with "
             "--group-all"
         )
-
-
-def _sketch(shown: ShownWindow, wishes: Wishes) -> Sketch:
-    from tidewheel.cli.drawing.sketch import make_sketch
-    from tidewheel.services.definitions.graph import edge_facts
-
-    facts = edge_facts(shown.graph, shown.window, shown.start)
-    return make_sketch(shown.graph, shown.window, facts, wishes)
 
 
 def _text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -75,16 +75,12 @@ async def _what_goes(session: Session, runs: Runs, unwanted: Words) -> dict[str,
     for name in unwanted:
         view = await runs.find(name)
         if view.name != name:
-            raise Refused(
-                f"{name!r} is not the whole name of a run; if you mean {view.name}: "
-                f"tidewheel runs --delete {view.name}"
-            )
-        shown = await runs.show(name)
-        run, counts = shown["run"], shown["counts"]
-        assert isinstance(run, dict) and isinstance(counts, dict)
-        if run["driven"]:
+            meant = f"if you mean {view.name}: tidewheel runs --delete {view.name}"
+            raise Refused(f"{name!r} is not the whole name of a run; {meant}")
+        shown: Any = await runs.show(name)
+        if shown["run"]["driven"]:
             raise Refused(f"{name} is driven; stop it first: tidewheel stop {name}")
-        tasks = plural(sum(counts.values()), "task")
+        tasks = plural(sum(shown["counts"].values()), "task")
         going[name] = f"{safe(name)}: {tasks}, {_files_text(session, name)}"
     return going
 

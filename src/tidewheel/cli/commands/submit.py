@@ -152,7 +152,7 @@ async def _submit_one(
             say_json(told)
             return 0
         say(safe(submitted.id))
-        await _explain(client, [submitted.id], created=submitted.created)
+        await _explain(client, submitted.id, created=submitted.created)
         return 0
     if not session.as_json:
         note(safe(submitted.id))
@@ -186,7 +186,7 @@ async def _submit_many(
         ended = await _wait(client, session, ids)
         return ExitCode.REFUSED if refused else _exit_status(ended)
     if ids and not session.as_json:
-        await _explain(client, ids[:1], created=True)
+        await _explain(client, ids[0], created=True)
     return ExitCode.REFUSED if refused else ExitCode.DONE
 
 
@@ -203,9 +203,9 @@ def _say_batch(batch: Batch, lines: dict[str, int]) -> None:
     note(counts)
 
 
-async def _explain(client: AsyncClient, ids: list[Any], *, created: bool) -> None:
+async def _explain(client: AsyncClient, task_id: str, *, created: bool) -> None:
     """Tells a person what happens next."""
-    task = await client.get(ids[0])
+    task = await client.get(task_id)
     if not created:
         note(f"this task was there already; it is {task.status}")
     await _say_reasons(client, task.id)

@@ -124,11 +124,17 @@ def give_verb(
 ) -> int:
     """Gives the command and prints the answer."""
 
+    def selected(target: Target) -> dict[str, object]:
+        return {"ids": list(target.rest), "all_at_point": True}
+
     given = fields_given(name, options)
     if options.get("dry_run"):
         return try_verb(session, words, lambda target: command_from(name, target, given))
     if given.get("all_at_point") and not session.as_json:
-        _list_first(session, name, words)
+        # A glob may mean more than one thinks: it selects tasks outside the pool, too (§8).
+        page = look(session, "select", words, selected)
+        for task in documents(page, "tasks"):
+            note(f"{name} {safe(task['id'])}, which is {safe(task['state'])}")
     made = give(
         session,
         words,
@@ -186,20 +192,6 @@ def try_verb(session: Session, words: Sequence[str], command: Asked) -> int:
     from tidewheel.cli.pages.run import say_preview
 
     return session.answer(look(session, "dry-run", words, arguments), say_preview)
-
-
-def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
-    """Lists the tasks that a glob selects, as it may mean more than one thinks (§8).
-
-    That is so because it selects tasks that are not in the pool, too.
-    """
-
-    def arguments(target: Target) -> dict[str, object]:
-        return {"ids": list(target.rest), "all_at_point": True}
-
-    page = look(session, "select", words, arguments)
-    for task in documents(page, "tasks"):
-        note(f"{name} {safe(task['id'])}, which is {safe(task['state'])}")
 
 
 def say_given(session: Session, given: Given) -> int:

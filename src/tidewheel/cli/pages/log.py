@@ -36,10 +36,8 @@ WAIT_SECONDS = 20.0  # for more of a run's log to come, before it is asked again
 
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
     """Returns where the log of an attempt would be, were it run on this host."""
-    place = (task.id, task.seq)
-    return await attempt_log(
-        cast("Store", client.store), home_directory(), place, stream, attempt
-    )
+    store, place = cast("Store", client.store), (task.id, task.seq)
+    return await attempt_log(store, home_directory(), place, stream, attempt)
 
 
 async def say_log(

@@ -68,10 +68,8 @@ class Display:
         if self._live is not None:
             self._live.update(rich_table(("TASK", "STATUS", "PROGRESS"), self._rows()))
         elif before is None or (before.status, before.attempt) != (task.status, task.attempt):
-            note(
-                f"{label(task)}  {task.status}"
-                + (f"  attempt {task.attempt}" if task.attempt > 1 else "")
-            )
+            attempt = f"  attempt {task.attempt}" if task.attempt > 1 else ""
+            note(f"{label(task)}  {task.status}{attempt}")
         elif task.progress > before.progress:
             note(f"{label(task)}  {task.status}  {task.progress:.0%}")
 

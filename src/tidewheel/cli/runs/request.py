@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from tidewheel.cli.pages.workflows import parts
 from tidewheel.cli.runs.result import words_of
 from tidewheel.client.local_run import RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
+from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.operator.definition import (
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from tidewheel.client.workflows import Workflows
     from tidewheel.services.definitions.sip import StageSource
 
-STAGES_TOLD_MAX = 5
 TellOfStages = Callable[["StageSource"], None]
 
 
@@ -248,8 +248,8 @@ def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int
     if not definition.as_json:
         note_findings(findings, loaded.source)
     if captured.too_large:
-        some = ", ".join(captured.too_large[:3])
-        note(f"too large to be kept with the run, left where they are: {some}")
+        names = ", ".join(captured.too_large[:3])
+        note(f"too large to be kept with the run, left where they are: {names}")
     if stages is not None and is_near:
         tell_of_needs(stages, settings_here(options))
     folder = str(definition.path.resolve())
@@ -277,7 +277,7 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     for runner, names in stages_without(stages, settings.runners).items():
         option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
         note(
-            f"{_some(names)}: containers, and nothing here runs them without --runner {option};"
+            f"{some(names)}: containers, and nothing here runs them without --runner {option};"
             " they wait for a worker that has it"
         )
     assert settings.capacity is not None, "the options say it"
@@ -287,14 +287,9 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
             short.setdefault(options, []).append(stage.id)
     for options, names in short.items():
         note(
-            f"{_some(names)}: wants more than is offered here, and waits for a worker that "
+            f"{some(names)}: wants more than is offered here, and waits for a worker that "
             f"offers it; or say {options}"
         )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - STAGES_TOLD_MAX
-    return ", ".join(names[:STAGES_TOLD_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:

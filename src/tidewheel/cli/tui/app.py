@@ -16,7 +16,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import aclosing, suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from tidewheel.cli.error_output import what_and_advice
@@ -195,7 +195,6 @@ class BackgroundTasks:
     def _stop_log(self) -> None:
         if self._log_task is not None:
             self._log_task.cancel()
-            self._log_task = None
 
     async def _list_runs(self) -> None:
         found, current = panes.run_lines(await self._runs.list()), self._screen.state.run
@@ -323,8 +322,7 @@ IDS_NAMED_MAX = 50
 def command_of(question: Question, mode: str) -> Command:
     """Returns the command of a question: the value that the command line would make."""
     kind: Any = VERBS[question.verb]
-    known = {one.name for one in fields(kind)}
-    given: dict[str, object] = {"ids": question.ids} if "ids" in known else {}
+    given = {"ids": question.ids} if panes.takes_ids(TABLE[question.verb]) else {}
     return kind(**given, **({"mode": mode} if mode else {}))  # type: ignore[no-any-return]
 
 
