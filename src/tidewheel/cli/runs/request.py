@@ -26,7 +26,6 @@ from tidewheel.cli.pages.workflows import parts
 from tidewheel.cli.runs.result import words_of
 from tidewheel.client.local_run import RunHereSettings
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
-from tidewheel.core.graph.checks.names import some
 from tidewheel.core.graph.definition import RunMode
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
 from tidewheel.core.operator.definition import (
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from tidewheel.client.workflows import Workflows
     from tidewheel.services.definitions.sip import StageSource
 
+STAGES_TOLD_MAX = 5
 TellOfStages = Callable[["StageSource"], None]
 
 
@@ -277,7 +277,7 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
     for runner, names in stages_without(stages, settings.runners).items():
         option = CONTAINER_RUNNERS[0] if runner == CONTAINERS else runner
         note(
-            f"{some(names)}: containers, and nothing here runs them without --runner {option};"
+            f"{_some(names)}: containers, and nothing here runs them without --runner {option};"
             " they wait for a worker that has it"
         )
     assert settings.capacity is not None, "the options say it"
@@ -287,9 +287,14 @@ def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
             short.setdefault(options, []).append(stage.id)
     for options, names in short.items():
         note(
-            f"{some(names)}: wants more than is offered here, and waits for a worker that "
+            f"{_some(names)}: wants more than is offered here, and waits for a worker that "
             f"offers it; or say {options}"
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - STAGES_TOLD_MAX
+    return ", ".join(names[:STAGES_TOLD_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
