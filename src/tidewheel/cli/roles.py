@@ -173,30 +173,26 @@ def _load_handlers(where: str | None) -> Handlers | None:
     return handlers
 
 
-def run_monitor(
-    session: Session, wait_for_store: float | None, options: Mapping[str, Any]
-) -> int:
+def run_monitor(session: Session, options: dict[str, Any]) -> int:
     """Runs a monitor until a signal."""
     session.require_if_named()
+    roles = Roles.logged(session, options.pop("wait_for_store"))
     given = _given(options)
     if "retention_seconds" in given:
         given["retention_seconds"] = given["retention_seconds"] or None
     if "export_directory" in given:
         given["export_directory"] = Path(given["export_directory"]).absolute()
-    settings = replace(monitor_settings(), **given)
-    monitor = Roles.logged(session, wait_for_store).make(Monitor, settings=settings)
+    monitor = roles.make(Monitor, settings=replace(monitor_settings(), **given))
     if not session.as_json:
         note("watching leases and retention; Ctrl-C stops")
     asyncio.run(attend(monitor))
     return 0
 
 
-def run_scheduler(
-    session: Session, wait_for_store: float | None, options: Mapping[str, Any]
-) -> int:
+def run_scheduler(session: Session, options: dict[str, Any]) -> int:
     """Runs a scheduler and a notifier until a signal."""
     session.require_if_named()
-    roles = Roles.logged(session, wait_for_store)
+    roles = Roles.logged(session, options.pop("wait_for_store"))
     settings = replace(scheduler_settings(), **_given(options))
     scheduler = roles.make(Scheduler, settings=settings)
     if not session.as_json:

@@ -93,7 +93,7 @@ def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
     type=click.Path(file_okay=False),
 )
 @_waiting
-def monitor_command(session: Session, wait_for_store: float | None, **options: object) -> int:
+def monitor_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Take back leases that ran out, and delete tasks after their retention.
 
     Any number may run; without options, TIDEWHEEL_MONITOR_INTERVAL_SECONDS,
@@ -101,7 +101,7 @@ def monitor_command(session: Session, wait_for_store: float | None, **options: o
     """
     from tidewheel.cli.roles import run_monitor
 
-    return run_monitor(session, wait_for_store, options)
+    return run_monitor(session, options)
 
 
 @session_command(
@@ -120,7 +120,7 @@ def monitor_command(session: Session, wait_for_store: float | None, **options: o
     type=DURATION,
 )
 @_waiting
-def scheduler_command(session: Session, wait_for_store: float | None, **options: object) -> int:
+def scheduler_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Drive runs that wait for a scheduler, or whose scheduler died, until they end.
 
     Any number may run: each run has one scheduler at a time. Jobs need a worker that serves the
@@ -129,7 +129,7 @@ def scheduler_command(session: Session, wait_for_store: float | None, **options:
     """
     from tidewheel.cli.roles import run_scheduler
 
-    return run_scheduler(session, wait_for_store, options)
+    return run_scheduler(session, options)
 
 
 # Where a server listens, and how much it takes: the names are those of `ServerSettings`.
