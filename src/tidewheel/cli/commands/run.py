@@ -53,9 +53,9 @@ by themselves and are found again. From another terminal: tidewheel show, why, t
     type=click.Choice(["live", "simulation", "dummy", "skip"]),
     shown="live",
 )
-@option("--abort-if-any-task-fails aborts", "Stop at the first failure.")
+@option("--abort-if-any-task-fails", "Stop at the first failure.")
 @option(
-    "--stall-timeout",
+    "--stall-timeout stall_timeout_seconds",
     "How long a stalled run waits for you; 0: not at all. [default: as defined, else 1h]",
     type=DURATION,
 )

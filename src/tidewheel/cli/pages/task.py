@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from tidewheel.api.tasks import AttemptView, EdgeView, HistoryEntry, OutputView, Task, UsageView
 from tidewheel.api.wire import document
@@ -76,19 +76,12 @@ async def gather(client: AsyncClient, task: Task) -> TaskDetails:
         for number in range(1, task.attempt + 1)
         for stream in STREAMS
     ]
-    return TaskDetails(
-        task=task,
-        now=await client.store.now(),
-        why=await client.why(task.id),
-        edges=edges,
-        statuses=statuses,
-        attempts=await client.attempts(task.id),
-        history=await client.history(task.id),
-        outputs=await client.outputs(task.id),
-        values=await client.values(task.id),
-        usage=await client.usage(task.id),
-        logs=[path for path in logs if path.exists()],
-    )
+    told: dict[str, Any] = {
+        name: await getattr(client, name)(task.id)
+        for name in ("why", "attempts", "history", "outputs", "values", "usage")
+    }
+    now, found = await client.store.now(), [path for path in logs if path.exists()]
+    return TaskDetails(task=task, now=now, edges=edges, statuses=statuses, logs=found, **told)
 
 
 def say_page_json(page: TaskDetails) -> None:
@@ -120,24 +113,17 @@ def say_page_json(page: TaskDetails) -> None:
 
 def used_in(usage: Sequence[UsageView]) -> dict[str, float | None]:
     """Returns the peak and the mean of what was used."""
-    memory = [point.sample.memory_bytes for point in usage]
-    cpu = [point.sample.cpu_percent for point in usage]
-    gpu = [point.sample.gpu_percent for point in usage]
+    memory, cpu, gpu = (
+        [value for one in usage if (value := getattr(one.sample, name)) is not None]
+        for name in ("memory_bytes", "cpu_percent", "gpu_percent")
+    )
     return {
         "samples": len(usage),
-        "memory_bytes_peak": max(_known(memory), default=None),
-        "cpu_percent_mean": _mean(_known(cpu)),
-        "cpu_percent_peak": max(_known(cpu), default=None),
-        "gpu_percent_mean": _mean(_known(gpu)),
+        "memory_bytes_peak": max(memory, default=None),
+        "cpu_percent_mean": round(sum(cpu) / len(cpu), 1) if cpu else None,
+        "cpu_percent_peak": max(cpu, default=None),
+        "gpu_percent_mean": round(sum(gpu) / len(gpu), 1) if gpu else None,
     }
-
-
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), 1) if values else None
 
 
 def say_page(page: TaskDetails) -> None:

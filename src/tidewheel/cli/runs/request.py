@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -300,21 +300,14 @@ def _some(names: Sequence[str]) -> str:
 def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
     # Bad JSON of parameters is told when the definition is read.
     given = definition.variables(Findings()) if definition.is_sip else {}
+    own = {one.name: options[one.name] for one in fields(RunOptions) if one.name in options}
     return RunOptions(
+        **own,
         compat=definition.compat or "",
-        mode=options["mode"],
         initial=definition.icp,
         final=definition.fcp,
-        start=options["start"],
-        start_tasks=tuple(options["start_tasks"]),
-        stop=options["stop"],
-        hold_after=options["hold_after"],
-        paused=options["paused"],
         now=time.time_ns() / 1e9,
-        abort_if_any_task_fails=options["aborts"],
-        stall_timeout_seconds=options["stall_timeout"],
         parameters=json.dumps(given, default=str, sort_keys=True) if given else "",
-        priority=options["priority"],
     )
 
 
