@@ -33,11 +33,6 @@ class Parsed(click.ParamType[T]):
             self.fail(f"{value!r} is not accepted; accepted: {self._accepted}", param, ctx)
 
 
-def parse_durations(text: str) -> list[float]:
-    """Reads several durations with commas between them, in seconds."""
-    return [parse_duration(part) for part in text.split(",")]
-
-
 def parse_need(text: str) -> tuple[str, str | None]:
     """Reads a task id and the output that is needed of it; None stands for success."""
     task_id, colon, output = text.rpartition(":")
@@ -86,7 +81,11 @@ JOB_LIMITS: dict[str, tuple[str, Callable[[str], float]]] = {
 }
 
 DURATION = Parsed("duration", parse_duration, DURATIONS_ACCEPTED)
-DURATIONS = Parsed("durations", parse_durations, "durations with commas between: 1s,10s,5m")
+DURATIONS = Parsed(
+    "durations",
+    lambda text: [parse_duration(part) for part in text.split(",")],
+    "durations with commas between: 1s,10s,5m",
+)
 SIZE = Parsed("size", parse_size, SIZES_ACCEPTED)
 NEED = Parsed("id[:output]", parse_need, "ID, or ID:OUTPUT")
 LIMIT = Parsed("[key=]n", parse_limit, "4 for the queue, KEY=4 for a key, '*=4' for each key")

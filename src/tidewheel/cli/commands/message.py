@@ -7,7 +7,7 @@ somebody speaks for a job that cannot.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,7 +49,8 @@ def command(session: Session, words: Words, output: str | None, progress: float 
         _check_output(output)
     delivery = ""
     for text in texts or ("",):
-        delivery = _send(directory, secret, text, output, progress)
+        said = {"text": text, "output": output, "progress": progress}
+        delivery = _send(directory, secret, said)
     if session.as_json:
         click.echo(f'{{"delivery": "{delivery}"}}')
     return 0
@@ -84,40 +85,30 @@ def _own_words(words: Words) -> tuple[str, ...] | None:
     )
 
 
-def _send(
-    directory: str, secret: str, text: str, output: str | None, progress: float | None
-) -> str:
+def _send(directory: str, secret: str, said: dict[str, Any]) -> str:
     from pathlib import Path
 
     from tidewheel.errors import Unavailable
     from tidewheel.runners.messages.client import MESSAGE_LIMIT, Delivery, send_message
 
     if not directory:
-        return _say_to_server(text, output, progress)
+        return _say_to_server(said)
     limit = os.environ.get(MESSAGE_LIMIT, "")
+    most = int(limit) if limit.isdecimal() else None
     try:
-        sent = send_message(
-            Path(directory),
-            secret,
-            text=text,
-            output=output,
-            progress=progress,
-            text_bytes_max=int(limit) if limit.isdecimal() else None,
-        )
+        sent = send_message(Path(directory), secret, **said, text_bytes_max=most)
     except Unavailable:  # neither a worker nor a folder: this is another machine
         if not _has_voice():
             raise
-        return _say_to_server(text, output, progress)
-    if sent is Delivery.DROPPED and _has_voice():
-        return _say_to_server(text, output, progress)
-    return sent.value
+        return _say_to_server(said)
+    return _say_to_server(said) if sent is Delivery.DROPPED and _has_voice() else sent.value
 
 
 def _has_voice() -> bool:
     return os.environ.get("TIDEWHEEL_TOKEN", "").startswith("twa.")
 
 
-def _say_to_server(text: str, output: str | None, progress: float | None) -> str:
+def _say_to_server(said: dict[str, Any]) -> str:
     from tidewheel.errors import Unavailable
     from tidewheel.runners.messages.client import Delivery
     from tidewheel.runners.messages.http import own_voice
@@ -125,7 +116,7 @@ def _say_to_server(text: str, output: str | None, progress: float | None) -> str
     voice = own_voice(os.environ)
     if voice is None:
         raise Unavailable("this job has a token and knows no server; set TIDEWHEEL_SERVER, too")
-    voice.say(text=text, output=output, progress=progress)
+    voice.say(**said)
     return Delivery.ACCEPTED.value
 
 

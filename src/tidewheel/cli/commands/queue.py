@@ -17,7 +17,7 @@ from tidewheel.core.queue.status import Status
 from tidewheel.quantities import show_duration, show_size
 
 if TYPE_CHECKING:
-    from tidewheel.api.tasks import QueueView, Task, WorkerView
+    from tidewheel.api.tasks import QueueView, WorkerView
     from tidewheel.client import AsyncClient
     from tidewheel.core.operator.stream import FollowedEvent
 
@@ -195,32 +195,25 @@ def task_command(
     if stream is None and (follow or attempt):
         raise click.UsageError("--follow and --attempt go with --log out or --log err")
 
+    from tidewheel.cli.pages.log import say_log
+    from tidewheel.cli.pages.task import gather, say_page, say_page_json
+    from tidewheel.errors import NotFound
+
     async def show(client: AsyncClient) -> None:
-        task = await _find_task(client, task_id)
+        try:
+            task = await client.get(task_id)
+        except NotFound:
+            named = await client.list(name=task_id, limit=1)
+            if not named:
+                raise
+            task = named[0]
         if stream is not None:
-            from tidewheel.cli.pages.log import say_log
-
             await say_log(client, task, stream, attempt, follow=follow)
-            return
-        from tidewheel.cli.pages.task import gather, say_page, say_page_json
-
-        (say_page_json if session.as_json else say_page)(await gather(client, task))
+        else:
+            (say_page_json if session.as_json else say_page)(await gather(client, task))
 
     session.ask(show)
     return 0
-
-
-async def _find_task(client: AsyncClient, wanted: str) -> Task:
-    """Returns a task by id, else by name."""
-    from tidewheel.errors import NotFound
-
-    try:
-        return await client.get(wanted)
-    except NotFound:
-        named = await client.list(name=wanted, limit=1)
-        if not named:
-            raise
-        return named[0]
 
 
 # ---- `events`: what happens, line by line ----

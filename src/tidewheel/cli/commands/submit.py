@@ -168,7 +168,8 @@ async def _submit_one(
 async def _submit_many(
     client: AsyncClient, session: Session, tasks: list[dict[str, Any]], atomic: bool, wait: bool
 ) -> int:
-    lines = lines_of(tasks)
+    # The line numbers are no fields of tasks. Of an id that comes twice the last line counts.
+    lines = {str(task["id"]): task.pop(LINE) for task in tasks}
     batch = await client.submit_many(tasks, atomic=atomic)
     refused = len(batch.failed) + len(batch.invalid)
     if session.as_json:
@@ -256,14 +257,6 @@ def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
         # Named here, so that a refusal can be traced to its line.
         tasks.append({"queue": queue, "id": new_id(), **fields, LINE: number})
     return tasks
-
-
-def lines_of(tasks: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """Takes the line numbers off the tasks, and returns them by id.
-
-    Of an id that comes twice the last line counts.
-    """
-    return {str(task["id"]): task.pop(LINE) for task in tasks}
 
 
 def read_spec(given: str) -> str:

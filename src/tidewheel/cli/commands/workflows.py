@@ -155,7 +155,7 @@ def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
         return session.answer(_submit(session, what), page.say_submitted)
     if action == "show":
         return session.answer(session.ask(lambda one: one.blocks.sbi(what)), page.say_sbi)
-    return session.answer(session.ask(lambda one: one.blocks.sbis(limit)), page.say_sbis)
+    return session.answer(session.ask(lambda one: one.blocks.sbis(limit)), page.say_list)
 
 
 def _submit(session: Session, what: str) -> Document:
@@ -217,7 +217,7 @@ def blocks_command(
         told = session.ask(lambda one: one.blocks.abort(block, reason))
         return session.answer(told, page.say_aborted)
     told = session.ask(lambda one: one.blocks.list(sbi=sbi, count=limit))
-    return session.answer(told, page.say_blocks)
+    return session.answer(told, page.say_list)
 
 
 @session_command(
@@ -261,7 +261,7 @@ def objects_command(
 
     if action == "list":
         told = session.ask(lambda client: client.blocks.objects(after=after, count=limit))
-        return session.answer(told, page.say_objects)
+        return session.answer(told, page.say_list)
     if action == "remove":
         return session.answer(session.ask(remove), lambda told: page.say_names(told, "gone"))
     told = session.ask_to_write(lambda client: client.blocks.post_objects(*names, facts=known))

@@ -29,7 +29,7 @@ from tidewheel.cli.cylc.message import FAILED, USAGE, message
 from tidewheel.cli.verbs import ROWS, CylcCall, Verb
 from tidewheel.core.operator.verbs import VERBS as COMMANDS
 from tidewheel.core.operator.verbs import Broadcast, Command, ExtTrigger, Stop
-from tidewheel.errors import Refused, TidewheelError
+from tidewheel.errors import TidewheelError
 
 VERSION = "8.5.4"  # of Cylc: what these calls mean is what they mean there
 
@@ -57,11 +57,9 @@ def main(arguments: Sequence[str]) -> int:
         return _do(verb, arguments[1:])
     except BadUsage as bad:
         return _complain(str(bad), USAGE)
-    except Refused as refused:
-        declined = refused.code == "declined" and verb in VERBS and VERBS[verb].is_queued
-        return _complain(f"cylc {verb}: {refused}", 0 if declined else FAILED)
     except TidewheelError as error:
-        return _complain(f"cylc {verb}: {error}", FAILED)
+        declined = error.code == "declined" and verb in VERBS and VERBS[verb].is_queued
+        return _complain(f"cylc {verb}: {error}", 0 if declined else FAILED)
 
 
 def _verbs() -> list[str]:

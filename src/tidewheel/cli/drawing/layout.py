@@ -13,7 +13,7 @@ itself, and the columns are moved once more within these.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import inf
@@ -120,23 +120,19 @@ class _Drafter:
         widths = [0.0] * (max(self._lattice.ranks, default=-1) + 1)
         for width, rank in zip(self._widths, self._lattice.ranks, strict=False):
             widths[rank] = max(widths[rank], width)
-        for title, rank in self._titles():
-            widths[rank] = max(widths[rank], text_width(title))
+        # Each frame's title stands over the first of its columns.
+        firsts: dict[int, int] = {}
+        for frame, rank in zip(self._lattice.frames, self._lattice.ranks, strict=True):
+            for around in frames_around(frame, self._sketch.frames):
+                firsts[around] = min(firsts.get(around, rank), rank)
+        for frame, rank in firsts.items():
+            widths[rank] = max(widths[rank], text_width(self._sketch.frames[frame].title))
         labels = [text_width(line.label) for line in self._sketch.lines if line.label]
         gap = max(COLUMN_GAP, max(labels, default=0.0) + LABEL_ROOM, self._frame_room())
         lefts = [0.0]
         for width in widths:
             lefts.append(lefts[-1] + width + gap)
         return lefts, widths
-
-    def _titles(self) -> Iterator[tuple[str, int]]:
-        """Yields each frame's title, and the column that it stands over."""
-        firsts: dict[int, int] = {}
-        for frame, rank in zip(self._lattice.frames, self._lattice.ranks, strict=True):
-            for around in frames_around(frame, self._sketch.frames):
-                firsts[around] = min(firsts.get(around, rank), rank)
-        for frame, rank in firsts.items():
-            yield self._sketch.frames[frame].title, rank
 
     def _frame_room(self) -> float:
         depths: list[int] = []

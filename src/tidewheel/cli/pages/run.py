@@ -169,8 +169,8 @@ def _say_points(page: Document) -> None:
     if not points:
         return
     section("progress")
-    if len(points) > POINTS_SHOWN_MAX:
-        say(f"  {len(points) - POINTS_SHOWN_MAX} earlier points: --json shows all")
+    if (earlier := len(points) - POINTS_SHOWN_MAX) > 0:
+        say(f"  {earlier} earlier points: --json shows all")
     columns: Columns = {
         "POINT": "point",
         "DONE": lambda one: f"{one['done']}/{one['tasks']}",
@@ -239,8 +239,7 @@ def say_tree(page: Document) -> None:
     """Prints a run as a tree: points, below them families, tasks and submissions."""
     points = documents(page, "points")
     say(f"{safe(page['run'])}  {safe(run_cell(page).word)}")
-    left_out = cast("int", page["left_out"])
-    if left_out:
+    if left_out := cast("int", page["left_out"]):
         note(f"{plural(left_out, 'earlier point')} left out: --all shows them")
     if not points:
         note("there is nothing to be seen yet")

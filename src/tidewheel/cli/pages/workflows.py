@@ -60,20 +60,6 @@ def verdict(one: Mapping[str, Any]) -> str:
     return f"it can run, given {', '.join(needed)}" if needed else "it can run"
 
 
-def say_list(document: Document) -> None:
-    columns: Columns = {
-        "WORKFLOW": "name",
-        "VERSION": "version",
-        "KIND": "kind",
-        "RUNS": lambda one: "yes" if one["runnable"] else "no",
-        "NEEDS": lambda one: ", ".join(needs(one)),
-        "REGISTERED": at("registered_at"),
-        "BY": "registered_by",
-    }
-    empty = "no workflow is registered; register some: tidewheel register PATH"
-    say_found(parts(document, "workflows"), columns, empty)
-
-
 def say_workflow(one: Document) -> None:
     """Prints everything about one version of a workflow."""
     say(f"{_name(one)}  {safe(one['kind'])}; {verdict(one)}")
@@ -177,21 +163,10 @@ def say_submitted(document: Document) -> None:
     say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
 
 
-def say_sbis(document: Document) -> None:
-    columns: Columns = {"INSTANCE": "id", "REQUESTED": at("requested_at"), "BY": "requested_by"}
-    empty = "nothing was asked for yet: tidewheel sbi submit FILE"
-    say_found(parts(document, "sbis"), columns, empty)
-
-
 def say_sbi(document: Document) -> None:
     say(safe(document["id"]))
     fact("requested", f"{moment(document, 'requested_at')} by {document['requested_by']}")
     say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
-
-
-def say_blocks(document: Document) -> None:
-    empty = "there are no blocks; ask for some: tidewheel sbi submit FILE"
-    say_found(parts(document, "blocks"), BLOCK_COLUMNS, empty)
 
 
 def _workflow(one: Mapping[str, Any]) -> str:
@@ -209,6 +184,42 @@ BLOCK_COLUMNS: Columns = {
         ("never begins: " if one["never"] else "") + "; ".join(one["waits"])
     ),
 }
+LISTS: dict[str, tuple[Columns, str]] = {
+    "workflows": (
+        {
+            "WORKFLOW": "name",
+            "VERSION": "version",
+            "KIND": "kind",
+            "RUNS": lambda one: "yes" if one["runnable"] else "no",
+            "NEEDS": lambda one: ", ".join(needs(one)),
+            "REGISTERED": at("registered_at"),
+            "BY": "registered_by",
+        },
+        "no workflow is registered; register some: tidewheel register PATH",
+    ),
+    "sbis": (
+        {"INSTANCE": "id", "REQUESTED": at("requested_at"), "BY": "requested_by"},
+        "nothing was asked for yet: tidewheel sbi submit FILE",
+    ),
+    "blocks": (BLOCK_COLUMNS, "there are no blocks; ask for some: tidewheel sbi submit FILE"),
+    "objects": (
+        {
+            "OBJECT": "name",
+            "POSTED": at("posted_at"),
+            "BY": "posted_by",
+            "FACTS": lambda one: ", ".join(f"{name}={it}" for name, it in one["facts"].items()),
+        },
+        "no object is there; post one: tidewheel objects post NAME",
+    ),
+}
+
+
+def say_list(document: Document) -> None:
+    """Prints the workflows, instances, blocks or objects that a document lists."""
+    [name] = LISTS.keys() & document.keys()
+    say_found(parts(document, name), *LISTS[name])
+
+
 STAGE_COLUMNS: Columns = {
     "STAGE": lambda one: one["stage"] or f"(object {one['object']})",
     "STATE": state_cell,
@@ -249,19 +260,6 @@ def say_aborted(one: Document) -> None:
         say(f"{name} is stopped: {safe(one['reason'])}")
     else:
         say(f"{name} is being aborted: its stages are ended, nothing else starts")
-
-
-def say_objects(document: Document) -> None:
-    columns: Columns = {
-        "OBJECT": "name",
-        "POSTED": at("posted_at"),
-        "BY": "posted_by",
-        "FACTS": lambda one: ", ".join(
-            f"{name}={value}" for name, value in one["facts"].items()
-        ),
-    }
-    empty = "no object is there; post one: tidewheel objects post NAME"
-    say_found(parts(document, "objects"), columns, empty)
 
 
 def say_names(document: Document, became: str) -> None:

@@ -167,12 +167,10 @@ def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
 
 async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
     """Tells how to name the registered workflow, since a path wins over a name."""
-    asked = wanted.registered
-    if asked is None:
-        return
-    found = await store.workflows(asked.workflow)
-    if any(asked.version in ("", one.version) for one in found):
-        _tell_of_path(asked)
+    if asked := wanted.registered:
+        found = await store.workflows(asked.workflow)
+        if any(asked.version in ("", one.version) for one in found):
+            _tell_of_path(asked)
 
 
 def _tell_of_path(asked: RunRequest) -> None:

@@ -100,8 +100,8 @@ def _answering(state: State, key: str) -> Pressed:
     assert question is not None
     answers = dict(question.answers)
     if key not in answers and (step := _step(state, key)):
-        pane = state.pane
-        return replace(state, pane=pane and pane.moved(step, state.pane_size)), None
+        pane = state.pane and state.pane.moved(step, state.pane_size)
+        return replace(state, pane=pane), None
     asked = replace(state, question=None, pane=None)
     if key not in answers:
         return replace(asked, said=f"{question.verb}: nothing was done"), None
