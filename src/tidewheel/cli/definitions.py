@@ -13,7 +13,7 @@ import click
 
 from tidewheel.cli.session import (
     AS_JSON,
-    GlobalOptions,
+    Session,
     examples_text,
     option,
     options,
@@ -191,7 +191,7 @@ def definition_command(
 
     def build(function: Callable[..., object]) -> click.Command:
         def call(*args: object, **options: object) -> object:
-            outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+            outer = click.get_current_context().find_object(Session) or Session()
             path = Path(str(options.pop("path")))
             as_json = bool(options.pop("as_json")) or outer.as_json
             given = {key: options.pop(key) for key in Definition._fields[2:]}

@@ -166,9 +166,9 @@ def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
     Everything is kept in a database file of your own (see TIDEWHEEL_HOME), unless --store names
     another store, or --server a server.
     """
-    from tidewheel.cli.session import GlobalOptions
+    from tidewheel.cli.session import Session
 
-    ctx.obj = GlobalOptions(store=store, as_json=as_json)
+    ctx.obj = Session(store=store, as_json=as_json)
 
 
 SHELLS = {

@@ -27,18 +27,14 @@ class OptionRow(Protocol):
     def __call__(self, command: Command, /) -> Command: ...
 
 
-class GlobalOptions(NamedTuple):
-    """Holds the options that may stand before the command as well as after it."""
+class Session(NamedTuple):
+    """Is one call of one command: the store that it names, and how it answers.
+
+    Both options may stand before the command as well as after it.
+    """
 
     store: str | None = None
     as_json: bool = False
-
-
-class Session(NamedTuple):
-    """Is one call of one command: the store that it names, and how it answers."""
-
-    store: str | None
-    as_json: bool
 
     def ask(self, question: Question[Result]) -> Result:
         """Opens the store, asks, closes it. No store is made: where this user has none yet, the
@@ -180,7 +176,7 @@ def session_command(
 
     def build(function: Callable[..., object]) -> click.Command:
         def call(*args: object, store: str | None, as_json: bool, **options: object) -> object:
-            outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+            outer = click.get_current_context().find_object(Session) or Session()
             session = Session(store=store or outer.store, as_json=as_json or outer.as_json)
             try:
                 return function(session, *args, **options)

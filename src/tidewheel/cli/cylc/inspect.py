@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, options, read_ids
 from tidewheel.errors import NotFound, Refused, Unavailable
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 MARKS = ("held", "queued", "runahead")
-
-
-class Inspection(NamedTuple):
-    """Describes a call that only looks: its options, and the text that it prints."""
-
-    options: tuple[Option, ...]
-    text: Callable[[Arguments], str]
 
 
 def _show(said: Arguments) -> str:
@@ -129,24 +122,25 @@ def display_broadcasts(said: Arguments) -> str:
     return json.dumps(found, indent=4)
 
 
-LOOKS: dict[str, Inspection] = {
-    "show": Inspection(options("--json, --list-prereqs, --task-def="), _show),
-    "dump": Inspection(
+# Calls that only look: their options, and the text that they print.
+LOOKS: dict[str, tuple[tuple[Option, ...], Callable[[Arguments], str]]] = {
+    "show": (options("--json, --list-prereqs, --task-def="), _show),
+    "dump": (
         options(
             "-g --global, -t --tasks, -l --legacy, -f --flows, -r --raw --raw-format, "
             "-p --pretty --pretty-print, -s --sort"
         ),
         _dump,
     ),
-    "cat-log": Inspection(
+    "cat-log": (
         options(
             "-f --file=, -m --mode=, -r --rotation=, -s -t --submit-number --try-number=, "
             "-o --force-remote, --prepend-path"
         ),
         _cat_log,
     ),
-    "ping": Inspection((), _ping),
-    "scan": Inspection(options("-n --name=, -t --format="), _scan),
+    "ping": ((), _ping),
+    "scan": (options("-n --name=, -t --format="), _scan),
 }
 
 

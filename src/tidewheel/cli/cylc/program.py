@@ -83,8 +83,8 @@ def _do(verb: str, arguments: Sequence[str]) -> int:
     if verb in VERBS:
         return _command(verb, arguments)
     if verb in inspect.LOOKS:
-        look = inspect.LOOKS[verb]
-        return _print(look.text(read_arguments(verb, look.options, arguments)))
+        known, text_of = inspect.LOOKS[verb]
+        return _print(text_of(read_arguments(verb, known, arguments)))
     if verb == "workflow-state":
         said = read_arguments(verb, inspect.OPTIONS, _signed(arguments))
         lines, status = inspect.workflow_state(said)

@@ -6,7 +6,7 @@ import asyncio
 import codecs
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -20,7 +20,6 @@ from tidewheel.cli.session import Session
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import attempt_log
 from tidewheel.config import home_directory
-from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import BringsLogs
 from tidewheel.ports.store import Store
@@ -45,11 +44,13 @@ async def say_log(
 ) -> None:
     """Prints the log of one attempt; with ``follow`` until that attempt is over."""
     number = attempt or max(1, task.attempt)
-    log: Log | ServerLog
     if isinstance(client.store, BringsLogs):
-        log, pause = ServerLog(client.store, task.id, stream, number), FOLLOW_AFAR_SECONDS
+        log = GrowingLog(partial(client.store.task_log, task.id, stream, number))
+        pause, missing = FOLLOW_AFAR_SECONDS, f"the server has no log of attempt {number}"
     else:
-        log, pause = Log(await log_path(client, task, stream, number)), FOLLOW_SECONDS
+        path = await log_path(client, task, stream, number)
+        log = GrowingLog(partial(_read_file, path))
+        pause, missing = FOLLOW_SECONDS, f"there is no file {path}"
     while follow and not task.ended and task.attempt <= number:
         await log.say_new()
         await asyncio.sleep(pause)
@@ -61,7 +62,7 @@ async def say_log(
         raise Refused(f"task {task.id!r} has had {task.attempt} attempts; wait for the next")
     if task.command is None:
         raise Refused(f"task {task.id!r} has no log; only commands write one, not handlers")
-    raise Refused(f"{log.where}; look on the host where {task.owner} ran it")
+    raise Refused(f"{missing}; look on the host where {task.owner} ran it")
 
 
 def printer() -> Callable[[bytes], None]:
@@ -73,40 +74,12 @@ def printer() -> Callable[[bytes], None]:
     return lambda content: click.echo(safe_lines(decoder.decode(content)), nl=False)
 
 
-class Log:
-    """Prints a log file of this machine as it grows."""
+class GrowingLog:
+    """Prints a log as it grows; ``read`` returns what follows a position, if there is a log."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, read: Callable[[int], Awaitable[bytes | None]]) -> None:
         self.found = False
-        self.where = f"there is no file {path}"  # if it was not found
-        self._position, self._print = 0, printer()
-
-    async def say_new(self) -> None:
-        """Prints what was added since the last time."""
-        try:
-            # A job may have put anything there: no link is followed, no pipe is waited for.
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return
-            self.found = True
-            file.seek(self._position)
-            while chunk := file.read(CHUNK_BYTES):
-                self._position += len(chunk)
-                self._print(chunk)
-
-
-class ServerLog:
-    """Prints a log as it grows that a worker sends to a server."""
-
-    def __init__(self, store: BringsLogs, task_id: TaskId, stream: str, attempt: int) -> None:
-        self._read = partial(store.task_log, task_id, stream, attempt)
-        self.found = False
-        self.where = f"the server has no log of attempt {attempt}"  # if it was not found
-        self._position, self._print = 0, printer()
+        self._read, self._position, self._print = read, 0, printer()
 
     async def say_new(self) -> None:
         """Prints what was added since the last time."""
@@ -116,6 +89,19 @@ class ServerLog:
             self._print(part)
             if not part:
                 return
+
+
+async def _read_file(path: Path, position: int) -> bytes | None:
+    try:
+        # A job may have put anything there: no link is followed, no pipe is waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return None
+        file.seek(position)
+        return file.read(CHUNK_BYTES)
 
 
 # ---- of a run, or of a job of it ----

@@ -35,7 +35,7 @@ from tidewheel.cli.runs.request import (
     wanted_from,
 )
 from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again, under_way
-from tidewheel.cli.session import GlobalOptions, NewStore
+from tidewheel.cli.session import NewStore, Session
 from tidewheel.client.local_run import RunHere, RunHereSettings
 from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import StoredDefinition
@@ -71,7 +71,7 @@ UNDELIVERED_MAX = 100  # runs that are looked at
 
 
 def run_definition(definition: Definition, options: dict[str, Any]) -> int:
-    outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+    outer = click.get_current_context().find_object(Session) or Session()
     where = options["store"] = options["store"] or outer.store
     wanted = wanted_from(definition, options)
     if isinstance(wanted, int):

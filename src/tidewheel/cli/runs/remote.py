@@ -12,11 +12,11 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.output import note, safe, safe_lines, say_json
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
 SILENT_SECONDS = 3.0  # of the log, before a person is told who is missing
 AGAIN_SECONDS_MAX = 5.0  # between two attempts to reach the server
+NOT_TAKEN = "no scheduler has taken it yet; one that runs there will: tidewheel scheduler"
 NOW = Instant(0.0)  # a server says itself whether a run is driven
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Following:
+class Following(NamedTuple):
     """Says at which server a run is followed, and how the run is shown here."""
 
     server: str
@@ -254,14 +254,24 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     wait, again = SILENT_SECONDS, 0.0
     rest = ""  # of a line that is not whole yet
-    missing, clock = _Missing(runs, run), asyncio.get_running_loop().time
+    clock, is_told = asyncio.get_running_loop().time, False
+    untaken = UntakenWaits(runs.door, run.name, is_here=False)
+
+    async def missing() -> list[str]:
+        """Returns, once each, why nothing is heard of the run if somebody has to act."""
+        nonlocal is_told
+        if (await runs.find(run.name)).given is None:
+            return await untaken.new_lines()
+        was_told, is_told = is_told, True
+        return [] if was_told else [NOT_TAKEN]
+
     asked_at = clock()
     while True:
         try:
             part = await runs.log_part(run.name, {}, offset=offset, wait_seconds=wait)
             is_due = not part.content or clock() - asked_at >= UNTAKEN_SECONDS
             if is_due and not part.over:
-                for line in await missing.new_lines():
+                for line in await missing():
                     page.line(line)
                 asked_at = clock()
         except Unavailable as error:
@@ -281,23 +291,6 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
         if part.over:
             page.log(rest)
             return
-
-
-class _Missing:
-    """Tells, once each, the causes why nothing is heard of a run if somebody has to act."""
-
-    def __init__(self, runs: Runs, run: RunView) -> None:
-        self._runs, self._run = runs, run
-        self._untaken = UntakenWaits(runs.door, run.name, is_here=False)
-        self._is_told = False
-
-    async def new_lines(self) -> list[str]:
-        if (await self._runs.find(self._run.name)).given is None:
-            return await self._untaken.new_lines()
-        if self._is_told:
-            return []
-        self._is_told = True
-        return ["no scheduler has taken it yet; one that runs there will: tidewheel scheduler"]
 
 
 # ---- what is seen ----
