@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note
-from tidewheel.cli.session import Question, Session, ask_client, option, session_command
+from tidewheel.cli.pages import workflows as page
+from tidewheel.cli.session import Session, ask_client, option, session_command
+from tidewheel.core.graph.findings import InvalidDefinition
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
@@ -46,9 +49,6 @@ def register_command(
     nothing; other content under the same name and version is refused. A definition that cannot
     run as it is can still be registered; you are told what would have to change.
     """
-    from tidewheel.cli.pages.workflows import say_registered, tell_refusal
-    from tidewheel.core.graph.findings import InvalidDefinition
-
     try:
         told = session.ask_or_make(
             lambda client: client.workflows.register(
@@ -56,11 +56,11 @@ def register_command(
             )
         )
     except InvalidDefinition as error:
-        status = tell_refusal(error, as_json=session.as_json)
+        status = page.tell_refusal(error, as_json=session.as_json)
         if not session.as_json:
             note("nothing was registered")
         return status
-    return session.answer(told, say_registered)
+    return session.answer(told, page.say_registered)
 
 
 ACTIONS = ("list", "show", "check", "render", "remove")
@@ -99,8 +99,6 @@ def workflows_command(
     execute. Removing a workflow does not harm its runs. Exit 2 if `check` finds that it cannot
     run.
     """
-    from tidewheel.cli.pages import workflows as page
-
     if action != "list" and not workflow:
         raise click.UsageError(f"say which: tidewheel workflows {action} NAME[/VERSION]")
     given: dict[str, object] | None = None  # no request, which lacks nothing
@@ -108,24 +106,18 @@ def workflows_command(
         from tidewheel.formats.sip.parameters import read_parameters
 
         given = read_parameters(texts, file)
-    actions: dict[str, tuple[Question[Document], Callable[[Document], None]]] = {
-        "list": (lambda client: client.workflows.list(workflow), page.say_list),
-        "show": (lambda client: client.workflows.show(workflow), page.say_workflow),
-        "check": (
-            lambda client: client.workflows.check(workflow, given),
-            lambda told: page.say_checked(told, is_request=given is not None),
-        ),
-        "render": (
-            lambda client: client.workflows.render(workflow, given),
-            lambda told: page.say_rendered(told, stage),
-        ),
-        "remove": (lambda client: client.workflows.remove(workflow), page.say_removed),
+    shows: dict[str, Callable[[Document], None]] = {
+        "list": page.say_list,
+        "show": page.say_workflow,
+        "check": partial(page.say_checked, is_request=given is not None),
+        "render": partial(page.say_rendered, stage=stage),
+        "remove": page.say_removed,
     }
-    ask, show = actions[action]
-    told = session.ask(ask)
+    asked = (workflow, given) if action in ("check", "render") else (workflow,)
+    told: Document = session.ask(lambda one: getattr(one.workflows, action)(*asked))
     if action == "render" and stage is not None:
         page.check_stage(told, stage)
-    session.answer(told, show)
+    session.answer(told, shows[action])
     return ExitCode.REFUSED if action == "check" and not told["runnable"] else ExitCode.DONE
 
 
@@ -146,8 +138,6 @@ def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
     again changes nothing. Each block is a run of a registered workflow, which any scheduler
     takes up: tidewheel up, or tidewheel scheduler. FILE may be - for standard input.
     """
-    from tidewheel.cli.pages import workflows as page
-
     if action != "list" and not what:
         missing = "FILE" if action == "submit" else "ID"
         raise click.UsageError(f"say which: tidewheel sbi {action} {missing}")
@@ -205,8 +195,6 @@ def blocks_command(
     events. abort ends the stages that run and starts no more; the block is stopped then. A
     block is a run called by its id: show, why, log, trigger and the others take it, too.
     """
-    from tidewheel.cli.pages import workflows as page
-
     if action != "list" and not block:
         raise click.UsageError(f"say which: tidewheel blocks {action} ID")
     if action == "list" and block:
@@ -246,8 +234,6 @@ def objects_command(
     Stages that depend on an object wait until it is posted, once for all: runs that begin
     later find it there.
     """
-    from tidewheel.cli.pages import workflows as page
-
     if (action == "list") == bool(names):
         raise click.UsageError("write: objects post NAME…, objects remove NAME…, or objects")
     known: dict[str, str] = {}

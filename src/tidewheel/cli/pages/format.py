@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import cast
 
 import click
@@ -17,6 +18,7 @@ from tidewheel.cli.output import (
     say_columns,
 )
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
+from tidewheel.quantities import show_duration
 
 Document = Mapping[str, object]
 
@@ -74,10 +76,6 @@ def at(name: str) -> Callable[[Document], str]:
 
 def took(page: Document) -> str:
     """Returns how long a job ran, if it has ended."""
-    from datetime import datetime
-
-    from tidewheel.quantities import show_duration
-
     began, ended = page["started_at"], page["ended_at"]
     if began is None or ended is None:
         return ""

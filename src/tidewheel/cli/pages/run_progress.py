@@ -21,7 +21,7 @@ from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.lifecycle import STALL
+from tidewheel.core.sched.lifecycle import STALL, root_causes
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.task_state import Key, PoolState
@@ -354,7 +354,6 @@ def causes(engine: RunEngine) -> Iterator[str]:
     """Yields the lines that say why a run stands still, each with the command that helps."""
     # Most runs go on by themselves.
     from tidewheel.core.sched.explain import why
-    from tidewheel.core.sched.lifecycle import root_causes
     from tidewheel.views.why import command_lines
 
     pool = engine.pool

@@ -19,6 +19,7 @@ from tidewheel.formats.flow_cylc.sections import Item, Section, parse_sections
 from tidewheel.formats.flow_cylc.upgrade import upgrade
 from tidewheel.formats.flow_cylc.values import BadValue, plain_text, unquoted
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
+from tidewheel.quantities import show_duration, show_size
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
@@ -180,7 +181,6 @@ def sip_tree(definition: Definition) -> Tree:
 
 def _stage(stage: Stage, judged: Validation) -> Tree:
     from tidewheel.formats.sip.model import PRESENT, ObjectDependency
-    from tidewheel.quantities import show_duration
 
     rendered = judged.rendered.get(stage.id)
     tree: Tree = {"version": stage.version, "type": stage.type.value}
@@ -209,7 +209,6 @@ def _stage(stage: Stage, judged: Validation) -> Tree:
 
 def _resource(resource: Resource) -> str:
     from tidewheel.formats.sip.model import BufferNeeded, CpuNeeded, MemoryNeeded
-    from tidewheel.quantities import show_size
 
     match resource:
         case CpuNeeded(cores=cores):

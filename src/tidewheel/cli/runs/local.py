@@ -173,9 +173,9 @@ class _Signals:
             self._terminated.set()
             self._page.leaving()
             self._here.leave()
-            return
-        self._page.stopping()
-        self._here.ask_stop()
+        else:
+            self._page.stopping()
+            self._here.ask_stop()
 
     async def awaits(self, task: asyncio.Task[None], seconds_max: float) -> None:
         """Waits for what is done beside the run, no longer than this, nor after SIGTERM."""
