@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE, name_options
-from tidewheel.cli.session import Session, option, session_command
+from tidewheel.cli.session import Session, Words, option, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, explained
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import decode
@@ -80,26 +80,18 @@ The file has one JSON object per line, with the options as keys:
 @option("--id TEXT", "Its id, unique for ever. [default: generated]")
 @option("--name TEXT", "A unique name.")
 @option("--wait", "Wait for the end; exit 1 unless it succeeded.")
-def command(
-    session: Session,
-    argv: tuple[str, ...],
-    file: TextIO | None,
-    *,
-    atomic: bool,
-    wait: bool,
-    **options: object,
-) -> int:
+def command(session: Session, argv: Words, *, wait: bool, **options: Any) -> int:  # noqa: ANN401
     """Store a task for a worker to execute, and print its id.
 
     PROGRAM runs with exactly these arguments; for pipes and variables use --command.
     """
+    file, atomic = options.pop("file"), options.pop("atomic")
     if file is not None:
         beside = [one for one in options if one != "queue" and options[one] not in (None, ())]
         if argv or beside:
             what = "PROGRAM" if argv else f"--{beside[0].replace('_', '-')}"
-            raise click.UsageError(
-                f"{what} says something about one task; put it into the file"
-            )
+            told = f"{what} says something about one task; put it into the file"
+            raise click.UsageError(told)
         fields = read_tasks(file, str(options["queue"]))
         return session.ask_or_make(
             lambda client: _submit_many(client, session, fields, atomic, wait)
@@ -108,7 +100,7 @@ def command(
     return session.ask_or_make(lambda client: _submit_one(client, session, task, wait=wait))
 
 
-def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]:
+def _fields(argv: Words, options: dict[str, object]) -> dict[str, Any]:
     """Returns the options that were given, as fields of a task."""
     if argv and options["command"] is not None:
         raise click.UsageError("give PROGRAM or --command, not both")

@@ -13,7 +13,7 @@ import click
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note
 from tidewheel.cli.pages import workflows as page
-from tidewheel.cli.session import Session, ask_client, option, session_command
+from tidewheel.cli.session import Session, Words, ask_client, option, session_command
 from tidewheel.core.graph.findings import InvalidDefinition
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ ACTIONS = ("list", "show", "check", "render", "remove")
     "workflows remove vis-ingest/1.0.0",
 )
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
-@click.argument("workflow", metavar="[NAME[/VERSION]]", default="")
+@click.argument("name", metavar="[NAME[/VERSION]]", default="")
 @option("-p --parameter texts NAME=VALUE...", "A parameter of a request: JSON, else a string.")
 @option(
     "-P --parameters file",
@@ -84,13 +84,7 @@ ACTIONS = ("list", "show", "check", "render", "remove")
 )
 @option("--stage ID", "Render only this stage.")
 def workflows_command(
-    session: Session,
-    action: str,
-    workflow: str,
-    *,
-    texts: tuple[str, ...],
-    file: Path | None,
-    stage: str | None,
+    session: Session, action: str, name: str, texts: Words, file: Path | None, stage: str | None
 ) -> int:
     """List registered workflows, or do something with one of them.
 
@@ -99,7 +93,7 @@ def workflows_command(
     execute. Removing a workflow does not harm its runs. Exit 2 if `check` finds that it cannot
     run.
     """
-    if action != "list" and not workflow:
+    if action != "list" and not name:
         raise click.UsageError(f"say which: tidewheel workflows {action} NAME[/VERSION]")
     given: dict[str, object] | None = None  # no request, which lacks nothing
     if texts or file is not None:
@@ -113,7 +107,7 @@ def workflows_command(
         "render": partial(page.say_rendered, stage=stage),
         "remove": page.say_removed,
     }
-    asked = (workflow, given) if action in ("check", "render") else (workflow,)
+    asked = (name, given) if action in ("check", "render") else (name,)
     told: Document = session.ask(lambda one: getattr(one.workflows, action)(*asked))
     if action == "render" and stage is not None:
         page.check_stage(told, stage)
@@ -221,13 +215,7 @@ def blocks_command(
 @option("--after NAME", "List the objects after this name.", default="")
 @option("--limit", "How many to list at most.", type=LIMIT, default=1_000)
 def objects_command(
-    session: Session,
-    action: str,
-    names: tuple[str, ...],
-    *,
-    facts: tuple[str, ...],
-    after: str,
-    limit: int,
+    session: Session, action: str, names: Words, *, facts: Words, after: str, limit: int
 ) -> int:
     """List buffer objects, or say that some are present, or are no longer.
 

@@ -202,6 +202,10 @@ FRAME_PAD = 9.0
 FRAME_HEAD = 24.0  # the padding above, with room for the title
 
 
+Cells = Sequence[Sequence[int]]
+Frames = tuple[Frame, ...]
+
+
 class FrameSpan(NamedTuple):
     """Holds the heights at which a frame begins and ends."""
 
@@ -220,21 +224,19 @@ def parted(above: Sequence[int], below: Sequence[int]) -> tuple[list[int], list[
 class _Walls:
     """Holds the least distances between cells, tops of frames and bottoms of frames.
 
-    `paths` are the frames around each cell, outermost first.
+    `paths` are those of the `count` frames that are around each cell, outermost first.
     """
 
     def __init__(
         self,
-        paths: Sequence[Sequence[int]],
+        paths: Cells,
         heights: Sequence[float],
-        frame_count: int,
+        count: int,
         gap: Callable[[int, int], float],
     ) -> None:
         self._paths, self._heights, self._gap = paths, heights, gap
         self._cell_count = len(paths)
-        self._below: list[dict[int, float]] = [
-            {} for _ in range(self._cell_count + 2 * frame_count)
-        ]
+        self._below: list[dict[int, float]] = [{} for _ in range(self._cell_count + 2 * count)]
 
     def top(self, frame: int) -> int:
         return self._cell_count + 2 * frame
@@ -363,16 +365,11 @@ class Placer:
     """Moves cells; `middles` is where they are."""
 
     def __init__(
-        self,
-        lattice: Lattice,
-        columns: Sequence[Sequence[int]],
-        heights: Sequence[float],
-        frames: tuple[Frame, ...],
+        self, lattice: Lattice, columns: Cells, heights: Sequence[float], frames: Frames
     ) -> None:
         self._lattice, self._heights, self._frames = lattice, heights, frames
-        self._paths = [
-            list(frames_around(frame, frames))[::-1] for frame in lattice.frames
-        ]  # outermost first
+        around = (list(frames_around(frame, frames)) for frame in lattice.frames)
+        self._paths = [path[::-1] for path in around]  # outermost first
         self._columns = [_Column(list(column), self._offsets(column)) for column in columns]
         self.middles = [0.0] * len(lattice.ranks)
         for column in self._columns:

@@ -317,7 +317,8 @@ def svg_lines(rehearsal: Rehearsal) -> Iterator[str]:
             )
             yield _svg_text(MARGIN, top + BAR_HEIGHT, lane.title)
         for one in lane.bars:
-            yield from _svg_bar(rehearsal, one, left, scale, top, outlined=id(one) in critical)
+            at, outlined = (left, scale, top), id(one) in critical
+            yield from _svg_bar(rehearsal, one, at, outlined=outlined)
     more = f"; {left_out} later ones are not shown" if left_out else ""
     yield _svg_text(left, height - MARGIN, LEGEND + more)
     yield "</svg>"
@@ -337,12 +338,11 @@ def _svg_axis(seconds: float, left: float, scale: float, height: float) -> Itera
 def _svg_bar(
     rehearsal: Rehearsal,
     one: PlayedSubmission,
-    left: float,
-    scale: float,
-    top: float,
+    at: tuple[float, float, float],
     *,
     outlined: bool,
 ) -> Iterator[str]:
+    left, scale, top = at
     times = _times(rehearsal, one)
     ready, start, stop = (left + time * scale for time in times)
     y = top + (LANE_HEIGHT - BAR_HEIGHT) / 2
