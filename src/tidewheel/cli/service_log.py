@@ -108,7 +108,6 @@ class ServiceLog:
 
     def hear_logs(self) -> None:
         """Lets each error that libraries of this program log become one line as well (S12)."""
-
         handler = logging.Handler(logging.ERROR)
         handler.emit = lambda record: self._say(  # type: ignore[method-assign]
             "program.error", part=record.name, text=handler.format(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -149,8 +149,21 @@ def list_command(
     elif points is not None:
         _say_points(loaded, points, as_json=definition.as_json)
     else:
-        names = sorted(nodes if everything else used)
-        _say_names(loaded, {name: nodes.get(name) for name in names}, definition, everything)
+        found = {name: nodes.get(name) for name in sorted(nodes if everything else used)}
+        documents = [
+            {
+                "name": name,
+                "title": _title(node),
+                "families": list(node.lineage[1:]) if node is not None else [],
+                "family": loaded.settings.families.is_family(name),
+                "in_graph": name in used,
+            }
+            for name, node in found.items()
+        ]
+        if definition.as_json:
+            say_json({"namespaces" if everything else "tasks": documents})
+        else:
+            _say_titled([(name, _title(node)) for name, node in found.items()])
     return _told(definition, findings, loaded.source)
 
 
@@ -158,29 +171,6 @@ def _title(node: NodeDef | None) -> str:
     """Returns the first line of the title of a task or family."""
     lines = dict(node.meta).get("title", "").splitlines() if node is not None else []
     return lines[0] if lines else ""
-
-
-def _say_names(
-    loaded: LoadedWorkflow,
-    nodes: Mapping[str, NodeDef | None],
-    definition: Definition,
-    everything: bool,
-) -> None:
-    assert loaded.graph is not None
-    if not definition.as_json:
-        _say_titled([(name, _title(node)) for name, node in nodes.items()])
-        return
-    documents = [
-        {
-            "name": name,
-            "title": _title(node),
-            "families": list(node.lineage[1:]) if node is not None else [],
-            "family": loaded.settings.families.is_family(name),
-            "in_graph": name in loaded.graph.nodes,
-        }
-        for name, node in nodes.items()
-    ]
-    say_json({"namespaces" if everything else "tasks": documents})
 
 
 def _say_titled(rows: list[tuple[str, str]]) -> None:
@@ -398,11 +388,9 @@ need not happen; a word on a line is an output other than success.
 @option("--suicide", "Show suicide arrows, too.")
 def graph_command(
     definition: Definition,
-    start: str | None,
-    stop: str | None,
     form: str | None,
     svg: str | None,
-    **drawing: object,
+    **drawing: Any,  # noqa: ANN401
 ) -> int:
     """Show a workflow's graph from START to STOP: who waits for whom.
 
@@ -428,7 +416,8 @@ def graph_command(
     suicides = bool(drawing["suicide"])
     is_text = form is None and svg is None and not definition.as_json
     tasks_max = TASKS_READ_MAX if is_text else TASKS_MAX
-    shown = read_window(loaded, start, stop, tasks_max=tasks_max, suicides=suicides)
+    ends = drawing["start"], drawing["stop"]
+    shown = read_window(loaded, *ends, tasks_max=tasks_max, suicides=suicides)
     status = ExitCode.REFUSED if findings.has_errors else ExitCode.DONE
     if definition.as_json:
         found = [finding_document(one) for one in findings.sorted()]

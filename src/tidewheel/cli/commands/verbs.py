@@ -39,12 +39,9 @@ from tidewheel.core.operator.verbs import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.cli.definitions import Definition
     from tidewheel.client.runs import Runs
     from tidewheel.core.operator.verbs import Command
-    from tidewheel.core.operator.views import RunView
     from tidewheel.ports.runs import Answer, Document
-    from tidewheel.services.definitions.snapshot import Captured
 
 ANSWER_SECONDS_MAX = 30.0
 WAITING = option(
@@ -142,19 +139,15 @@ def give_verb(
         seconds_max=cast("float", options["seconds_max"]),
     )
     if made.answer.get("kept") and options.get("carries_on"):
-        status = _carry_on(session, made.run)
+        # As `tidewheel run NAME` does.
+        from tidewheel.cli.commands.run import command
+
+        where = ["--store", session.store] if session.store else []
+        line = [made.run, *where, *(["--json"] if session.as_json else [])]
+        with command.make_context("run", line, parent=click.get_current_context()) as context:
+            status = cast("int", command.invoke(context))
         return _after_trigger(session, made, status) if name == "trigger" else status
     return say_given(session, made)
-
-
-def _carry_on(session: Session, run: str) -> int:
-    """Carries a run on, as `tidewheel run NAME` does."""
-    from tidewheel.cli.commands.run import command
-
-    where = ["--store", session.store] if session.store else []
-    words = [run, *where, *(["--json"] if session.as_json else [])]
-    with command.make_context("run", words, parent=click.get_current_context()) as context:
-        return cast("int", command.invoke(context))
 
 
 def _after_trigger(session: Session, made: Given, status: int) -> int:
@@ -317,7 +310,6 @@ def reload_command(session: Session, words: Words, settings: Words, *, dry_run: 
 
     The new definition replaces the old one whole. If there is an error in it, nothing changes.
     """
-
     if this_job(session) is not None:
         # The scheduler reads the folder: a job cannot put a definition into the store.
         if dry_run:
@@ -348,7 +340,9 @@ async def _save_new(
     status if the definition has errors."""
 
     from tidewheel.cli.definitions import Definition
+    from tidewheel.cli.pages.findings import note_findings, refuse
     from tidewheel.cli.runs.remote import folder_here
+    from tidewheel.core.graph.findings import Findings
     from tidewheel.errors import NotRunning, Refused
 
     target = await find_target(runs, words)
@@ -366,25 +360,15 @@ async def _save_new(
         )
     known = json.loads((await runs.definition(view.name)).variables)
     definition = Definition(path, as_json, settings=(*known, *settings))
-    captured = _captured(definition, view)
-    if isinstance(captured, int):
-        return captured
-    digest = await runs.save_definition(view.name, captured.definition)
-    return view.name, Reload(definition=digest)
-
-
-def _captured(definition: Definition, view: RunView) -> Captured | int:
-    from tidewheel.cli.pages.findings import note_findings, refuse
-    from tidewheel.core.graph.findings import Findings
-
     findings = Findings()
     # A folder may be called differently; the run keeps the name of its workflow.
     loaded, captured, _ = definition.load_for_run(view.options, findings, view.workflow)
     if captured is None:
-        status = refuse(findings, loaded.source, as_json=definition.as_json)
-        if not definition.as_json:
+        status = refuse(findings, loaded.source, as_json=as_json)
+        if not as_json:
             note(f"{view.name} goes on with the definition that it has")
         return status
-    if not definition.as_json:
+    if not as_json:
         note_findings(findings, loaded.source)
-    return captured
+    digest = await runs.save_definition(view.name, captured.definition)
+    return view.name, Reload(definition=digest)

@@ -306,7 +306,13 @@ def svg_lines(rehearsal: Rehearsal) -> Iterator[str]:
     )
     yield f"<title>{_text(rehearsal.graph.name)}</title>"
     yield f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>'
-    yield from _svg_axis(seconds, left, scale, bottom)
+    for mark in marks(seconds):
+        x = left + mark * scale
+        yield (
+            f'<path d="M{x:.1f} {AXIS_HEIGHT - 8:.1f}V{bottom:.1f}" '
+            f'stroke="{PALETTE[Status.WAITING].web_colour}" stroke-opacity=".35"/>'
+        )
+        yield _svg_text(x + 3, AXIS_HEIGHT - 12, f"+{span(mark)}")
     critical = {id(hop.submission) for hop in critical_path(rehearsal)}
     for number, lane in enumerate(rows):
         top = AXIS_HEIGHT + LANE_HEIGHT * number
@@ -322,17 +328,6 @@ def svg_lines(rehearsal: Rehearsal) -> Iterator[str]:
     more = f"; {left_out} later ones are not shown" if left_out else ""
     yield _svg_text(left, height - MARGIN, LEGEND + more)
     yield "</svg>"
-
-
-def _svg_axis(seconds: float, left: float, scale: float, height: float) -> Iterator[str]:
-    colour = PALETTE[Status.WAITING].web_colour
-    for mark in marks(seconds):
-        x = left + mark * scale
-        yield (
-            f'<path d="M{x:.1f} {AXIS_HEIGHT - 8:.1f}V{height:.1f}" '
-            f'stroke="{colour}" stroke-opacity=".35"/>'
-        )
-        yield _svg_text(x + 3, AXIS_HEIGHT - 12, f"+{span(mark)}")
 
 
 def _svg_bar(

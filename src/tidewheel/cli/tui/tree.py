@@ -177,10 +177,8 @@ def _rows(tree: Tree) -> Iterator[Row]:
             yield from below
 
 
-def _children(
-    tree: Tree, children: object, point: str, depth: int, parent: str
-) -> Iterator[Row]:
-    for one in cast("list[Document]", children):
+def _children(tree: Tree, found: object, point: str, depth: int, parent: str) -> Iterator[Row]:
+    for one in cast("list[Document]", found):
         name = safe(one["name"])
         key = f"{parent}|{name}"
         if one["family"]:
