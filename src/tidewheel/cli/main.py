@@ -117,7 +117,11 @@ class LazyGroup(click.Group):
             from tidewheel.cli.verbs import TABLE
 
             if cmd_name not in TABLE:
-                ctx.fail(_unknown(cmd_name))
+                from difflib import get_close_matches
+
+                near = get_close_matches(cmd_name, commands(), n=1)
+                meant = f"; did you mean {near[0]!r}?" if near else ""
+                ctx.fail(f"there is no command {cmd_name!r}{meant}")
             if TABLE[cmd_name].words:
                 from tidewheel.cli.commands.verbs import verb_command
 
@@ -138,13 +142,6 @@ class LazyGroup(click.Group):
                 formatter.write_dl(
                     [(name.ljust(width), text) for name, text in section.items()]
                 )
-
-
-def _unknown(name: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, commands(), n=1)
-    return f"there is no command {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 @click.command(

@@ -26,7 +26,7 @@ from tidewheel.cli.capacity_options import offered
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.output import note, plural, safe, say_json
 from tidewheel.cli.service_log import ServiceLog
-from tidewheel.cli.session import Session
+from tidewheel.cli.session import NewStore, Session
 from tidewheel.client.embedded import (
     Monitor,
     Notifier,
@@ -208,7 +208,7 @@ def run_server(session: Session, listening: dict[str, Any], options: dict[str, A
     from tidewheel.server.role import Server, run_in_fast_loop
 
     roles = Roles.logged(session, options["wait_for_store"])
-    new = session.new_store()
+    new = NewStore(session.store, as_json=session.as_json)
 
     def ready(welcome: Welcome) -> None:
         new.tell()
@@ -285,7 +285,7 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
 
     roles = Roles.logged(session, options["wait_for_store"])
     metrics = Metrics()
-    new = session.new_store()
+    new = NewStore(session.store, as_json=session.as_json)
 
     def ready(welcome: Welcome) -> None:
         new.tell()

@@ -65,7 +65,7 @@ class Session(NamedTuple):
 
         The store is made if there is none.
         """
-        new = self.new_store()
+        new = NewStore(self.store, as_json=self.as_json)
         try:
             return ask_client(self.store, question)
         finally:
@@ -86,10 +86,6 @@ class Session(NamedTuple):
         from tidewheel.wiring.stores import require_if_named
 
         require_if_named(self.store)
-
-    def new_store(self) -> NewStore:
-        """Looks whether the store has yet to be made; to be called before it is opened."""
-        return NewStore(self.store, as_json=self.as_json)
 
 
 class NewStore:

@@ -315,7 +315,12 @@ def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:
     removed = []
     going = [one for one in found if not one.in_use]
     going = going if how["unmarked"] else [one for one in going if not one.is_unmarked]
-    if going and how["deletes"] and _agreed(len(going), is_sure=how["is_sure"]):
+    is_agreed = bool(going) and how["deletes"]
+    if is_agreed and not how["is_sure"]:
+        if not sys.stdin.isatty():
+            raise click.UsageError("nobody can be asked here; to remove them, add --yes")
+        is_agreed = click.confirm(f"Remove these {len(going)} folders for ever?", err=True)
+    if is_agreed:
         removed = [str(home / one.path) for one in going if remove_orphan(home, one)]
         if not session.as_json:
             say(f"{len(removed)} of {len(going)} folders are removed")
@@ -346,14 +351,6 @@ def _show_orphans(found: list[Orphan], home: str) -> None:
             say_table(("FOLDER", "BYTES"), [(one.path, str(one.size)) for one in some])
             size = sum(one.size for one in some)
             say(f"{len(some)} folders, {size} bytes, in {home} {said}")
-
-
-def _agreed(count: int, *, is_sure: bool) -> bool:
-    if is_sure:
-        return True
-    if not sys.stdin.isatty():
-        raise click.UsageError("nobody can be asked here; to remove them, add --yes")
-    return click.confirm(f"Remove these {count} folders for ever?", err=True)
 
 
 @session_command("migrate")

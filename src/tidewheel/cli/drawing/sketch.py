@@ -138,15 +138,12 @@ class _Sketcher:
         kind = BoxKind.FAMILY if task.node in self._wishes.collapsed else BoxKind.TASK
         if task.node.startswith("@"):
             kind = BoxKind.XTRIGGER
-        return Box(f"{point}/{task.node}", self._lines(task), kind, self._frame_around(task))
-
-    def _lines(self, task: TaskAt) -> tuple[str, ...]:
+        lines: tuple[str, ...] = (task.node, point)
         if self._wishes.frame_points or len(self._texts) == 1:
-            return (task.node,)
-        point = self._texts[task.point]
-        if len(self._shown.tasks) > TASKS_ON_TWO_LINES_MAX:
-            return (f"{point}/{task.node}",)
-        return (task.node, point)
+            lines = (task.node,)
+        elif len(self._shown.tasks) > TASKS_ON_TWO_LINES_MAX:
+            lines = (f"{point}/{task.node}",)
+        return Box(f"{point}/{task.node}", lines, kind, self._frame_around(task))
 
     def _frame_around(self, task: TaskAt) -> int:
         """Returns the frame of the family that a task is drawn in, or that of its point."""

@@ -40,7 +40,14 @@ _WORDS = {RunStatus.STOPPED: "stopped at the last point", RunStatus.RUNNING: "cu
 def say_summary(rehearsal: Rehearsal, real_seconds: float) -> None:
     """Prints what happened, in the order in which somebody wants to know it."""
     say(_headline(rehearsal, real_seconds))
-    _say_causes(rehearsal)
+    mark = click.style(PALETTE[Status.FAILED].shape, fg=PALETTE[Status.FAILED].colour)
+    for cause in rehearsal.causes[:CAUSES_SHOWN_MAX]:
+        task = rehearsal.id_of(cause.key)
+        for reason in cause.reasons:
+            name = "" if reason.startswith(task) else f"{task} "
+            say(f"  {mark} {safe(name + reason)}")
+    if (more := len(rehearsal.causes) - CAUSES_SHOWN_MAX) > 0:
+        say(f"  … and {plural(more, 'more cause')}; see --json")
     _say_warnings(rehearsal)
     names = rehearsal.by_name()
     if not names:
@@ -73,17 +80,6 @@ def _headline(rehearsal: Rehearsal, real_seconds: float) -> str:
         f"{span(rehearsal.makespan_seconds)} of virtual time{period} "
         f"(rehearsed in {show_duration(real_seconds)})"
     )
-
-
-def _say_causes(rehearsal: Rehearsal) -> None:
-    for cause in rehearsal.causes[:CAUSES_SHOWN_MAX]:
-        mark = click.style(PALETTE[Status.FAILED].shape, fg=PALETTE[Status.FAILED].colour)
-        task = rehearsal.id_of(cause.key)
-        for reason in cause.reasons:
-            name = "" if reason.startswith(task) else f"{task} "
-            say(f"  {mark} {safe(name + reason)}")
-    if (more := len(rehearsal.causes) - CAUSES_SHOWN_MAX) > 0:
-        say(f"  … and {plural(more, 'more cause')}; see --json")
 
 
 def _say_warnings(rehearsal: Rehearsal) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tidewheel.api.tasks import AttemptView, Task
+from tidewheel.api.tasks import Task
 from tidewheel.cli.output import Row, coloured, note, rich_table, safe, say
 from tidewheel.client import AsyncClient
 from tidewheel.core.queue.status import Status
@@ -98,17 +98,12 @@ def bar(progress: float) -> str:
 async def say_results(client: AsyncClient, tasks: Sequence[Task]) -> None:
     """Prints how each task ended, and why if it did not go well."""
     for task in tasks:
-        attempts = await client.attempts(task.id)
-        took = took_text(attempts[-1]) if attempts else ""
+        took = ""
+        for last in (await client.attempts(task.id))[-1:]:
+            if last.ended_at is not None:
+                took = f" in {show_duration(last.ended_at - last.claimed_at)}"
         say(f"{label(task)}  {coloured(task.status)}{took}")
         for error in task.errors:
             say(f"  {safe(error.code)}: {safe(error.description)}")
         if task.status is Status.FAILED:
             say(f"  its output: tidewheel task {safe(task.id)} --log err")
-
-
-def took_text(attempt: AttemptView) -> str:
-    """Returns how long an attempt took, if it is over."""
-    if attempt.ended_at is None:
-        return ""
-    return f" in {show_duration(attempt.ended_at - attempt.claimed_at)}"

@@ -47,7 +47,7 @@ class App:
     def __init__(self, client: AsyncClient, terminal: Terminal, run: str) -> None:
         self._terminal = terminal
         self._keys = Keys()
-        self._over = asyncio.Event()
+        self.over = asyncio.Event()
         self._failure: BaseException | None = None
         self._background = BackgroundTasks(client, self)
         self.state = State(run=run, size=terminal.size)
@@ -59,13 +59,13 @@ class App:
         loop.add_signal_handler(signal.SIGWINCH, self.repaint)
         loop.add_signal_handler(signal.SIGTSTP, self._suspend)
         for number in ENDS:
-            loop.add_signal_handler(number, self._over.set)
+            loop.add_signal_handler(number, self.over.set)
         loop.set_exception_handler(lambda _, what: self.fail(what.get("exception")))
         self._background.go(
             keymap.WatchRun(self.state.run) if self.state.run else keymap.ListRuns()
         )
         try:
-            await self._over.wait()
+            await self.over.wait()
         finally:
             loop.remove_reader(self._terminal.input)
             self._background.end()
@@ -75,7 +75,7 @@ class App:
     def _read(self) -> None:
         content = self._terminal.read()
         if not content:  # the terminal is gone
-            self._over.set()
+            self.over.set()
             return
         self._press(self._keys.feed(content))
         if self._keys.is_waiting:
@@ -89,13 +89,10 @@ class App:
             if wish is not None:
                 self._background.go(wish)
 
-    def leave(self) -> None:
-        self._over.set()
-
     def fail(self, error: BaseException | None) -> None:
         """Keeps a bug of ours, to be raised when the shell has its terminal back, and ends."""
         self._failure = self._failure or error
-        self._over.set()
+        self.over.set()
 
     def repaint(self) -> None:
         """Paints the whole screen anew, whatever stands there."""
@@ -143,7 +140,7 @@ class BackgroundTasks:
         """Begins what was asked for, and returns at once."""
         match wish:
             case keymap.Leave():
-                self._screen.leave()
+                self._screen.over.set()
             case keymap.LookAgain():
                 self._screen.repaint()
                 self._look_again()

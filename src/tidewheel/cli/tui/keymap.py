@@ -85,10 +85,9 @@ def pressed(state: State, key: str) -> Pressed:
 
 def _typing(state: State, key: str) -> State:
     assert state.typed is not None
-    if key == "enter":
-        return replace(state, typed=None)
-    if key == "esc":
-        return replace(state, typed=None, tree=state.tree.changed(query=""))
+    if key in ("enter", "esc"):
+        tree = state.tree.changed(query="") if key == "esc" else state.tree
+        return replace(state, typed=None, tree=tree)
     text = state.typed[:-1] if key == "backspace" else state.typed
     if len(key) == 1 and len(text) < QUERY_MAX:
         text += key
