@@ -13,11 +13,15 @@ from tidewheel.cli.tui.app import which_lines
 from tidewheel.cli.tui.keymap import AskFirst, Do, Leave, LookAgain, ShowLog, ShowTask, pressed
 from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, help_pane
 from tidewheel.cli.tui.render import painted
-from tidewheel.cli.tui.spans import StyledText, cut, fold, line, plain
+from tidewheel.cli.tui.spans import StyledText, cut, fold, line
 from tidewheel.cli.tui.panes import Question, State
 from tidewheel.cli.tui.terminal import Keys
 from tidewheel.cli.tui.tree import Tree
 from tidewheel.cli.verbs import TABLE, YES
+
+
+def plain(spans):
+    return "".join(one.text for one in spans)
 
 
 def task(name, state="waiting", point="1", *, submits=0, distance=0, remarks=()):

@@ -64,7 +64,3 @@ def fold(spans: Line, width: int) -> list[Line]:
 def restyled(spans: Iterable[StyledText], style: str) -> Line:
     """Returns the line with this style added to each of its pieces."""
     return tuple(one._replace(style=f"{one.style} {style}".strip()) for one in spans)
-
-
-def plain(spans: Iterable[StyledText]) -> str:
-    return "".join(one.text for one in spans)
