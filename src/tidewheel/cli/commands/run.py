@@ -1,4 +1,4 @@
-"""Does ``tidewheel run``: runs a workflow, or carries one on."""
+"""Does ``tidewheel run``: runs a workflow, or carries one on; alone, so that it starts fast."""
 
 from __future__ import annotations
 
