@@ -33,26 +33,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Client": "tidewheel.client",
-    "AsyncClient": "tidewheel.client",
-    "Worker": "tidewheel.client.embedded",
-    "Monitor": "tidewheel.client.embedded",
-    "Handlers": "tidewheel.runners.python.runner",
-    "JobContext": "tidewheel.runners.python.runner",
-    "Abort": "tidewheel.runners.python.runner",
-    "Workflow": "tidewheel.formats.python_api",
-    "all_of": "tidewheel.formats.python_api",
-    "any_of": "tidewheel.formats.python_api",
+    "tidewheel.client": ("Client", "AsyncClient"),
+    "tidewheel.client.embedded": ("Worker", "Monitor"),
+    "tidewheel.runners.python.runner": ("Handlers", "JobContext", "Abort"),
+    "tidewheel.formats.python_api": ("Workflow", "all_of", "any_of"),
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - a name is paid for where it is used
 
-    return getattr(import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *__all__])

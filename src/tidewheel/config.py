@@ -94,6 +94,9 @@ class StoreSettings:
         _positive(self, "connections_max", "poll_seconds")
 
 
+Where = str | StoreSettings | None  # a store: its address, its settings, or this user's own
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorSettings:
     """The settings of a monitor, which watches leases and deletes what was kept long enough."""
@@ -132,9 +135,7 @@ class SchedulerSettings:
         port = self.smtp.rpartition(":")[2] if ":" in self.smtp else "25"
         if not self.smtp or not (port.isascii() and port.isdecimal()):
             raise BadSetting("TIDEWHEEL_SMTP", self.smtp, "HOST or HOST:PORT")
-        if not 0 < self.lease_seconds <= LEASE_SECONDS_MAX:
-            accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
-            raise BadSetting("scheduler lease", self.lease_seconds, accepted)
+        _check_lease("scheduler lease", self.lease_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,12 +240,8 @@ class WorkerSettings:
         for queue in self.queues:
             if finding := name_finding("queue", queue):
                 raise BadSetting("queue", queue, finding)
-        if self.lease_seconds is not None and not 0 < self.lease_seconds <= LEASE_SECONDS_MAX:
-            raise BadSetting(
-                "lease_seconds",
-                self.lease_seconds,
-                f"more than 0, up to {LEASE_SECONDS_MAX:.0f}",
-            )
+        if self.lease_seconds is not None:
+            _check_lease("lease_seconds", self.lease_seconds)
         if self.grace_seconds < 0:
             raise BadSetting("grace_seconds", self.grace_seconds, "0 or more")
 
@@ -348,17 +345,14 @@ class FoundServer:
 def found_server(home: Path) -> FoundServer | None:
     """Returns the server that the file in the state directory names; it may be dead by now."""
     with suppress(OSError, ValueError, KeyError, TypeError):
-        document = json.loads((home / SERVER_FILE).read_text(encoding="utf-8"))
-        return FoundServer(
-            url=str(document["url"]),
-            store=str(document["store"]),
-            process=HostProcess(
-                host=str(document["host"]),
-                boot_id=str(document["boot_id"]),
-                pid=int(document["pid"]),
-                started=float(document["started"]),
-            ),
+        told = json.loads((home / SERVER_FILE).read_text(encoding="utf-8"))
+        process = HostProcess(
+            host=str(told["host"]),
+            boot_id=str(told["boot_id"]),
+            pid=int(told["pid"]),
+            started=float(told["started"]),
         )
+        return FoundServer(url=str(told["url"]), store=str(told["store"]), process=process)
     return None
 
 
@@ -402,10 +396,9 @@ def adopt_interval_seconds(environ: Mapping[str, str] = os.environ) -> float:
 
 def scheduler_settings(environ: Mapping[str, str] = os.environ) -> SchedulerSettings:
     """Returns the settings of `tidewheel run` and `tidewheel scheduler` alike."""
+    lease = "TIDEWHEEL_SCHEDULER_LEASE_SECONDS"
     return SchedulerSettings(
-        lease_seconds=_number(
-            environ, "TIDEWHEEL_SCHEDULER_LEASE_SECONDS", RUN_LEASE_SECONDS_DEFAULT
-        ),
+        lease_seconds=_number(environ, lease, RUN_LEASE_SECONDS_DEFAULT),
         interval_seconds=_number(environ, "TIDEWHEEL_SCHEDULER_INTERVAL_SECONDS", 1.0),
         smtp=environ.get("TIDEWHEEL_SMTP", SMTP_DEFAULT),
     )
@@ -419,6 +412,11 @@ def _number(environ: Mapping[str, str], name: str, default: float) -> float:
         return float(text)
     except ValueError:
         raise BadSetting(name, text, "a number of seconds") from None
+
+
+def _check_lease(name: str, seconds: float) -> None:
+    if not 0 < seconds <= LEASE_SECONDS_MAX:
+        raise BadSetting(name, seconds, f"more than 0, up to {LEASE_SECONDS_MAX:.0f}")
 
 
 def _positive(settings: object, *names: str) -> None:

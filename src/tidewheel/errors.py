@@ -52,6 +52,9 @@ class TidewheelError(Exception):
     code = "error"
     http_status = 500  # with which a server tells it
 
+    def __init_subclass__(cls, code: str = "", http_status: int = 0) -> None:
+        cls.code, cls.http_status = code or cls.code, http_status or cls.http_status
+
 
 class Refused(TidewheelError):
     """The request is not allowed; nothing was changed."""
@@ -60,11 +63,8 @@ class Refused(TidewheelError):
     http_status = 409  # unless the case has its own: it conflicts with what is stored
 
 
-class InvalidTask(Refused):
+class InvalidTask(Refused, code="invalid", http_status=422):
     """A task breaks one or more rules."""
-
-    code = "invalid"
-    http_status = 422
 
     def __init__(self, task_id: str, findings: Iterable[str]) -> None:
         self.task_id = task_id
@@ -72,11 +72,8 @@ class InvalidTask(Refused):
         super().__init__(f"task {task_id!r}: " + "; ".join(self.findings))
 
 
-class PayloadTooLarge(Refused):
+class PayloadTooLarge(Refused, code="too_large", http_status=413):
     """More bytes than the limit allows."""
-
-    code = "too_large"
-    http_status = 413
 
     def __init__(self, what: str, size: int, size_max: int) -> None:
         self.what, self.size, self.size_max = what, size, size_max
@@ -86,21 +83,16 @@ class PayloadTooLarge(Refused):
         )
 
 
-class NotFound(Refused):
+class NotFound(Refused, code="not_found", http_status=404):
     """No such thing in the store."""
-
-    code = "not_found"
-    http_status = 404
 
     def __init__(self, kind: str, name: str) -> None:
         self.kind, self.name = kind, name
         super().__init__(f"there is no {kind} {name!r} in this store")
 
 
-class Duplicate(Refused):
+class Duplicate(Refused, code="duplicate"):
     """The id, name or unique key is taken."""
-
-    code = "duplicate"
 
     def __init__(self, kind: str, name: str, holder: str) -> None:
         self.kind, self.name, self.holder = kind, name, holder
@@ -113,10 +105,8 @@ class Duplicate(Refused):
         )
 
 
-class WrongStatus(Refused):
+class WrongStatus(Refused, code="wrong_status"):
     """The task's status does not allow this."""
-
-    code = "wrong_status"
 
     def __init__(
         self, task_id: str, operation: str, status: str, allowed: Iterable[str]
@@ -129,10 +119,8 @@ class WrongStatus(Refused):
         )
 
 
-class NotDue(Refused):
+class NotDue(Refused, code="not_due"):
     """The task is delayed and its time has not come."""
-
-    code = "not_due"
 
     def __init__(self, task_id: str, seconds: float) -> None:
         self.task_id, self.seconds = task_id, seconds
@@ -142,10 +130,8 @@ class NotDue(Refused):
         )
 
 
-class LeaseLost(Refused):
+class LeaseLost(Refused, code="lease_lost"):
     """Only owner can extend the heartbeat."""
-
-    code = "lease_lost"
 
     def __init__(
         self, task_id: str, *, asked: tuple[str, int], held: tuple[str | None, int]
@@ -153,21 +139,17 @@ class LeaseLost(Refused):
         self.task_id, self.asked, self.held = task_id, asked, held
         worker, attempt = asked
         owner, current = held
+        holder = f"{owner} holds it for attempt {current}"
         if owner is None:
             holder = f"nobody holds it (attempt {current} was the last)"
-        else:
-            holder = f"{owner} holds it for attempt {current}"
         super().__init__(
             f"task {task_id!r}: Only owner can extend the heartbeat. {worker} reported for "
             f"attempt {attempt}, but {holder}; stop this job, its result is not wanted"
         )
 
 
-class UnknownDependency(Refused):
+class UnknownDependency(Refused, code="unknown_dependency", http_status=422):
     """An edge names a task that does not exist."""
-
-    code = "unknown_dependency"
-    http_status = 422
 
     def __init__(self, task_id: str, missing: Iterable[str]) -> None:
         self.task_id, self.missing = task_id, tuple(missing)
@@ -178,24 +160,19 @@ class UnknownDependency(Refused):
         )
 
 
-class DependencyCycle(Refused):
+class DependencyCycle(Refused, code="cycle"):
     """An edge would close a circle."""
-
-    code = "cycle"
 
     def __init__(self, path: Iterable[str]) -> None:
         self.path = tuple(path)
+        circle = " => ".join(self.path)
         super().__init__(
-            "tasks would wait for each other: "
-            + " => ".join(self.path)
-            + "; remove one of these edges"
+            f"tasks would wait for each other: {circle}; remove one of these edges"
         )
 
 
-class MessagesMissing(Refused):
+class MessagesMissing(Refused, code="messages_missing"):
     """Messages of an attempt are numbered without gaps."""
-
-    code = "messages_missing"
 
     def __init__(self, task_id: str, seen: int, got: int) -> None:
         self.task_id, self.seen, self.got = task_id, seen, got
@@ -205,32 +182,24 @@ class MessagesMissing(Refused):
         )
 
 
-class BadSetting(Refused):
+class BadSetting(Refused, code="bad_setting", http_status=422):
     """A setting is out of its bounds."""
-
-    code = "bad_setting"
-    http_status = 422
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
         self.name, self.value, self.accepted = name, value, accepted
         super().__init__(f"{name} is {value!r}; accepted is {accepted}")
 
 
-class BadValues(Refused):
+class BadValues(Refused, code="bad_values", http_status=422):
     """The values that an attempt hands on are no JSON object, or too large."""
-
-    code = "bad_values"
-    http_status = 422
 
     def __init__(self, seen: str) -> None:
         self.seen = seen
         super().__init__(f"the values cannot be handed on: {seen}")
 
 
-class NoStore(Refused):
+class NoStore(Refused, code="no_store"):
     """There is no store to look at."""
-
-    code = "no_store"
 
     def __init__(self, url: str, path: str) -> None:
         self.url, self.path = url, path
@@ -240,54 +209,36 @@ class NoStore(Refused):
         )
 
 
-class Unavailable(TidewheelError):
+class Unavailable(TidewheelError, code="unavailable", http_status=503):
     """The world did not answer; the same request may succeed later."""
 
-    code = "unavailable"
-    http_status = 503
 
-
-class StoreBusy(Unavailable):
+class StoreBusy(Unavailable, code="store_busy"):
     """The store is busy: a lock or connection was not to be had in time; try again."""
 
-    code = "store_busy"
 
-
-class StoreUnreachable(Unavailable):
+class StoreUnreachable(Unavailable, code="store_unreachable"):
     """The database does not answer."""
 
-    code = "store_unreachable"
 
-
-class StoreFull(Unavailable):
+class StoreFull(Unavailable, code="store_full"):
     """The disk under the database is full; nothing was changed. Free space and try again."""
 
-    code = "store_full"
 
-
-class RunnerUnable(Unavailable):
+class RunnerUnable(Unavailable, code="runner_unable"):
     """This host can start no job just now, whichever it is; its task is for another."""
 
-    code = "runner_unable"
 
-
-class NoAnswer(Unavailable):
+class NoAnswer(Unavailable, code="no_answer"):
     """The scheduler did not answer in time; the command waits for it."""
 
-    code = "no_answer"
 
-
-class StoreUnusable(TidewheelError):
+class StoreUnusable(TidewheelError, code="store_unusable", http_status=503):
     """The database must not be used as it is."""
 
-    code = "store_unusable"
-    http_status = 503
 
-
-class NewerSchema(StoreUnusable):
+class NewerSchema(StoreUnusable, code="newer_schema"):
     """The database was written by a newer tidewheel."""
-
-    code = "newer_schema"
 
     def __init__(self, found: int, known: int) -> None:
         self.found, self.known = found, known
@@ -297,10 +248,8 @@ class NewerSchema(StoreUnusable):
         )
 
 
-class OlderSchema(StoreUnusable):
+class OlderSchema(StoreUnusable, code="older_schema"):
     """The database needs to be migrated."""
-
-    code = "older_schema"
 
     def __init__(self, found: int, known: int) -> None:
         self.found, self.known = found, known
@@ -310,10 +259,8 @@ class OlderSchema(StoreUnusable):
         )
 
 
-class CorruptStore(StoreUnusable):
+class CorruptStore(StoreUnusable, code="corrupt_store"):
     """The database file is damaged."""
-
-    code = "corrupt_store"
 
     def __init__(self, path: str, seen: str) -> None:
         self.path, self.seen = path, seen
@@ -323,26 +270,20 @@ class CorruptStore(StoreUnusable):
         )
 
 
-class UnsafeStore(StoreUnusable):
+class UnsafeStore(StoreUnusable, code="unsafe_store"):
     """The database library or its settings would break a promise."""
 
-    code = "unsafe_store"
 
-
-class AmbiguousRun(Refused):
+class AmbiguousRun(Refused, code="ambiguous"):
     """More than one run has a name that begins so."""
-
-    code = "ambiguous"
 
     def __init__(self, text: str, names: Iterable[str]) -> None:
         self.text, self.names = text, tuple(names)
         super().__init__(f"{text!r} could be {', '.join(self.names)}; write more of the name")
 
 
-class RunHeld(Refused):
+class RunHeld(Refused, code="run_held"):
     """Another scheduler drives this run."""
-
-    code = "run_held"
 
     def __init__(self, name: str, owner: str, seconds_left: float) -> None:
         self.name, self.owner, self.seconds_left = name, owner, seconds_left
@@ -352,10 +293,8 @@ class RunHeld(Refused):
         )
 
 
-class RunUnderWay(Refused):
+class RunUnderWay(Refused, code="run_under_way"):
     """The workflow that is to be run is being run."""
-
-    code = "run_under_way"
 
     def __init__(self, name: str, status: str, who: str, look: str) -> None:
         self.name, self.status, self.who, self.look = name, status, who, look
@@ -364,20 +303,16 @@ class RunUnderWay(Refused):
         )
 
 
-class RunWaits(Refused):
+class RunWaits(Refused, code="run_waits"):
     """The run may not begin before others."""
-
-    code = "run_waits"
 
     def __init__(self, name: str, needs: Iterable[str]) -> None:
         self.name, self.needs = name, tuple(needs)
         super().__init__(f"{name} cannot begin yet: it waits for {'; '.join(self.needs)}")
 
 
-class RunNeeded(Refused):
+class RunNeeded(Refused, code="run_needed"):
     """Others wait for this run."""
-
-    code = "run_needed"
 
     def __init__(self, name: str, children: Iterable[str]) -> None:
         self.name, self.children = name, tuple(children)
@@ -387,10 +322,8 @@ class RunNeeded(Refused):
         )
 
 
-class SbiTaken(Refused):
+class SbiTaken(Refused, code="sbi_taken"):
     """Another scheduling block instance has this id."""
-
-    code = "sbi_taken"
 
     def __init__(self, sbi_id: str) -> None:
         self.sbi_id = sbi_id
@@ -400,10 +333,8 @@ class SbiTaken(Refused):
         )
 
 
-class RunLost(Refused):
+class RunLost(Refused, code="run_lost"):
     """A scheduler may not write: its lease of the run was taken over."""
-
-    code = "run_lost"
 
     def __init__(self, name: str, epoch: int, current: int) -> None:
         self.name, self.epoch, self.current = name, epoch, current
@@ -412,10 +343,8 @@ class RunLost(Refused):
         )
 
 
-class Aborted(Refused):
+class Aborted(Refused, code="aborted"):
     """This block was aborted, and that is final."""
-
-    code = "aborted"
 
     def __init__(self, name: str, reason: str) -> None:
         self.name, self.reason = name, reason
@@ -425,10 +354,8 @@ class Aborted(Refused):
         )
 
 
-class NotRunning(Refused):
+class NotRunning(Refused, code="not_running"):
     """Nobody drives this run, so nobody could obey a command."""
-
-    code = "not_running"
 
     def __init__(self, name: str, status: str) -> None:
         self.name, self.status = name, status
@@ -444,10 +371,8 @@ class NotRunning(Refused):
         super().__init__(f"{seen}; {do}")
 
 
-class RunStopping(NotRunning):
+class RunStopping(NotRunning, code="run_stopping"):
     """The scheduler of this run is stopping it, and nothing of it is begun any more."""
-
-    code = "run_stopping"
 
     def __init__(self, name: str) -> None:
         self.name, self.status = name, "stopping"
@@ -458,16 +383,12 @@ class RunStopping(NotRunning):
         )
 
 
-class Declined(Refused):
+class Declined(Refused, code="declined"):
     """The run heard a command and does not do it."""
 
-    code = "declined"
 
-
-class AlreadyRegistered(Refused):
+class AlreadyRegistered(Refused, code="already_registered"):
     """A workflow of this name and version has other content."""
-
-    code = "already_registered"
 
     def __init__(self, workflows: Iterable[str]) -> None:
         self.workflows = tuple(workflows)
@@ -478,10 +399,8 @@ class AlreadyRegistered(Refused):
         )
 
 
-class UnknownWorkflow(NotFound):
+class UnknownWorkflow(NotFound, code="unknown_workflow"):
     """No workflow of this name and version is registered."""
-
-    code = "unknown_workflow"
 
     def __init__(self, name: str, advice: str) -> None:
         super().__init__("workflow", name)

@@ -10,10 +10,7 @@ from tidewheel.config import COMMAND_RUNNERS, SHELL
 from tidewheel.errors import BadSetting
 
 PLATFORMS_FILE = "platforms.toml"
-PLATFORM_RUNNERS = (
-    SHELL,
-    *COMMAND_RUNNERS,
-)  # of commands, as jobs of runs are
+PLATFORM_RUNNERS = (SHELL, *COMMAND_RUNNERS)  # of commands, as jobs of runs are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +51,8 @@ def _platform(path: Path, name: str, table: object) -> Platform:
         name=name,
         runner=str(table.get("runner", SHELL)),
         labels=tuple(map(str, labels)),
-        directives=tuple((str(key), _said(value)) for key, value in directives.items()),
+        # ``exclusive = true`` is a directive without a value.
+        directives=tuple(
+            (str(key), "" if value is True else str(value)) for key, value in directives.items()
+        ),
     )
-
-
-def _said(value: object) -> str:
-    """Returns a directive's value as text; ``exclusive = true`` is one without a value."""
-    return "" if value is True else str(value)

@@ -11,13 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 
-from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    Task,
-    UsageView,
-)
+from tidewheel.api.tasks import AttemptView, EdgeView, HistoryEntry, Task, UsageView
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.core.queue.task import Instant, TaskError
@@ -109,8 +103,7 @@ def statuses_named(
     """
     found: dict[Status, None] = {}
     for word in words:
-        for status in _statuses_of(word.strip().lower(), vocabulary):
-            found[status] = None
+        found |= dict.fromkeys(_statuses_of(word.strip().lower(), vocabulary))
     return tuple(status for status in Status if status in found)
 
 
@@ -121,14 +114,10 @@ def _statuses_of(word: str, vocabulary: Vocabulary) -> list[Status]:
             return found
     if word in STATUS_ALIASES:
         return [STATUS_ALIASES[word]]
-    raise BadSetting("status", word, _accepted_words(word))
-
-
-def _accepted_words(word: str) -> str:
-    ours = [status.value for status in Status]
     known = {name for words in STATUS_WORDS.values() for name in words.values()}
     near = get_close_matches(word, sorted(known), n=1)
-    return f"one of {', '.join(ours)}" + (f"; did you mean {near[0]}?" if near else "")
+    meant = f"; did you mean {near[0]}?" if near else ""
+    raise BadSetting("status", word, f"one of {', '.join(Status)}{meant}")
 
 
 def time_text(instant: Instant | None) -> str | None:
@@ -163,18 +152,14 @@ def _renamed(fields: Mapping[str, object], vocabulary: Vocabulary) -> Document:
 
 def scylla_history(history: Iterable[HistoryEntry]) -> list[Document]:
     """Returns assignments, yields and timeouts in the order in which they happened."""
-    return [
-        _history_document(entry, HISTORY_TYPES[entry.signal])
-        for entry in history
-        if entry.signal in HISTORY_TYPES
-    ]
-
-
-def _history_document(entry: HistoryEntry, typ: str) -> Document:
-    document: Document = {"_typ": typ, "worker": entry.worker}
-    if typ != "TaskAssignment":
-        document["progress"] = entry.progress
-    return document | {"time": time_text(entry.at)}
+    found: list[Document] = []
+    for entry in history:
+        if entry.signal in HISTORY_TYPES:
+            typ = HISTORY_TYPES[entry.signal]
+            progress = {} if typ == "TaskAssignment" else {"progress": entry.progress}
+            at = {"time": time_text(entry.at)}
+            found.append({"_typ": typ, "worker": entry.worker, **progress, **at})
+    return found
 
 
 def error_document(error: TaskError) -> Document:
@@ -230,33 +215,32 @@ def _ended_by_itself(attempt: AttemptView) -> bool:
 
 def execution_info(attempt: AttemptView, usage: Iterable[UsageView] = ()) -> Document:
     """Returns what is known about one attempt."""
-    series: Mapping[str, list[Document]] = {
-        "memory_usage": [],
-        "cpu_utilization": [],
-        "gpu_usage": [],
-    }
-    for point in usage:
-        if point.attempt == attempt.attempt:
-            _add_to_series(series, point)
+    samples = [
+        (time_text(point.at), point.sample)
+        for point in usage
+        if point.attempt == attempt.attempt
+    ]
     return {
         "worker": attempt.worker,
         "exit_status": attempt.exit_status,
         "time_started": time_text(attempt.started_at),
         "time_terminated": time_text(attempt.ended_at),
-        **series,
+        "memory_usage": [
+            {"time": at, "bytes": one.memory_bytes}
+            for at, one in samples
+            if one.memory_bytes is not None
+        ],
+        "cpu_utilization": [
+            {"time": at, "percent": one.cpu_percent}
+            for at, one in samples
+            if one.cpu_percent is not None
+        ],
+        "gpu_usage": [
+            {"time": at, "percent": one.gpu_percent, "bytes": one.gpu_memory_bytes}
+            for at, one in samples
+            if one.gpu_percent is not None or one.gpu_memory_bytes is not None
+        ],
     }
-
-
-def _add_to_series(series: Mapping[str, list[Document]], point: UsageView) -> None:
-    at, sample = time_text(point.at), point.sample
-    if sample.memory_bytes is not None:
-        series["memory_usage"].append({"time": at, "bytes": sample.memory_bytes})
-    if sample.cpu_percent is not None:
-        series["cpu_utilization"].append({"time": at, "percent": sample.cpu_percent})
-    if sample.gpu_percent is not None or sample.gpu_memory_bytes is not None:
-        series["gpu_usage"].append(
-            {"time": at, "percent": sample.gpu_percent, "bytes": sample.gpu_memory_bytes}
-        )
 
 
 def requested_resources(asked: Resources) -> Document:

@@ -9,15 +9,18 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tidewheel.cli.tui import keymap
+from tidewheel.cli.tui.app import which_lines
 from tidewheel.cli.tui.keymap import AskFirst, Do, Leave, LookAgain, ShowLog, ShowTask, pressed
-from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, help_pane
-from tidewheel.cli.tui.queries import which_lines
+from tidewheel.cli.tui.panes import HELP, LOG_LINES_MAX, Pane, Question, State, help_pane
 from tidewheel.cli.tui.render import painted
-from tidewheel.cli.tui.spans import StyledText, cut, fold, line, plain
-from tidewheel.cli.tui.state import Question, State
+from tidewheel.cli.tui.spans import StyledText, cut, fold, line
 from tidewheel.cli.tui.terminal import Keys
 from tidewheel.cli.tui.tree import Tree
 from tidewheel.cli.verbs import TABLE, YES
+
+
+def plain(spans):
+    return "".join(one.text for one in spans)
 
 
 def task(name, state="waiting", point="1", *, submits=0, distance=0, remarks=()):

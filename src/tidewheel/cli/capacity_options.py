@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidewheel.cli.parameters import SIZE
+from tidewheel.cli.session import option, options
 from tidewheel.config import RUNNERS
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.resources import Resources
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
-_OPTIONS = (
-    click.option("--cpu", type=float, help="Cores to offer. [default: all]"),
-    click.option("--memory", type=SIZE, help="Memory to offer. [default: all]"),
-    click.option("--gpu", type=int, default=0, help="GPUs to offer. [default: none]"),
-    click.option("--nodes", type=int, default=1, help="Machines to offer. [default: this one]"),
-    click.option(
-        "--buffer", type=SIZE, default=0, help="Buffer space to offer. [default: none]"
-    ),
-    click.option("--label", "labels", multiple=True, help="A label to offer; repeatable."),
-    click.option(
-        "--runner",
-        "runners",
-        multiple=True,
+offering_options = options(
+    option("--cpu", "Cores to offer. [default: all]", type=float),
+    option("--memory", "Memory to offer. [default: all]", type=SIZE),
+    option("--gpu", "GPUs to offer. [default: none]", type=int, default=0),
+    option("--nodes", "Machines to offer. [default: this one]", type=int, default=1),
+    option("--buffer", "Buffer space to offer. [default: none]", type=SIZE, default=0),
+    option("--label labels TEXT...", "A label to offer; repeatable."),
+    option(
+        "--runner runners ...",
+        "Also run tasks for this engine, besides shell commands; repeatable.",
         type=click.Choice(RUNNERS),
-        help="Also run tasks for this engine, besides shell commands; repeatable.",
     ),
-    click.option(
-        "--allow-compose",
-        multiple=True,
-        metavar="[QUEUE:]WHAT",
-        help="Allow compose files something that reaches out of their containers: privileged, "
+    option(
+        "--allow-compose [QUEUE:]WHAT...",
+        "Allow compose files something that reaches out of their containers: privileged, "
         "host-network, bind-mounts, devices … (docs/containers.md); repeatable.",
     ),
 )
@@ -45,36 +37,18 @@ OPTION_NAMES = (
 )  # fmt: skip
 
 
-def offering_options(command: Command) -> Command:
-    """Adds these options to a command, in their order."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
 def offered(options: dict[str, Any]) -> dict[str, Any]:
     """Returns the options as fields of a worker's settings."""
-    return {
-        "capacity": _capacity(options),
-        "runners": options["runners"],
-        "allow_compose": options["allow_compose"],
-    }
-
-
-def _capacity(options: dict[str, Any]) -> Resources:
     from tidewheel.wiring.workers import machine_capacity
 
-    machine = machine_capacity(options["labels"])
+    names = {"memory": "memory_bytes", "buffer": "buffer_bytes"}
     said = {
-        "cpu": options["cpu"],
-        "memory_bytes": options["memory"],
-        "gpu": options["gpu"],
-        "nodes": options["nodes"],
-        "buffer_bytes": options["buffer"],
+        names.get(one, one): options[one]
+        for one in ("cpu", "memory", "gpu", "nodes", "buffer")
+        if options[one] is not None
     }
-    return replace(
-        machine, **{name: value for name, value in said.items() if value is not None}
-    )
+    capacity = replace(machine_capacity(options["labels"]), **said)
+    return {"capacity": capacity} | {one: options[one] for one in ("runners", "allow_compose")}
 
 
 def lacking(asked: Resources, capacity: Resources) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import update_wrapper
 from pathlib import Path
@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from tidewheel.cli.session import GlobalOptions, stop_writing
+from tidewheel.cli.session import (
+    AS_JSON,
+    Session,
+    examples_text,
+    option,
+    options,
+    stop_writing,
+)
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
     from tidewheel.services.definitions.snapshot import Captured
 
 HERE = "."
+PATH = click.Path(path_type=Path)
 
 
 class UnknownName(Refused):
@@ -36,14 +44,6 @@ class UnknownName(Refused):
         near = nearest(name, known)
         do = f"did you mean {near!r}?" if near else advice
         super().__init__(f"there is no {kind} {name!r} in this workflow; {do}")
-
-
-class ForRun(NamedTuple):
-    """Holds a definition that was read for a run; `captured` is None if it has errors."""
-
-    loaded: LoadedWorkflow
-    captured: Captured | None = None
-    stages: StageSource | None = None  # of a SIP definition
 
 
 class Definition(NamedTuple):
@@ -105,11 +105,9 @@ class Definition(NamedTuple):
                 "validate, graph and list take both"
             )
 
-    def load(self, findings: Findings) -> LoadedWorkflow:
+    def load(self, findings: Findings, how: LoadOptions | None = None) -> LoadedWorkflow:
         """Reads, compiles and checks the definition; what is wrong goes into the findings."""
-        return self._load(self.load_options(), findings)
-
-    def _load(self, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
+        how = how or self.load_options()
         if self.is_python:
             from tidewheel.services.definitions.python import load_python_file
 
@@ -118,7 +116,15 @@ class Definition(NamedTuple):
             from tidewheel.services.definitions.sip import load_sip_file
 
             return load_sip_file(self.path, how, findings).loaded
-        return self._load_text(how, findings)
+        from tidewheel.formats.flow_cylc.settings import FlowSettings
+        from tidewheel.formats.flow_cylc.source_loader import read_source
+        from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_source
+
+        source = read_source(self.path, how.source, findings)
+        if not source.lines and findings.has_errors:
+            # That there is no graph either would be no news.
+            return LoadedWorkflow(source=source, settings=FlowSettings())
+        return load_source(source, how, findings)
 
     def load_judged(self, findings: Findings) -> tuple[LoadedWorkflow, Verdicts | None]:
         """Loads the definition; judges also whether one of SIP can be registered and run."""
@@ -131,10 +137,11 @@ class Definition(NamedTuple):
 
     def load_for_run(
         self, options: RunOptions, findings: Findings, workflow: str = ""
-    ) -> ForRun:
+    ) -> tuple[LoadedWorkflow, Captured | None, StageSource | None]:
         """Loads the definition with the options of a run, and captures it unless it has errors.
 
-        ``workflow`` is what it is called whatever its folder or file says.
+        ``workflow`` is what it is called whatever its folder or file says. One of SIP has
+        stages, too.
         """
         from tidewheel.services.definitions.snapshot import capture, captured_sip, load_options
 
@@ -145,17 +152,17 @@ class Definition(NamedTuple):
             judged = load_sip_request(self.path, request, findings, is_typed=True)
             loaded = judged.loaded
             if loaded.workflow is None or findings.has_errors:
-                return ForRun(loaded)
+                return loaded, None, None
             name = workflow or loaded.workflow.name
-            return ForRun(loaded, captured_sip(judged, name), judged.stages)
+            return loaded, captured_sip(judged, name), judged.stages
         how = replace(load_options(options), source=self.source_options())
-        loaded = self._load(how, findings)
+        loaded = self.load(findings, how)
         if loaded.graph is None or loaded.workflow is None or findings.has_errors:
-            return ForRun(loaded)
+            return loaded, None, None
         if workflow:
             loaded = replace(loaded, workflow=replace(loaded.workflow, name=workflow))
         variables = self.variables(findings)
-        return ForRun(loaded, capture(loaded, self.path, variables, trusted=True))
+        return loaded, capture(loaded, self.path, variables, trusted=True), None
 
     def variables(self, findings: Findings) -> dict[str, object]:
         """Returns the template variables, or the parameters of a request, by name."""
@@ -175,26 +182,16 @@ class Definition(NamedTuple):
             policy=POLICIES[self.compat] if self.compat else TIDEWHEEL,
         )
 
-    def _load_text(self, options: LoadOptions, findings: Findings) -> LoadedWorkflow:
-        from tidewheel.formats.flow_cylc.settings import FlowSettings
-        from tidewheel.formats.flow_cylc.source_loader import read_source
-        from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_source
-
-        source = read_source(self.path, options.source, findings)
-        if not source.lines and findings.has_errors:
-            # That there is no graph either would be no news.
-            return LoadedWorkflow(source=source, settings=FlowSettings())
-        return load_source(source, options, findings)
-
 
 def definition_command(
-    name: str, *, epilog: str | None = None
+    name: str, *examples: str, epilog: str | None = None
 ) -> Callable[[Callable[..., object]], click.Command]:
     """Makes a click command for a folder or file, whose function gets a Definition first."""
+    epilog = epilog or examples_text(examples)
 
     def build(function: Callable[..., object]) -> click.Command:
         def call(*args: object, **options: object) -> object:
-            outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+            outer = click.get_current_context().find_object(Session) or Session()
             path = Path(str(options.pop("path")))
             as_json = bool(options.pop("as_json")) or outer.as_json
             given = {key: options.pop(key) for key in Definition._fields[2:]}
@@ -206,67 +203,43 @@ def definition_command(
 
         command = click.command(name, epilog=epilog)(update_wrapper(call, function))
         # As a path, so that shells complete it.
-        path = click.Argument(
-            ["path"], metavar="[DIR|FILE]", default=HERE, type=click.Path(path_type=Path)
-        )
-        own = {name for one in command.params for name in one.opts}
-        command.params = [path, *command.params, *_reading_options(own)]
-        return command
+        path = click.Argument(["path"], metavar="[DIR|FILE]", default=HERE, type=PATH)
+        # In two commands `-p` is already another option of Cylc's.
+        short = "" if any("-p" in one.opts for one in command.params) else "-p "
+        names = f"{short}--parameter parameter_texts NAME=VALUE..."
+        parameter = option(names, "A parameter of a SIP definition: JSON, else a string.")
+        command.params.insert(0, path)
+        return options(*_TEMPLATE_OPTIONS, parameter, *_READING_OPTIONS)(command)
 
     return build
 
 
-def _reading_options(own: Collection[str]) -> list[click.Parameter]:
-    """Returns the options for reading a definition, beside the command's ``own``.
-
-    In two commands `-p` is already another option of Cylc's.
-    """
-    parameter = ["-p"] if "-p" not in own else []
-    return [
-        click.Option(
-            ["-s", "--set", "settings"],
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="A template variable, a Python literal: -s N=3 -s \"SITE='x'\".",
-        ),
-        click.Option(
-            ["-z", "--set-list", "lists"],
-            multiple=True,
-            metavar="NAME=A,B",
-            help="A template variable that is a list of strings.",
-        ),
-        click.Option(
-            ["-S", "--set-file"],
-            type=click.Path(path_type=Path),
-            help="A file of template variables, NAME=VALUE on each line.",
-        ),
-        click.Option(
-            [*parameter, "--parameter", "parameter_texts"],
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="A parameter of a SIP definition: JSON, else a string.",
-        ),
-        click.Option(
-            ["-P", "--parameters", "parameter_file"],
-            type=click.Path(path_type=Path),
-            help="A JSON or YAML file of parameters.",
-        ),
-        click.Option(
-            ["--compat"],
-            type=click.Choice(["cylc8"]),
-            help="Follow Cylc 8's rules where tidewheel's differ.",
-        ),
-        click.Option(
-            ["--icp", "--initial-cycle-point", "icp"],
-            metavar="POINT",
-            default="",
-            help="Begin at this point, whatever the definition says.",
-        ),
-        click.Option(
-            ["--fcp", "--final-cycle-point", "fcp"],
-            metavar="POINT",
-            default="",
-            help="End at this point, whatever the definition says.",
-        ),
-        click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON."),
-    ]
+_TEMPLATE_OPTIONS = (
+    option(
+        "-s --set settings NAME=VALUE...",
+        "A template variable, a Python literal: -s N=3 -s \"SITE='x'\".",
+    ),
+    option("-z --set-list lists NAME=A,B...", "A template variable that is a list of strings."),
+    option(
+        "-S --set-file", "A file of template variables, NAME=VALUE on each line.", type=PATH
+    ),
+)
+_READING_OPTIONS = (
+    option("-P --parameters parameter_file", "A JSON or YAML file of parameters.", type=PATH),
+    option(
+        "--compat",
+        "Follow Cylc 8's rules where tidewheel's differ.",
+        type=click.Choice(["cylc8"]),
+    ),
+    option(
+        "--icp --initial-cycle-point icp POINT",
+        "Begin at this point, whatever the definition says.",
+        default="",
+    ),
+    option(
+        "--fcp --final-cycle-point fcp POINT",
+        "End at this point, whatever the definition says.",
+        default="",
+    ),
+    AS_JSON,
+)

@@ -67,23 +67,19 @@ def what_and_advice(error: TidewheelError) -> tuple[str, str]:
             return f"the task is not accepted: {findings}", "Correct this and submit again"
         case NotFound(kind=kind) if kind in LOOK_FOR:
             return text, LOOK_FOR[kind]
-        case NotFound():
-            return _split(text, "Check its name, and that the store is the right one")
         case WrongStatus():
             return text, "Look at it: tidewheel task " + safe(error.task_id)
         case LeaseLost():
             what, _, advice = text.rpartition("; ")
             return what, advice
         case _:
-            return _split(text)
-
-
-def _split(text: str, otherwise: str = HELP) -> tuple[str, str]:
+            pass
     for separator in (". ", "; "):
         what, found, advice = text.partition(separator)
         if found:
             return what, advice
-    return text, otherwise
+    is_missing = isinstance(error, NotFound)
+    return text, "Check its name, and that the store is the right one" if is_missing else HELP
 
 
 def _show(code: str, what: str, advice: str, *, as_json: bool) -> None:

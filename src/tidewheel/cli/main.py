@@ -81,13 +81,13 @@ First steps:
 # Commands that stand in one module of `cli/commands/`; every other one has that of its name.
 MODULES = {
     "admin": ("token", "notify", "verify", "migrate"),
-    "blocks": ("sbi", "blocks", "objects"),
-    "definitions": ("validate", "list", "config", "view"),
-    "queue": ("queues", "workers", "task"),
-    "runs": ("runs", "show", "why", "tree", "log"),
+    "definitions": ("validate", "list", "config", "view", "graph"),
+    "queue": ("queues", "workers", "task", "events"),
+    "runs": ("runs", "show", "why", "tree", "log", "tui"),
     "services": ("worker", "monitor", "scheduler", "server", "up"),
+    "tasks": ("tasks", "cancel", "export"),
     "verbs": ("reload", "broadcast", "ext-trigger"),
-    "workflows": ("register", "workflows"),
+    "workflows": ("register", "workflows", "sbi", "blocks", "objects"),
 }
 ALIASES = {"processing-blocks": "blocks"}  # as the REST interface calls it
 
@@ -117,7 +117,11 @@ class LazyGroup(click.Group):
             from tidewheel.cli.verbs import TABLE
 
             if cmd_name not in TABLE:
-                ctx.fail(_unknown(cmd_name))
+                from difflib import get_close_matches
+
+                near = get_close_matches(cmd_name, commands(), n=1)
+                meant = f"; did you mean {near[0]!r}?" if near else ""
+                ctx.fail(f"there is no command {cmd_name!r}{meant}")
             if TABLE[cmd_name].words:
                 from tidewheel.cli.commands.verbs import verb_command
 
@@ -140,17 +144,8 @@ class LazyGroup(click.Group):
                 )
 
 
-def _unknown(name: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, commands(), n=1)
-    return f"there is no command {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-
-
 @click.command(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=EPILOG,
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EPILOG
 )
 @click.version_option(__version__, prog_name="tidewheel", message="%(prog)s %(version)s")
 @click.option(
@@ -168,9 +163,9 @@ def cli(ctx: click.Context, store: str | None, *, as_json: bool) -> None:
     Everything is kept in a database file of your own (see TIDEWHEEL_HOME), unless --store names
     another store, or --server a server.
     """
-    from tidewheel.cli.session import GlobalOptions
+    from tidewheel.cli.session import Session
 
-    ctx.obj = GlobalOptions(store=store, as_json=as_json)
+    ctx.obj = Session(store=store, as_json=as_json)
 
 
 SHELLS = {

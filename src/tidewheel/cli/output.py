@@ -35,6 +35,9 @@ class StyledWord(NamedTuple):
 Cell = str | Status | StyledWord
 Row = Sequence[Cell]
 Item = TypeVar("Item")
+# Of a table of things: each header has a function of the thing, or the name under which a
+# document has it.
+ColumnsOf = Mapping[str, Callable[[Item], Cell] | str]
 
 
 def safe(text: object) -> str:
@@ -57,15 +60,14 @@ def json_line(document: object) -> str:
 
 def _printable_json(text: str) -> str:
     """Spells what a terminal must not see; outside of its strings JSON has only line ends."""
+
+    def spelled(letter: str) -> str:
+        units = letter.encode("utf-16-be", "surrogatepass").hex()
+        return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
     return "".join(
-        letter if letter.isprintable() or letter == "\n" else _json_escape(letter)
-        for letter in text
+        letter if letter.isprintable() or letter == "\n" else spelled(letter) for letter in text
     )
-
-
-def _json_escape(letter: str) -> str:
-    units = letter.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def plural(count: int, noun: str) -> str:
@@ -127,12 +129,10 @@ def say_table(
     """
     if on_terminal():
         out = console()
-        kept = fitting_columns(headers, rows, out.width - indent, drop)
-        narrow = [[row[column] for column in kept] for row in rows]
-        out.print(rich_table([headers[column] for column in kept], narrow, indent=indent))
+        out.print(fitting_table(headers, rows, out.width, indent=indent, drop=drop))
         return
     texts = [list(headers), *([_plain(cell) for cell in row] for row in rows)]
-    widths = [max(len(row[column]) for row in texts) for column in range(len(headers))]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         say(" " * indent + "  ".join(cells).rstrip())
@@ -140,15 +140,24 @@ def say_table(
 
 def say_columns(
     items: Iterable[Item],
-    columns: Mapping[str, Callable[[Item], Cell] | str],
+    columns: ColumnsOf[Item],
     *,
     indent: int = 0,
     drop: Sequence[str] = (),
 ) -> None:
-    """Prints a table of things: each column has a header, and a function of the thing, or the
-    name under which a document has it."""
+    """Prints a table of things."""
     rows = [[_cell(one, column) for column in columns.values()] for one in items]
     say_table(list(columns), rows, indent=indent, drop=drop)
+
+
+def say_found(
+    found: Sequence[Item], columns: ColumnsOf[Item], empty: str, *, drop: Sequence[str] = ()
+) -> None:
+    """Prints a table of things, or the note that there are none yet, and how to get some."""
+    if found:
+        say_columns(found, columns, drop=drop)
+    else:
+        note(empty)
 
 
 def _cell(one: Item, column: Callable[[Item], Cell] | str) -> Cell:
@@ -158,19 +167,26 @@ def _cell(one: Item, column: Callable[[Item], Cell] | str) -> Cell:
     return "" if value is None else str(value)
 
 
-def fitting_columns(
-    headers: Sequence[str], rows: Sequence[Row], width: int, drop: Sequence[str]
-) -> list[int]:
-    """Returns which columns to show; the last may be cut, so it counts for little."""
+def fitting_table(
+    headers: Sequence[str],
+    rows: Sequence[Row],
+    width: int,
+    *,
+    indent: int = 0,
+    drop: Sequence[str] = (),
+) -> Table:
+    """Returns a table for rich with the columns that fit; the last may be cut, so it counts
+    for little."""
     texts = [list(headers), *([f"  {_plain(cell)}" for cell in row] for row in rows)]
-    widths = [max(len(row[column]) for row in texts) for column in range(len(headers))]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     widths[-1] = min(widths[-1], LAST_COLUMN_WIDTH_MIN)
     kept = list(range(len(headers)))
     for header in drop:
-        if sum(widths[column] + 2 for column in kept) <= width:
+        if sum(widths[column] + 2 for column in kept) <= width - indent:
             break
         kept.remove(headers.index(header))
-    return kept
+    narrow = [[row[column] for column in kept] for row in rows]
+    return rich_table([headers[column] for column in kept], narrow, indent=indent)
 
 
 def _plain(cell: Cell) -> str:

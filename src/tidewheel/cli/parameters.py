@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
+from tidewheel.cli.session import OptionRow, option, options
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.status import Status
 from tidewheel.errors import BadSetting
-from tidewheel.quantities import (
-    DURATIONS_ACCEPTED,
-    SIZES_ACCEPTED,
-    parse_duration,
-    parse_size,
-)
+from tidewheel.quantities import DURATIONS_ACCEPTED, SIZES_ACCEPTED, parse_duration, parse_size
 
 T = TypeVar("T")
 
@@ -35,11 +31,6 @@ class Parsed(click.ParamType[T]):
             return self._parse(str(value))
         except (BadSetting, KeyError, ValueError):
             self.fail(f"{value!r} is not accepted; accepted: {self._accepted}", param, ctx)
-
-
-def parse_durations(text: str) -> list[float]:
-    """Reads several durations with commas between them, in seconds."""
-    return [parse_duration(part) for part in text.split(",")]
 
 
 def parse_need(text: str) -> tuple[str, str | None]:
@@ -90,7 +81,11 @@ JOB_LIMITS: dict[str, tuple[str, Callable[[str], float]]] = {
 }
 
 DURATION = Parsed("duration", parse_duration, DURATIONS_ACCEPTED)
-DURATIONS = Parsed("durations", parse_durations, "durations with commas between: 1s,10s,5m")
+DURATIONS = Parsed(
+    "durations",
+    lambda text: [parse_duration(part) for part in text.split(",")],
+    "durations with commas between: 1s,10s,5m",
+)
 SIZE = Parsed("size", parse_size, SIZES_ACCEPTED)
 NEED = Parsed("id[:output]", parse_need, "ID, or ID:OUTPUT")
 LIMIT = Parsed("[key=]n", parse_limit, "4 for the queue, KEY=4 for a key, '*=4' for each key")
@@ -104,25 +99,18 @@ JOB_LIMIT = Parsed(
 
 # Options that follow from the names that are fields of a task.
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-
-def filter_options(which: str) -> Decorator:
+def filter_options(which: str) -> OptionRow:
     """Adds --status, and an option for each name that tasks can be found by."""
     from tidewheel.client.fields import Filters, explained
 
     words = {name: f"{which} {one}." for name, one in explained(Filters).items()}
     statuses = f"{', '.join(Status)}, or a word of Scylla's or Banyan's; repeatable."
-    add_status = click.option("--status", multiple=True, help=statuses)
-    return lambda command: add_status(name_options(words)(command))
+    return options(option("--status TEXT...", statuses), name_options(words))
 
 
-def name_options(words: dict[str, str]) -> Decorator:
+def name_options(words: dict[str, str]) -> OptionRow:
     """Adds an option for each name, with what it means."""
-
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for name, meaning in reversed(words.items()):
-            command = click.option(f"--{name.replace('_', '-')}", help=meaning)(command)
-        return command
-
-    return add
+    return options(
+        *(option(f"--{name.replace('_', '-')} TEXT", said) for name, said in words.items())
+    )

@@ -26,7 +26,7 @@ from tidewheel.cli.capacity_options import offered
 from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.output import note, plural, safe, say_json
 from tidewheel.cli.service_log import ServiceLog
-from tidewheel.cli.session import Session
+from tidewheel.cli.session import NewStore, Session
 from tidewheel.client.embedded import (
     Monitor,
     Notifier,
@@ -54,7 +54,6 @@ from tidewheel.wiring.stores import is_embedded, opened_store, store_settings
 from tidewheel.wiring.workers import usable_cores
 
 if TYPE_CHECKING:
-    from tidewheel.server.metrics import Metrics
     from tidewheel.server.role import Welcome
 
 Kind = TypeVar("Kind", bound=Role)
@@ -116,21 +115,24 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
         **_given(options, "slots", "name", "grace_seconds"),
     )
     if not session.as_json:
-        settings = worker.settings
-        queues = ", ".join(settings.queues)
-        slots = plural(settings.slots, "slot")
         if os.geteuid() == 0:
             note("this worker is root, and so are its jobs; a user of its own is safer")
-        note(f"serving {safe(queues)} with {slots}; Ctrl-C stops")
+        queues, slots = safe(", ".join(worker.settings.queues)), worker.settings.slots
+        note(f"serving {queues} with {plural(slots, 'slot')}; Ctrl-C stops")
     beside: list[Role] = []
     if is_embedded(session.store) and not options["no_monitor"]:
         beside.append(roles.make(Monitor))
-    until = None
-    if options["exit_when_idle"]:
-        until = partial(_wait_for_idle, session.store, worker, handlers)
+    names = handlers.names if handlers else frozenset()
+
+    async def wait_for_idle() -> None:
+        await worker.until_started()
+        async with opened_store(session.store) as store:
+            await until_idle(store, worker.settings, names)
+
+    until = wait_for_idle if options["exit_when_idle"] else None
     spare_garbage_collector()
     signalled = asyncio.run(attend(worker, beside, until))
-    left, unknown = asyncio.run(_last_look(session.store, worker, handlers))
+    left, unknown = asyncio.run(_last_look(session.store, worker, names))
     log.leaves(left, unknown, idle=until is not None and signalled is None)
     if until is None:
         return ExitCode.DONE
@@ -140,7 +142,7 @@ def run_worker(session: Session, options: dict[str, Any]) -> int:
 
 
 async def _last_look(
-    store_url: str | None, worker: Worker, handlers: Handlers | None
+    store_url: str | None, worker: Worker, names: frozenset[str]
 ) -> tuple[Counter[str], list[str]]:
     """Returns why tasks are left, with their numbers, and queues that the store does not know.
 
@@ -148,13 +150,9 @@ async def _last_look(
     """
     with suppress(Refused, Unavailable, TimeoutError):
         async with asyncio.timeout(LAST_LOOK_SECONDS_MAX), opened_store(store_url) as store:
-            left = await left_behind(store, worker.settings, _names(handlers))
+            left = await left_behind(store, worker.settings, names)
             return left, await unknown_queues(store, worker.settings)
     return Counter(), []
-
-
-def _names(handlers: Handlers | None) -> frozenset[str]:
-    return handlers.names if handlers else frozenset()
 
 
 def _load_handlers(where: str | None) -> Handlers | None:
@@ -163,51 +161,38 @@ def _load_handlers(where: str | None) -> Handlers | None:
         return None
     accepted = "MODULE:OBJECT, where OBJECT is a tidewheel.Handlers"
     module_name, colon, name = where.partition(":")
-    if not colon:
-        raise BadSetting("handlers", where, accepted)
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        module = import_module(module_name)
-    except ImportError as error:
-        raise BadSetting("handlers", where, f"{accepted} ({error})") from error
-    handlers = getattr(module, name, None)
+    handlers = None
+    if colon:
+        sys.path.insert(0, str(Path.cwd()))
+        try:
+            handlers = getattr(import_module(module_name), name, None)
+        except ImportError as error:
+            raise BadSetting("handlers", where, f"{accepted} ({error})") from error
     if not isinstance(handlers, Handlers):
         raise BadSetting("handlers", where, accepted)
     return handlers
 
 
-async def _wait_for_idle(
-    store_url: str | None, worker: Worker, handlers: Handlers | None
-) -> None:
-    await worker.until_started()
-    async with opened_store(store_url) as store:
-        await until_idle(store, worker.settings, _names(handlers))
-
-
-def run_monitor(
-    session: Session, wait_for_store: float | None, options: Mapping[str, Any]
-) -> int:
+def run_monitor(session: Session, options: dict[str, Any]) -> int:
     """Runs a monitor until a signal."""
     session.require_if_named()
+    roles = Roles.logged(session, options.pop("wait_for_store"))
     given = _given(options)
     if "retention_seconds" in given:
         given["retention_seconds"] = given["retention_seconds"] or None
     if "export_directory" in given:
         given["export_directory"] = Path(given["export_directory"]).absolute()
-    settings = replace(monitor_settings(), **given)
-    monitor = Roles.logged(session, wait_for_store).make(Monitor, settings=settings)
+    monitor = roles.make(Monitor, settings=replace(monitor_settings(), **given))
     if not session.as_json:
         note("watching leases and retention; Ctrl-C stops")
     asyncio.run(attend(monitor))
     return 0
 
 
-def run_scheduler(
-    session: Session, wait_for_store: float | None, options: Mapping[str, Any]
-) -> int:
+def run_scheduler(session: Session, options: dict[str, Any]) -> int:
     """Runs a scheduler and a notifier until a signal."""
     session.require_if_named()
-    roles = Roles.logged(session, wait_for_store)
+    roles = Roles.logged(session, options.pop("wait_for_store"))
     settings = replace(scheduler_settings(), **_given(options))
     scheduler = roles.make(Scheduler, settings=settings)
     if not session.as_json:
@@ -223,18 +208,17 @@ def run_server(session: Session, listening: dict[str, Any], options: dict[str, A
     from tidewheel.server.role import Server, run_in_fast_loop
 
     roles = Roles.logged(session, options["wait_for_store"])
-    new = session.new_store()
+    new = NewStore(session.store, as_json=session.as_json)
 
     def ready(welcome: Welcome) -> None:
         new.tell()
-        token_file = welcome.token_file
+        token_file = None if welcome.token_file is None else str(welcome.token_file)
         if session.as_json:
-            shown = None if token_file is None else str(token_file)
-            say_json({"url": welcome.url, "token_file": shown})
+            say_json({"url": welcome.url, "token_file": token_file})
             return
         note(f"answering at {welcome.url}; Ctrl-C stops")
         if token_file is not None:
-            note(f"an admin token was made, there was none: {safe(str(token_file))}")
+            note(f"an admin token was made, there was none: {safe(token_file)}")
 
     home = home_directory()
     server = Server(
@@ -254,9 +238,7 @@ def run_server(session: Session, listening: dict[str, Any], options: dict[str, A
 
 
 async def attend(
-    service: Role,
-    beside: Sequence[Role] = (),
-    until: Callable[[], Any] | None = None,
+    service: Role, beside: Sequence[Role] = (), until: Callable[[], Any] | None = None
 ) -> signal.Signals | None:
     """Runs a service, others beside it, until a signal, its own end or ``until``; returns the
     signal that came first, if one did."""
@@ -303,7 +285,7 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
 
     roles = Roles.logged(session, options["wait_for_store"])
     metrics = Metrics()
-    new = session.new_store()
+    new = NewStore(session.store, as_json=session.as_json)
 
     def ready(welcome: Welcome) -> None:
         new.tell()
@@ -316,12 +298,18 @@ def run_up(session: Session, listening: dict[str, Any], options: dict[str, Any])
         local=True,
         metrics=metrics,
     )
+    watchers: list[Role] = []
+    if not options["no_scheduler"]:
+        watchers.append(roles.make(Scheduler, on_batch=metrics.batch))
+    if not options["no_monitor"]:
+        watchers.append(roles.make(Monitor))
+    watchers.append(roles.make(Notifier))
     if not options["no_worker"] and os.geteuid() == 0 and not session.as_json:
         note("this is root, and so are its jobs; a user of its own is safer")
     up = Up(
         session.store,
         server,
-        [_workers(roles, options), _watchers(roles, options, metrics)],
+        [_workers(roles, options), watchers],
         on_report=roles.log.report,
         wait_for_store_seconds=roles.patience,
     )
@@ -345,27 +333,13 @@ def _workers(roles: Roles, options: dict[str, Any]) -> list[Role]:
         return []
     from tidewheel.client.local_run import SLOTS_DEFAULT
 
-    given = {
-        "on_stop": OnStop(options["on_stop"]),
-        **offered(options),
-        **_given(options, "grace_seconds"),
-    }
-    slots = options["slots"]
-
+    given = offered(options) | _given(options, "grace_seconds")
+    given["on_stop"], slots = OnStop(options["on_stop"]), options["slots"]
     of_queues = roles.worker(queues=options["queues"], slots=slots or usable_cores(), **given)
     of_runs = roles.worker(
         queues=(RUN_QUEUES,), slots=slots or SLOTS_DEFAULT, beside=of_queues, **given
     )
     return [of_queues, of_runs]
-
-
-def _watchers(roles: Roles, options: dict[str, Any], metrics: Metrics) -> list[Role]:
-    found: list[Role] = []
-    if not options["no_scheduler"]:
-        found.append(roles.make(Scheduler, on_batch=metrics.batch))
-    if not options["no_monitor"]:
-        found.append(roles.make(Monitor))
-    return [*found, roles.make(Notifier)]
 
 
 def _welcome(welcome: Welcome, session: Session) -> None:
@@ -374,15 +348,8 @@ def _welcome(welcome: Welcome, session: Session) -> None:
     store = without_password(store_settings(session.store).url)
     token_file = None if welcome.token_file is None else str(welcome.token_file)
     if session.as_json:
-        say_json(
-            {
-                "url": welcome.url,
-                "login": welcome.login,
-                "token_file": token_file,
-                "store": store,
-                "pid": os.getpid(),
-            }
-        )
+        told = {"url": welcome.url, "login": welcome.login, "token_file": token_file}
+        say_json(told | {"store": store, "pid": os.getpid()})
         return
     url, own = welcome.url, "" if session.store is None else f" --server {welcome.url}"
     note(f"answering at {url}; Ctrl-C stops")

@@ -6,7 +6,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tidewheel.cli.output import json_line, plural, safe, say
 from tidewheel.core.queue.requests import Claimed
@@ -90,32 +90,29 @@ class ServiceLog:
             self._say("job.started", task=task.id, attempt=task.attempt, work=_work(task))
             return
         took = time.monotonic() - self._begun.pop(key, time.monotonic())
-        error = end.error.description if end.error else None
         self._say(
             "job.ended",
             task=task.id,
             attempt=task.attempt,
             ending=end.ending.value,
             seconds=round(took, 3),
-            error=error,
+            error=end.error.description if end.error else None,
             stopped=self._stopped.pop(key, None),
         )
 
     def leaves(self, left: Mapping[str, int], unknown: Sequence[str], *, idle: bool) -> None:
         """Logs that a worker exits: how many tasks it leaves, by reason, and the queues
         that nobody knows."""
-        skipped, reasons = sum(left.values()), dict(left)
-        self._say(
-            "worker.leaves", idle=idle, skipped=skipped, reasons=reasons, unknown=list(unknown)
-        )
+        facts = {"idle": idle, "skipped": sum(left.values()), "reasons": dict(left)}
+        self._say("worker.leaves", **facts, unknown=list(unknown))
 
     def hear_logs(self) -> None:
         """Lets each error that libraries of this program log become one line as well (S12)."""
-
-        def tell(name: str, text: str) -> None:
-            self._say("program.error", part=name, text=text)
-
-        logging.basicConfig(level=logging.ERROR, handlers=[_LogHandler(tell)])
+        handler = logging.Handler(logging.ERROR)
+        handler.emit = lambda record: self._say(  # type: ignore[method-assign]
+            "program.error", part=record.name, text=handler.format(record)
+        )
+        logging.basicConfig(level=logging.ERROR, handlers=[handler])
 
     def _say(self, event: str, **facts: object) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -126,38 +123,12 @@ class ServiceLog:
         sys.stdout.flush()
 
 
-class _LogHandler(logging.Handler):
-    """Hands on a record as one text, its traceback included."""
-
-    def __init__(self, tell: Callable[[str, str], None]) -> None:
-        super().__init__(logging.ERROR)
-        self._tell = tell
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._tell(record.name, self.format(record))
-
-
 def _outcome(facts: dict[str, object]) -> str:
     if facts["settled"]:
         return "every job has ended and is reported"
     if facts["leaves"] and facts["jobs"]:
         return f"jobs that go on, for the next start to adopt: {facts['jobs']}"
     return "not everything could be reported; leases that are left run out"
-
-
-def _left(reasons: object) -> str:
-    """Returns what a worker leaves: ` 1 task left: no handler 'x'.`"""
-    assert isinstance(reasons, Mapping)
-    told = [f" {plural(count, 'task')} left: {safe(why)}." for why, count in reasons.items()]
-    return "".join(told)
-
-
-def _unknown(queues: object) -> str:
-    assert isinstance(queues, list)
-    told = [
-        f" There is no queue {safe(one)!r} yet: the store has no task of it." for one in queues
-    ]
-    return "".join(told)
 
 
 def _sentence(event: str, facts: dict[str, object]) -> str:
@@ -182,9 +153,16 @@ def _sentence(event: str, facts: dict[str, object]) -> str:
     if event == "worker.stopped":
         shown["outcome"] = _outcome(facts)
     if event == "worker.leaves":
+        reasons, queues = facts["reasons"], facts["unknown"]
+        assert isinstance(reasons, Mapping) and isinstance(queues, list)
         shown["manner"] = "Idle, exiting" if facts["idle"] else "Exiting"
-        shown["left"] = _left(facts["reasons"])
-        shown["unknown"] = _unknown(facts["unknown"])
+        shown["left"] = "".join(
+            f" {plural(count, 'task')} left: {safe(why)}." for why, count in reasons.items()
+        )
+        shown["unknown"] = "".join(
+            f" There is no queue {safe(one)!r} yet: the store has no task of it."
+            for one in queues
+        )
     if event == "run.left" and facts["why"] == facts["status"]:
         shown["why"] = ""
     told = ", ".join(f"{value} {name}" for name, value in shown.items())

@@ -1,12 +1,12 @@
-"""Gives every command its session: which store, how to answer, and a client for it."""
+"""Gives every command its options and its session: which store, how to answer, a client."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import update_wrapper
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import click
 
@@ -14,23 +14,27 @@ if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.client.connection import Where
 
+Words = tuple[str, ...]
 Result = TypeVar("Result")
 Answered = TypeVar("Answered")
 Question = Callable[["AsyncClient"], Awaitable[Result]]
+Command = TypeVar("Command", bound=Callable[..., Any] | click.Command)
 
 
-class GlobalOptions(NamedTuple):
-    """Holds the options that may stand before the command as well as after it."""
+class OptionRow(Protocol):
+    """Adds what it describes to a command, or to the function of one."""
 
-    store: str | None = None
-    as_json: bool = False
+    def __call__(self, command: Command, /) -> Command: ...
 
 
 class Session(NamedTuple):
-    """Is one call of one command: the store that it names, and how it answers."""
+    """Is one call of one command: the store that it names, and how it answers.
 
-    store: str | None
-    as_json: bool
+    Both options may stand before the command as well as after it.
+    """
+
+    store: str | None = None
+    as_json: bool = False
 
     def ask(self, question: Question[Result]) -> Result:
         """Opens the store, asks, closes it. No store is made: where this user has none yet, the
@@ -61,7 +65,7 @@ class Session(NamedTuple):
 
         The store is made if there is none.
         """
-        new = self.new_store()
+        new = NewStore(self.store, as_json=self.as_json)
         try:
             return ask_client(self.store, question)
         finally:
@@ -82,10 +86,6 @@ class Session(NamedTuple):
         from tidewheel.wiring.stores import require_if_named
 
         require_if_named(self.store)
-
-    def new_store(self) -> NewStore:
-        """Looks whether the store has yet to be made; to be called before it is opened."""
-        return NewStore(self.store, as_json=self.as_json)
 
 
 class NewStore:
@@ -125,14 +125,54 @@ def stop_writing() -> int:
     return 0
 
 
+def option(names: str, text: str, **more: Any) -> OptionRow:  # noqa: ANN401 - click's own
+    """Adds an option to a command: its names, and what follows them, as --help shows them.
+
+    `-t --task tasks ID...` takes a text, again and again, and is the parameter `tasks` of the
+    function. Without an ID and without a type it is a flag; --help shows a default that is
+    ``shown``.
+    """
+    words = names.removesuffix("...").split()
+    called = [word for word in words if word.startswith("-") or word.islower()]
+    metavar = " ".join(word for word in words if word not in called)
+    if names.endswith("..."):
+        more["multiple"] = True
+    elif not metavar and not more.keys() & {"type", "flag_value"}:
+        more["is_flag"] = True
+    if "shown" in more:
+        more |= {"default": more.pop("shown"), "show_default": True}
+    return click.option(*called, metavar=metavar or None, help=text or None, **more)
+
+
+AS_JSON = option("--json as_json", "Answer in JSON.")
+
+
+def options(*rows: OptionRow) -> OptionRow:
+    """Adds several options to a command, in their order."""
+
+    def add(command: Command) -> Command:
+        for row in rows if isinstance(command, click.Command) else reversed(rows):
+            command = row(command)
+        return command
+
+    return add
+
+
+def examples_text(examples: Sequence[str]) -> str | None:
+    """Returns what stands below the options of a command in --help."""
+    lines = "\n".join(f"  tidewheel {one}" for one in examples)
+    return f"\b\nExamples:\n{lines}\n" if examples else None
+
+
 def session_command(
-    name: str, *, epilog: str | None = None
+    name: str, *examples: str, epilog: str | None = None
 ) -> Callable[[Callable[..., object]], click.Command]:
     """Makes a click command with --store and --json, whose function gets a Session first."""
+    epilog = epilog or examples_text(examples)
 
     def build(function: Callable[..., object]) -> click.Command:
         def call(*args: object, store: str | None, as_json: bool, **options: object) -> object:
-            outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+            outer = click.get_current_context().find_object(Session) or Session()
             session = Session(store=store or outer.store, as_json=as_json or outer.as_json)
             try:
                 return function(session, *args, **options)
@@ -141,10 +181,6 @@ def session_command(
 
         command = click.command(name, epilog=epilog)(update_wrapper(call, function))
         store_help = "The store or the server (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER)."
-        command.params += [
-            click.Option(["--store", "--server", "store"], metavar="URL", help=store_help),
-            click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON."),
-        ]
-        return command
+        return options(option("--store --server store URL", store_help), AS_JSON)(command)
 
     return build

@@ -23,14 +23,23 @@ YES = (("y", ""),)
 
 
 class VerbOption(NamedTuple):
-    """Is one option; with a `value` it is a flag that stands for that value of the field."""
+    """Is one option, named as `option` of `cli/session.py` has it: `--out -o outputs OUTPUT`.
 
-    names: tuple[str, ...]
-    field: str
+    The parameter `mode_is_now` is a flag that stands for the value `now` of the field `mode`.
+    """
+
+    names: str
     help: str
-    metavar: str = ""
-    value: str | None = None
-    replaces_ids: bool = False  # it says which tasks are meant, so that none has to be named
+
+    @property
+    def parameter(self) -> str:
+        first, *others = self.names.split()
+        said = [word for word in others if word.islower() and word.isidentifier()]
+        return said[0] if said else first.strip("-").replace("-", "_")
+
+    @property
+    def field(self) -> str:
+        return self.parameter.partition("_is_")[0]
 
 
 class CylcCall(NamedTuple):
@@ -57,8 +66,9 @@ class Verb(NamedTuple):
     summary: str  # in the list of commands
     words: str = ""
     help: str = ""
-    options: tuple[VerbOption, ...] = ()
+    said: Mapping[str, str] = MappingProxyType({})  # its options: names, and what they do
     examples: tuple[str, ...] = ()
+    replaces_ids: str = ""  # a field that says which tasks are meant: then none need be named
     dry_run: bool = False  # it can be tried: the answer is what it would do
     of_run: str = "has received it"  # what became of the run
     of_task: str = "done"  # what became of each task; {flow}: in which flows
@@ -67,15 +77,13 @@ class Verb(NamedTuple):
     confirm: tuple[tuple[str, str], ...] = YES  # keys that confirm it there, and the mode meant
     cylc: CylcCall | None = None
 
+    @property
+    def options(self) -> list[VerbOption]:
+        return [VerbOption(names, text) for names, text in self.said.items()]
 
-_FLOW = VerbOption(
-    ("--flow", "-f"), "flow", "In these flows: 2, or 1,3, or new, all, none.", "FLOW"
-)
-_AT_POINT = VerbOption(
-    ("--all-at-point",),
-    "all_at_point",
-    "Let a glob or family select tasks outside the pool, too.",
-)
+
+_FLOW = {"--flow -f FLOW": "In these flows: 2, or 1,3, or new, all, none."}
+_AT_POINT = {"--all-at-point": "Let a glob or family select tasks outside the pool, too."}
 
 ROWS = (
     Verb(
@@ -88,44 +96,19 @@ ROWS = (
     were lost because of it; one that never ran joins the flows that are active. The answer says
     which.
     """,
-        (
-            VerbOption(
-                ("--reflow",),
-                "flow",
-                "Begin a new flow: everything after the task runs again.",
-                value="new",
-            ),
-            _FLOW,
-            VerbOption(
-                ("--wait",),
-                "wait",
-                "What follows waits until another flow arrives at the task.",
-            ),
-            VerbOption(("--until",), "until", "The new flow ends at this point.", "POINT"),
-            VerbOption(
-                ("--until-task",),
-                "until_tasks",
-                "The new flow ends at this task; repeatable.",
-                "ID",
-            ),
-            VerbOption(
-                ("--from",),
-                "from_point",
-                "What the task starts at every point begins at this one.",
-                "POINT",
-            ),
-            VerbOption(
-                ("--ignore-before",),
-                "ignore_before",
-                "Everything before the first point of the new flow counts as done.",
-            ),
-            VerbOption(
-                ("--on-resume",),
-                "on_resume",
-                "In a paused run: run the tasks when it is resumed.",
-            ),
-            _AT_POINT,
-        ),
+        {
+            "--reflow flow_is_new": "Begin a new flow: everything after the task runs again.",
+            **_FLOW,
+            "--wait": "What follows waits until another flow arrives at the task.",
+            "--until POINT": "The new flow ends at this point.",
+            "--until-task until_tasks ID": "The new flow ends at this task; repeatable.",
+            "--from from_point POINT": "What the task starts at every point begins at "
+            "this one.",
+            "--ignore-before": "Everything before the first point of the new flow counts as "
+            "done.",
+            "--on-resume": "In a paused run: run the tasks when it is resumed.",
+            **_AT_POINT,
+        },
         ("trigger forecast 3/model", "trigger forecast 3/obs --reflow --until 5 --dry-run"),
         dry_run=True,
         of_task="will run{flow}",
@@ -141,23 +124,14 @@ ROWS = (
     Without --out and --pre, all outputs that make the task complete are set. What waits for
     them follows as if they had happened.
     """,
-        (
-            VerbOption(
-                ("--out", "--output", "-o"),
-                "outputs",
-                "Set this output; repeatable, or A,B.",
-                "OUTPUT",
-            ),
-            VerbOption(
-                ("--pre", "--prerequisite", "-p"),
-                "prerequisites",
-                "Satisfy 1/a:succeeded, xtrigger/NAME or all; repeatable.",
-                "WHAT",
-            ),
-            _FLOW,
-            VerbOption(("--wait",), "wait", "What follows waits until another flow arrives."),
-            _AT_POINT,
-        ),
+        {
+            "--out --output -o outputs OUTPUT": "Set this output; repeatable, or A,B.",
+            "--pre --prerequisite -p prerequisites WHAT": "Satisfy 1/a:succeeded, "
+            "xtrigger/NAME or all; repeatable.",
+            **_FLOW,
+            "--wait": "What follows waits until another flow arrives.",
+            **_AT_POINT,
+        },
         ("set forecast 3/model", "set forecast 3/post --pre 3/model:succeeded"),
         dry_run=True,
         of_task="was set{flow}",
@@ -177,11 +151,11 @@ ROWS = (
 
     What needs a removed task is lost, unless --forget leaves it open.
     """,
-        (
-            VerbOption(("--flow", "-f"), "flow", "Only in these flows: 2, or 1,3.", "FLOW"),
-            VerbOption(("--forget",), "forget", "Let what needs the task go on waiting."),
-            VerbOption(("--kill",), "kill", "Remove active tasks, too, and kill their jobs."),
-        ),
+        {
+            "--flow -f FLOW": "Only in these flows: 2, or 1,3.",
+            "--forget": "Let what needs the task go on waiting.",
+            "--kill": "Remove active tasks, too, and kill their jobs.",
+        },
         ("remove forecast 3/model", "remove forecast '*/model:failed' --forget"),
         dry_run=True,
         of_task="is removed",
@@ -194,16 +168,11 @@ ROWS = (
         "Keep tasks from running.",
         "[RUN] [ID]...",
         "Keep tasks from running until they are released, even tasks that do not exist yet.",
-        (
-            VerbOption(
-                ("--after",),
-                "after",
-                "Hold every task beyond this point.",
-                "POINT",
-                replaces_ids=True,
-            ),
-        ),
+        {
+            "--after POINT": "Hold every task beyond this point.",
+        },
         ("hold forecast 3/model", "hold forecast --after 5"),
+        replaces_ids="after",
         dry_run=True,
         of_run="holds",
         of_task="is held",
@@ -215,15 +184,11 @@ ROWS = (
         "Let held tasks run.",
         "[RUN] [ID]...",
         """Let held tasks run.""",
-        (
-            VerbOption(
-                ("--all",),
-                "everything",
-                "Release all of them, and forget the hold point.",
-                replaces_ids=True,
-            ),
-        ),
+        {
+            "--all everything": "Release all of them, and forget the hold point.",
+        },
         ("release forecast 3/model", "release forecast --all"),
+        replaces_ids="everything",
         dry_run=True,
         of_run="has released everything that was held",
         of_task="is released",
@@ -235,7 +200,7 @@ ROWS = (
         "End the jobs of active tasks.",
         "[RUN] ID...",
         """End the jobs of active tasks. They fail without retries and are held.""",
-        (),
+        {},
         ("kill forecast 3/model",),
         dry_run=True,
         of_task="is being killed",
@@ -247,7 +212,7 @@ ROWS = (
         "Check on the jobs of active tasks now.",
         "[RUN] ID...",
         """Check on the jobs of active tasks now, instead of waiting for their reports.""",
-        (),
+        {},
         ("poll forecast '*'",),
         of_task="is being polled",
         cylc=CylcCall(is_queued=True),
@@ -279,31 +244,14 @@ ROWS = (
     Active tasks finish first, unless --now leaves or --kill ends their jobs. With a point, a
     task or a time it stops there; with --flow only that flow does.
     """,
-        (
-            VerbOption(
-                ("--now",),
-                "mode",
-                "Leave jobs running; the next start finds them.",
-                value="now",
-            ),
-            VerbOption(("--kill",), "mode", "Kill the jobs of active tasks.", value="kill"),
-            VerbOption(
-                ("--at",), "at_point", "Stop after this point; `none` cancels that.", "POINT"
-            ),
-            VerbOption(("--after",), "after_task", "Stop when this task has ended.", "ID"),
-            VerbOption(
-                ("--at-time", "--wall-clock", "-w"),
-                "at_time",
-                "Stop at this time (ISO 8601).",
-                "TIME",
-            ),
-            VerbOption(
-                ("--flow", "-f"),
-                "flow",
-                "Stop only this flow: its waiting tasks are removed.",
-                "N",
-            ),
-        ),
+        {
+            "--now mode_is_now": "Leave jobs running; the next start finds them.",
+            "--kill mode_is_kill": "Kill the jobs of active tasks.",
+            "--at at_point POINT": "Stop after this point; `none` cancels that.",
+            "--after after_task ID": "Stop when this task has ended.",
+            "--at-time --wall-clock -w TIME": "Stop at this time (ISO 8601).",
+            "--flow -f N": "Stop only this flow: its waiting tasks are removed.",
+        },
         ("stop forecast", "stop forecast --at 10", "stop forecast --now"),
         dry_run=True,
         of_run="stops",

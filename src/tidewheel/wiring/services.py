@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tidewheel.config import (
-    RULES_FILE,
-    StoreSettings,
-    home_directory,
-    scheduler_settings,
+from tidewheel.config import RULES_FILE, Where, home_directory, scheduler_settings
+from tidewheel.ports.runs import (
+    BringsBlockDoor,
+    BringsNotifications,
+    BringsRegistryDoor,
+    BringsRunDoor,
 )
-from tidewheel.ports.runs import BringsBlockDoor, BringsRegistryDoor
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tidewheel.config import MonitorSettings, SchedulerSettings
     from tidewheel.core.operator.definition import RunOptions
     from tidewheel.core.operator.views import RunView
-    from tidewheel.ports.runs import BlockDoor, BringsNotifications, RegistryDoor, RunDoor
+    from tidewheel.ports.runs import BlockDoor, RegistryDoor, RunDoor
     from tidewheel.scheduler.open_run import SchedulerHome
     from tidewheel.scheduler.run_driver import OnBatch, RunDriver
     from tidewheel.services.monitor import Monitor
@@ -49,7 +49,7 @@ OUTBOX_NOTEBOOKS = 64  # who holds one of them delivers what runs of that remain
 
 @asynccontextmanager
 async def awaited_store(
-    where: str | StoreSettings | None,
+    where: Where,
     wait_seconds_max: float,
     stop: Wakeup,
     stop_asked: Callable[[], bool],
@@ -63,13 +63,20 @@ async def awaited_store(
 
     if is_embedded(where):
         wait_seconds_max = 0.0
-    store = await open_patiently(
-        lambda: _open_and_ask(where),
-        surroundings(on_report),
-        stop,
-        stop_asked,
-        wait_seconds_max,
-    )
+
+    async def open_and_ask() -> Store:
+        # Connecting may take many seconds; a thread lets signals through meanwhile.
+        store = await asyncio.to_thread(open_store, where)
+        if is_remote(where):
+            try:
+                await store.store_id()  # nothing was asked of the server yet
+            except BaseException:
+                await store.close()
+                raise
+        return store
+
+    around = surroundings(on_report)
+    store = await open_patiently(open_and_ask, around, stop, stop_asked, wait_seconds_max)
     try:
         yield store
     finally:
@@ -77,21 +84,9 @@ async def awaited_store(
             await store.close()
 
 
-async def _open_and_ask(where: str | StoreSettings | None) -> Store:
-    # Connecting may take many seconds; a thread lets signals through meanwhile.
-    store = await asyncio.to_thread(open_store, where)
-    if is_remote(where):
-        try:
-            await store.store_id()  # nothing was asked of the server yet
-        except BaseException:
-            await store.close()
-            raise
-    return store
-
-
 @asynccontextmanager
 async def driving(  # noqa: PLR0913 - each by name
-    where: str | StoreSettings | None,
+    where: Where,
     store: Store,
     run: RunView,
     home: Path,
@@ -130,11 +125,7 @@ async def driving(  # noqa: PLR0913 - each by name
 
 
 async def deliver_left(
-    where: str | StoreSettings | None,
-    store: Store,
-    run: RunView,
-    home: Path,
-    on_report: OnReport | None = None,
+    where: Where, store: Store, run: RunView, home: Path, on_report: OnReport | None = None
 ) -> int:
     """Calls the event handlers of a run that is over and whose scheduler died before it could.
 
@@ -163,12 +154,7 @@ async def _take_folder(store: Store, run: RunView, home: Path) -> None:
 
 @asynccontextmanager
 async def _scheduler_home(
-    where: str | StoreSettings | None,
-    store: Store,
-    run: RunView,
-    home: Path,
-    smtp: str,
-    on_report: OnReport | None,
+    where: Where, store: Store, run: RunView, home: Path, smtp: str, on_report: OnReport | None
 ) -> AsyncIterator[SchedulerHome]:
     """Prepares what a run is driven with, and listens to commands of its event handlers."""
     from tidewheel.platforms import read_platforms
@@ -190,13 +176,12 @@ async def _scheduler_home(
     try:
         server.expect(secret, folder, handlers.Unheard(), handler_caller(run.name))
         programs = write_programs(home)
-        environment = handlers.handler_environment(
-            os.environ, run.name, directory, programs, secret
-        )
         yield SchedulerHome(
             store=store,
             home=home,
-            environment=environment,
+            environment=handlers.handler_environment(
+                os.environ, run.name, directory, programs, secret
+            ),
             surroundings=surroundings(on_report),
             smtp=smtp,
             pace=as_compatible,
@@ -234,11 +219,10 @@ def run_door(
     store: TaskStore, home: Path, definition_of: DefinitionOf | None = None
 ) -> RunDoor:
     """Returns the service for runs, of a store or its server; ``home`` holds their files."""
-    from tidewheel.ports.runs import BringsRunDoor
-    from tidewheel.services.run_service import RunService
-
     if isinstance(store, BringsRunDoor):
         return store.run_door()
+    from tidewheel.services.run_service import RunService
+
     return RunService(cast("Store", store), home, definition_of)
 
 
@@ -285,11 +269,10 @@ def build_notifier(
 
 def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
     """Returns the service for rules and messages, of a store or of its server."""
-    from tidewheel.ports.runs import BringsNotifications
-    from tidewheel.services.notifications.admin import NotificationAdmin
-
     if isinstance(store, BringsNotifications):
         return store
+    from tidewheel.services.notifications.admin import NotificationAdmin
+
     return NotificationAdmin(store, home / RULES_FILE, notification_means(home, smtp))
 
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import (
     StoreSettings,
+    Where,
     credentials,
     failpoint,
+    found_server,
     home_directory,
     own_store_url,
     store_url,
@@ -34,7 +36,7 @@ STORES_ACCEPTED = (
 SERVERS = ("http:", "https:")
 
 
-def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
+def store_settings(where: Where = None) -> StoreSettings:
     """Returns settings for an address; without one, for what the environment names, the store
     that this user's server stands before, or for the file in the state directory."""
     if isinstance(where, StoreSettings):
@@ -47,20 +49,18 @@ def store_settings(where: str | StoreSettings | None = None) -> StoreSettings:
 
 def _served_url() -> str | None:
     """Returns this user's running server, if it stands before another store than this file."""
-    from tidewheel.config import found_server
-
     found = found_server(home_directory())
     if found is None or found.store == own_store_url():
         return None
     return found.url if is_process_alive(found.process) else None
 
 
-def is_remote(where: str | StoreSettings | None = None) -> bool:
+def is_remote(where: Where = None) -> bool:
     """Returns whether the store is a server's, to be asked over HTTP."""
     return store_settings(where).url.startswith(SERVERS)
 
 
-def require_database(where: str | StoreSettings | None, role: str) -> None:
+def require_database(where: Where, role: str) -> None:
     """Raises BadSetting for a server: the role is done where the database is."""
     if is_remote(where):
         raise BadSetting(
@@ -71,49 +71,47 @@ def require_database(where: str | StoreSettings | None, role: str) -> None:
         )
 
 
-def is_embedded(where: str | StoreSettings | None = None) -> bool:
+def is_embedded(where: Where = None) -> bool:
     """Returns whether the store is a file of this machine, which nobody else watches over."""
     return store_settings(where).url.startswith("sqlite:")
 
 
-def store_exists(where: str | StoreSettings | None = None) -> bool:
+def store_exists(where: Where = None) -> bool:
     """Returns whether there is anything to look at: opening a file would make it."""
-    if not is_embedded(where):
-        return True
+    return _missing_file(where) is None
+
+
+def _missing_file(where: Where) -> str | None:
+    """Returns the file that opening the store would make."""
+    url = store_settings(where).url
+    if not url.startswith("sqlite:"):
+        return None
     from tidewheel.store.sqlite_file import file_path
 
-    return file_path(store_settings(where).url).exists()
+    return None if file_path(url).exists() else str(file_path(url))
 
 
-def require_store(where: str | StoreSettings | None = None) -> None:
+def require_store(where: Where = None) -> None:
     """Raises NoStore if there is no store: what only looks makes none."""
-    if store_exists(where):
-        return
-    from tidewheel.store.sqlite_file import file_path
-
-    settings = store_settings(where)
-    origin = "" if where or store_url() is None else " (TIDEWHEEL_STORE)"
-    raise NoStore(settings.url + origin, str(file_path(settings.url)))
+    if (path := _missing_file(where)) is not None:
+        origin = "" if where or store_url() is None else " (TIDEWHEEL_STORE)"
+        raise NoStore(store_settings(where).url + origin, path)
 
 
-def require_if_named(where: str | StoreSettings | None = None) -> None:
+def require_if_named(where: Where = None) -> None:
     """Raises NoStore if a store was named that is not there: more likely than not its name is
     a mistake. The store of this user may still be made."""
     if where or store_url():
         require_store(where)
 
 
-def named_store_to_make(where: str | StoreSettings | None = None) -> str | None:
+def named_store_to_make(where: Where = None) -> str | None:
     """Returns the file that opening the store would make, if it was named."""
-    if not (where or store_url()) or store_exists(where):
-        return None
-    from tidewheel.store.sqlite_file import file_path
-
-    return str(file_path(store_settings(where).url))
+    return _missing_file(where) if where or store_url() else None
 
 
 @contextmanager
-def store_to_read(where: str | None = None) -> Iterator[str | StoreSettings | None]:
+def store_to_read(where: str | None = None) -> Iterator[Where]:
     """Yields the store for a command that only looks: an empty one where this user has none
     yet, so that looking makes no file."""
     if store_exists(where):
@@ -133,7 +131,7 @@ def empty_store() -> Iterator[StoreSettings]:
         yield StoreSettings(url=f"sqlite:///{folder}/empty.db", submit=submit_limits())
 
 
-def open_store(where: str | StoreSettings | None = None) -> Store:
+def open_store(where: Where = None) -> Store:
     """Opens the store at an address; without one, that of this user."""
     settings = store_settings(where)
     match scheme := settings.url.partition(":")[0]:
@@ -176,7 +174,7 @@ def this_failpoint() -> Failpoint:
 
 
 @asynccontextmanager
-async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterator[Store]:
+async def opened_store(where: Where = None) -> AsyncIterator[Store]:
     """Opens a store, and closes it at the end of the block."""
     store = open_store(where)
     try:
@@ -185,7 +183,7 @@ async def opened_store(where: str | StoreSettings | None = None) -> AsyncIterato
         await store.close()
 
 
-def migrate_store(where: str | StoreSettings | None = None) -> MigrationReport:
+def migrate_store(where: Where = None) -> MigrationReport:
     """Brings a store to the schema of this program."""
     require_database(where, "a migration")
     require_store(where)

@@ -7,11 +7,11 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidewheel.config import StoreSettings
+from tidewheel.config import Where, WorkerSettings
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import Resources
 from tidewheel.ports.runners import Runner
@@ -21,11 +21,8 @@ from tidewheel.wiring.services import run_door, surroundings
 from tidewheel.wiring.stores import is_remote, opened_store, store_settings, this_failpoint
 
 if TYPE_CHECKING:
-    from tidewheel.config import WorkerSettings
     from tidewheel.core.operator.definition import StoredDefinition
-    from tidewheel.runners.messages.server import MessageServer
     from tidewheel.runners.python.runner import Handlers
-    from tidewheel.runners.registry import OtherRunner, RunnerParts
     from tidewheel.services.job_api import SpeakingFor
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
@@ -56,7 +53,7 @@ def machine_capacity(labels: Sequence[str] = ()) -> Resources:
 
 @asynccontextmanager
 async def built_worker(  # noqa: PLR0913 - each by name
-    where: str | StoreSettings | None,
+    where: Where,
     store: TaskStore,
     settings: WorkerSettings,
     *,
@@ -71,33 +68,50 @@ async def built_worker(  # noqa: PLR0913 - each by name
     handlers it runs commands only; other workers of this process may use the same machine.
     """
     from tidewheel.runners.job_environment import RunAids, write_programs
-    from tidewheel.runners.registry import RunnerParts
+    from tidewheel.runners.messages.server import MessageServer
+    from tidewheel.runners.registry import RunnerParts, open_runner, stop_runners
+    from tidewheel.runners.shell.runner import ShellRunner
+    from tidewheel.runners.usage import UsageSampler
+    from tidewheel.services.job_api import JobApi
     from tidewheel.worker.runtime import Host
     from tidewheel.worker.worker import Worker
 
-    make_private_directory(settings.home)
+    home = settings.home
+    make_private_directory(home)
     message_bytes_max = store_settings(where).submit.message_bytes_max
-    process, is_alive = _neighbourhood(settings.home)
-    afar = _afar(where, store, settings.home)
+    process, is_alive = _neighbourhood(home)
+    ways, speaking_for = _afar(where, store, home)
     host = Host(
         process=process,
         is_alive=is_alive,
         abilities=Abilities(handlers=handlers.names if handlers else frozenset(), bare=False),
         heartbeat_store=lambda: opened_store(where),
-        supply=_supply(store, settings.home),
-        server=None if afar is None else afar.ways,
+        supply=_supply(store, home),
+        server=ways,
         machine=machine,
     )
     async with AsyncExitStack() as stack:
-        messages = await _messages(stack, store, settings, message_bytes_max, afar)
-        aids = RunAids(programs=write_programs(settings.home))
+        calls = JobApi(run_door(store, home), home, speaking_for=speaking_for)
+        messages = MessageServer(home, message_bytes_max, calls)
+        await messages.start()
+        stack.push_async_callback(messages.stop)
+        aids = RunAids(programs=write_programs(home))
         parts = RunnerParts.of(settings, messages, aids, os.environ, this_failpoint())
-        others = _others(stack, settings, parts)
-        runners = [
-            _shell(stack, settings, parts),
-            *others,
-            *_python(stack, settings, message_bytes_max, handlers),
-        ]
+        others = [open_runner(name, parts) for name in settings.runners]
+        stack.push_async_callback(stop_runners, others)
+        sampler = UsageSampler(settings.usage_interval_seconds)
+        shell = ShellRunner(parts, sampler=sampler, tie_jobs=settings.tie_jobs)
+        stack.callback(shell.stop)
+        stack.callback(sampler.stop)
+        runners: list[Runner] = [shell, *others]
+        if handlers is not None:
+            from tidewheel.runners.python.runner import PythonRunner
+
+            python = PythonRunner(
+                handlers, threads=settings.slots, message_bytes_max=message_bytes_max
+            )
+            stack.callback(python.stop)
+            runners.append(python)
         wrapped = [around(runner) if around else runner for runner in runners]
         worker = Worker(store, settings, wrapped, host, surroundings(on_report))
         for other in others:
@@ -125,63 +139,6 @@ def _neighbourhood(home: Path) -> tuple[HostProcess, IsAlive]:
     return replace(own, boot_id=own.boot_id + place), is_alive
 
 
-async def _messages(
-    stack: AsyncExitStack,
-    store: TaskStore,
-    settings: WorkerSettings,
-    message_bytes_max: int,
-    afar: _Afar | None,
-) -> MessageServer:
-    from tidewheel.runners.messages.server import MessageServer
-    from tidewheel.services.job_api import JobApi
-
-    calls = JobApi(
-        run_door(store, settings.home),
-        settings.home,
-        speaking_for=None if afar is None else afar.speaking_for,
-    )
-    messages = MessageServer(settings.home, message_bytes_max, calls)
-    await messages.start()
-    stack.push_async_callback(messages.stop)
-    return messages
-
-
-def _shell(stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts) -> Runner:
-    from tidewheel.runners.shell.runner import ShellRunner
-    from tidewheel.runners.usage import UsageSampler
-
-    sampler = UsageSampler(settings.usage_interval_seconds)
-    shell = ShellRunner(parts, sampler=sampler, tie_jobs=settings.tie_jobs)
-    stack.callback(shell.stop)
-    stack.callback(sampler.stop)
-    return shell
-
-
-def _others(
-    stack: AsyncExitStack, settings: WorkerSettings, parts: RunnerParts
-) -> list[OtherRunner]:
-    from tidewheel.runners.registry import open_runner, stop_runners
-
-    others = [open_runner(name, parts) for name in settings.runners]
-    stack.push_async_callback(stop_runners, others)
-    return others
-
-
-def _python(
-    stack: AsyncExitStack,
-    settings: WorkerSettings,
-    message_bytes_max: int,
-    handlers: Handlers | None,
-) -> list[Runner]:
-    if handlers is None:
-        return []
-    from tidewheel.runners.python.runner import PythonRunner
-
-    python = PythonRunner(handlers, threads=settings.slots, message_bytes_max=message_bytes_max)
-    stack.callback(python.stop)
-    return [python]
-
-
 def _supply(store: TaskStore, home: Path) -> Supply:
     """Fetches files of runs, for jobs of runs whose folder is not here."""
     from tidewheel.core.operator.definition import read_job_name
@@ -193,18 +150,12 @@ def _supply(store: TaskStore, home: Path) -> Supply:
     return Supplies(fetch, store.store_id)
 
 
-@dataclass(frozen=True, slots=True)
-class _Afar:
-    """Holds what differs where a server stands between a worker and its store."""
-
-    ways: ServerWays
-    speaking_for: SpeakingFor
-
-
-def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _Afar | None:
-    """Returns the differences behind a server; None if the store itself is within reach."""
+def _afar(
+    where: Where, store: TaskStore, home: Path
+) -> tuple[ServerWays | None, SpeakingFor | None]:
+    """Returns what differs where a server stands between a worker and its store."""
     if not is_remote(where):
-        return None
+        return None, None
     from tidewheel.runners.job_environment import known_home_id
     from tidewheel.runners.job_logs import read_part
     from tidewheel.store.remote import RemoteStore
@@ -227,4 +178,4 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
         log_way=LogWay(read, send),
         tell_job=voices.environment,
     )
-    return _Afar(ways, voices.speaking_for)
+    return ways, voices.speaking_for

@@ -11,9 +11,18 @@ import click
 
 from tidewheel.api.wire import document
 from tidewheel.cli.exit_codes import ExitCode
-from tidewheel.cli.output import note, plural, safe, say, say_columns, say_json, say_table
+from tidewheel.cli.output import (
+    note,
+    plural,
+    safe,
+    say,
+    say_columns,
+    say_found,
+    say_json,
+    say_table,
+)
 from tidewheel.cli.parameters import DURATION
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.access import Scope, TokenView, grant_of
 from tidewheel.core.queue.task import Instant
 from tidewheel.vocabulary import time_text
@@ -24,38 +33,28 @@ if TYPE_CHECKING:
     from tidewheel.ports.store import Store
     from tidewheel.services.file_removal import Orphan
 
-TOKEN_EPILOG = """\b
-Examples:
-  tidewheel token create ci --scope submit --queue 'ci-*' --lasts 90d
-  tidewheel token create nightly --scope submit --workflow 'nightly*'
-  tidewheel token list
-  tidewheel token revoke 3
-  tidewheel token link
-"""
 
-
-@session_command("token", epilog=TOKEN_EPILOG)
+@session_command(
+    "token",
+    "token create ci --scope submit --queue 'ci-*' --lasts 90d",
+    "token create nightly --scope submit --workflow 'nightly*'",
+    "token list",
+    "token revoke 3",
+    "token link",
+)
 @click.argument("action", type=click.Choice(["create", "list", "revoke", "link"]))
 @click.argument("name", required=False)
-@click.option(
-    "--scope",
+@option(
+    "--scope ...",
+    "What it allows; again for more. All but read include read; admin is everything.",
     type=click.Choice([scope.value for scope in Scope]),
-    multiple=True,
-    help="What it allows; again for more. All but read include read; admin is everything.",
 )
-@click.option(
-    "--queue",
-    metavar="GLOB",
-    multiple=True,
-    help="Only for these queues; for no workflow, but those of `run:NAME…` among them.",
+@option(
+    "--queue GLOB...",
+    "Only for these queues; for no workflow, but those of `run:NAME…` among them.",
 )
-@click.option(
-    "--workflow",
-    metavar="GLOB",
-    multiple=True,
-    help="Only for these workflows, and the queues of their runs.",
-)
-@click.option("--lasts", type=DURATION, help="How long it is good. [default: until revoked]")
+@option("--workflow GLOB...", "Only for these workflows, and the queues of their runs.")
+@option("--lasts", "How long it is good. [default: until revoked]", type=DURATION)
 def token_command(session: Session, action: str, name: str | None, **options: Any) -> int:  # noqa: ANN401
     """Create a token called NAME, list tokens, or revoke one by its number.
 
@@ -80,7 +79,7 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
     scopes, queues, workflows = options["scope"], options["queue"], options["workflow"]
     grant = grant_of(map(Scope, scopes), queues or None, workflows or None)
     text, view = session.ask_or_make(
-        lambda client: make_token(_store(client), name, grant, options["lasts"])
+        lambda client: make_token(cast("Store", client.store), name, grant, options["lasts"])
     )
 
     def show(_: object) -> None:
@@ -95,7 +94,8 @@ def _create(session: Session, name: str, options: dict[str, Any]) -> int:
 
 def _list_tokens(session: Session) -> int:
     async def look(client: AsyncClient) -> tuple[list[TokenView], Instant]:
-        return await _store(client).tokens(), await client.store.now()
+        store = cast("Store", client.store)
+        return await store.tokens(), await store.now()
 
     tokens, now = session.ask(look)
 
@@ -104,24 +104,22 @@ def _list_tokens(session: Session) -> int:
             return "revoked"
         return "good" if view.is_valid(now) else "ran out"
 
-    def show(_: object) -> None:
-        if not tokens:
-            note("no tokens; make one: tidewheel token create NAME --scope admin")
-            return
-        columns: dict[str, Callable[[TokenView], str]] = {
-            "TOKEN": lambda view: str(view.number),
-            "KIND": lambda view: view.kind.value,
-            "NAME": lambda view: view.name,
-            "SCOPES": lambda view: ",".join(sorted(view.grant.scopes)),
-            "QUEUES": lambda view: ",".join(view.grant.queues),
-            "WORKFLOWS": lambda view: ",".join(view.grant.workflows) or "(none)",
-            "USED": lambda view: time_text(view.used_at) or "never",
-            "ENDS": lambda view: time_text(view.expires_at) or "",
-            "STATE": state,
-        }
-        say_columns(tokens, columns, drop=("WORKFLOWS", "ENDS"))
-
-    return session.answer({"tokens": [document(view) for view in tokens]}, show)
+    columns: dict[str, Callable[[TokenView], str]] = {
+        "TOKEN": lambda view: str(view.number),
+        "KIND": lambda view: view.kind.value,
+        "NAME": lambda view: view.name,
+        "SCOPES": lambda view: ",".join(sorted(view.grant.scopes)),
+        "QUEUES": lambda view: ",".join(view.grant.queues),
+        "WORKFLOWS": lambda view: ",".join(view.grant.workflows) or "(none)",
+        "USED": lambda view: time_text(view.used_at) or "never",
+        "ENDS": lambda view: time_text(view.expires_at) or "",
+        "STATE": state,
+    }
+    empty = "no tokens; make one: tidewheel token create NAME --scope admin"
+    return session.answer(
+        {"tokens": [document(view) for view in tokens]},
+        lambda _: say_found(tokens, columns, empty, drop=("WORKFLOWS", "ENDS")),
+    )
 
 
 def _revoke(session: Session, number: str) -> int:
@@ -129,7 +127,7 @@ def _revoke(session: Session, number: str) -> int:
         raise click.UsageError(
             f"{safe(number)!r} is no number of a token: tidewheel token list"
         )
-    view = session.ask(lambda client: _store(client).revoke_token(int(number)))
+    view = session.ask(lambda client: cast("Store", client.store).revoke_token(int(number)))
     told = f"token {view.number} ({safe(view.name)}) opens nothing any more"
     return session.answer(document(view), lambda _: note(told))
 
@@ -138,19 +136,13 @@ def _link(session: Session) -> int:
     from tidewheel.client.server_file import server_url
     from tidewheel.store.remote import RemoteStore
 
-    async def ask(client: AsyncClient) -> str:
-        return await cast("RemoteStore", client.store).login_link()
-
     def show(told: dict[str, str]) -> None:
         say(told["login"])
         note("good once, for five minutes")
 
-    login = session._replace(store=server_url(session.store)).ask(ask)
+    at_server = session._replace(store=server_url(session.store))
+    login = at_server.ask(lambda client: cast("RemoteStore", client.store).login_link())
     return session.answer({"login": login}, show)
-
-
-def _store(client: AsyncClient) -> Store:
-    return cast("Store", client.store)
 
 
 # ---- `notify` ----
@@ -182,23 +174,9 @@ def notify_command(session: Session, action: str, rule: str | None) -> int:
     if action == "test":
         return _test(session, rule)
     if action == "check":
-        return _check(session, _rules(session))
+        return _check(session)
     found = session.ask(lambda client: _desk(client).notifications())
     return session.answer(found, _show_rules)
-
-
-def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
-    """Returns the rules; no store is needed for those of this host."""
-    from tidewheel.config import RULES_FILE, home_directory
-    from tidewheel.wiring.stores import is_remote
-
-    if is_remote(session.store):
-        return session.ask(lambda client: _desk(client).notifications())
-    from tidewheel.services.notifications.admin import rules_document
-    from tidewheel.services.notifications.rules import load_rules
-
-    path = home_directory() / RULES_FILE
-    return {"file": str(path), **rules_document(load_rules(path))}
 
 
 def _desk(client: AsyncClient) -> BringsNotifications:
@@ -209,7 +187,20 @@ def _desk(client: AsyncClient) -> BringsNotifications:
     return notification_desk(store, home_directory(), scheduler_settings().smtp)
 
 
-def _check(session: Session, found: Any) -> int:  # noqa: ANN401 - a document
+def _check(session: Session) -> int:
+    """Checks the rules; no store is needed for those of this host."""
+    from tidewheel.config import RULES_FILE, home_directory
+    from tidewheel.services.notifications.admin import rules_document
+    from tidewheel.services.notifications.rules import load_rules
+    from tidewheel.wiring.stores import is_remote
+
+    found: Any
+    if is_remote(session.store):
+        found = session.ask(lambda client: _desk(client).notifications())
+    else:
+        path = home_directory() / RULES_FILE
+        found = {"file": str(path), **rules_document(load_rules(path))}
+
     def show(_: object) -> None:
         for text in found["findings"]:
             say(safe(text))
@@ -219,21 +210,16 @@ def _check(session: Session, found: Any) -> int:  # noqa: ANN401 - a document
     return ExitCode.FAILED if found["findings"] else ExitCode.DONE
 
 
-Columns = dict[str, Callable[[Any], str] | str]
-
-
 def _show_rules(found: Any) -> None:  # noqa: ANN401 - a document
-    columns: Columns = {
+    columns: dict[str, Callable[[Any], str] | str] = {
         "RULE": "name",
         "ON": lambda one: " ".join(one["on"]),
         "WORKFLOW": "workflow",
         "TASK": "task",
         "TO": "to",
     }
-    if found["rules"]:
-        say_columns(found["rules"], columns)
-    else:
-        note(f"no rules in {safe(found['file'])}; tidewheel notify --help shows one")
+    empty = f"no rules in {safe(found['file'])}; tidewheel notify --help shows one"
+    say_found(found["rules"], columns, empty)
     messages = [one | {"state": f"due {one['due_at']}"} for one in found["waiting"]]
     messages += [one | {"state": one["outcome"]} for one in found["ended"]]
     if messages:
@@ -245,10 +231,8 @@ def _show_rules(found: Any) -> None:  # noqa: ANN401 - a document
     if found["findings"]:
         note("something is wrong with the rules: tidewheel notify check")
     sender = found["sender"]
-    note(f"sent by {safe(sender)}" if sender else f"nobody sends now; {_WHO}")
-
-
-_WHO = "tidewheel up, scheduler, server or run does while it runs"
+    who = "nobody sends now; tidewheel up, scheduler, server or run does while it runs"
+    note(f"sent by {safe(sender)}" if sender else who)
 
 
 def _test(session: Session, rule: str | None) -> int:
@@ -269,35 +253,26 @@ def _test(session: Session, rule: str | None) -> int:
 
 # ---- `verify` and `migrate` ----
 
-VERIFY_EPILOG = """\b
-Examples:
-  tidewheel verify
-  tidewheel verify --files                   also list files that belong to nothing in the store
-  tidewheel verify --files --delete --yes    and remove those of this store
-"""
 
-
-@session_command("verify", epilog=VERIFY_EPILOG)
-@click.option(
+@session_command(
+    "verify",
+    "verify",
+    "verify --files                   also list files that belong to nothing in the store",
+    "verify --files --delete --yes    and remove those of this store",
+)
+@option(
     "--files",
-    is_flag=True,
-    help="List folders of runs and tasks in this host's state directory that the store does "
+    "List folders of runs and tasks in this host's state directory that the store does "
     "not know, with their sizes.",
 )
-@click.option("--delete", "deletes", is_flag=True, help="With --files: remove them.")
-@click.option(
-    "--unmarked",
-    is_flag=True,
-    help="With --delete: also those that do not say which store they belong to.",
-)
-@click.option("--yes", "is_sure", is_flag=True, help="With --delete: do not ask.")
-def verify_command(
-    session: Session, *, files: bool, deletes: bool, unmarked: bool, is_sure: bool
-) -> int:
+@option("--delete deletes", "With --files: remove them.")
+@option("--unmarked", "With --delete: also those that do not say which store they belong to.")
+@option("--yes is_sure", "With --delete: do not ask.")
+def verify_command(session: Session, *, files: bool, **how: bool) -> int:
     """List every row of the store that breaks a promise; exit 1 if there is one."""
-    if deletes and not files:
+    if how["deletes"] and not files:
         raise click.UsageError("--delete removes what --files lists; give both")
-    if unmarked and not deletes:
+    if how["unmarked"] and not how["deletes"]:
         raise click.UsageError("--unmarked says what else --delete removes; give both")
     found = session.ask_existing(lambda client: client.verify())
     document: dict[str, object] = {
@@ -312,15 +287,13 @@ def verify_command(
         else:
             say("the store keeps every promise")
     if files:
-        document |= _check_files(session, deletes=deletes, unmarked=unmarked, is_sure=is_sure)
+        document |= _check_files(session, how)
     if session.as_json:
         say_json(document)
     return ExitCode.FAILED if found else ExitCode.DONE
 
 
-def _check_files(
-    session: Session, *, deletes: bool, unmarked: bool, is_sure: bool
-) -> dict[str, object]:
+def _check_files(session: Session, how: dict[str, bool]) -> dict[str, object]:
     from tidewheel.config import home_directory
     from tidewheel.services.file_removal import find_orphans, remove_orphan
     from tidewheel.wiring.stores import is_remote, opened_store
@@ -332,29 +305,31 @@ def _check_files(
         )
     home = home_directory()
 
-    async def orphans() -> list[Orphan]:
+    async def find() -> list[Orphan]:
         async with opened_store(session.store) as store:
             return await find_orphans(store, home)
 
-    found = asyncio.run(orphans())
-    shown = [
-        {
-            "path": str(home / one.path),
-            "bytes": one.size,
-            "unmarked": one.is_unmarked,
-            "in_use": one.in_use,
-        }
-        for one in found
-    ]
+    found = asyncio.run(find())
     if not session.as_json:
         _show_orphans(found, str(home))
     removed = []
-    going = [one for one in found if not one.in_use and (unmarked or not one.is_unmarked)]
-    if going and deletes and _agreed(len(going), is_sure=is_sure):
+    going = [one for one in found if not one.in_use]
+    going = going if how["unmarked"] else [one for one in going if not one.is_unmarked]
+    is_agreed = bool(going) and how["deletes"]
+    if is_agreed and not how["is_sure"]:
+        if not sys.stdin.isatty():
+            raise click.UsageError("nobody can be asked here; to remove them, add --yes")
+        is_agreed = click.confirm(f"Remove these {len(going)} folders for ever?", err=True)
+    if is_agreed:
         removed = [str(home / one.path) for one in going if remove_orphan(home, one)]
         if not session.as_json:
             say(f"{len(removed)} of {len(going)} folders are removed")
-    return {"orphans": shown, "removed": removed}
+    orphans = [
+        {"path": str(home / one.path), "bytes": one.size}
+        | {"unmarked": one.is_unmarked, "in_use": one.in_use}
+        for one in found
+    ]
+    return {"orphans": orphans, "removed": removed}
 
 
 def _show_orphans(found: list[Orphan], home: str) -> None:
@@ -376,14 +351,6 @@ def _show_orphans(found: list[Orphan], home: str) -> None:
             say_table(("FOLDER", "BYTES"), [(one.path, str(one.size)) for one in some])
             size = sum(one.size for one in some)
             say(f"{len(some)} folders, {size} bytes, in {home} {said}")
-
-
-def _agreed(count: int, *, is_sure: bool) -> bool:
-    if is_sure:
-        return True
-    if not sys.stdin.isatty():
-        raise click.UsageError("nobody can be asked here; to remove them, add --yes")
-    return click.confirm(f"Remove these {count} folders for ever?", err=True)
 
 
 @session_command("migrate")

@@ -1,8 +1,10 @@
-"""Has the commands that show a definition: ``validate``, ``list``, ``config``, ``view``."""
+"""Has the commands that show a definition: validate, list, config, view, graph."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,31 +16,36 @@ from tidewheel.cli.pages.findings import (
     check_places_here,
     counted,
     judged,
+    note_findings,
     refuse,
     show_findings,
 )
 from tidewheel.cli.palette import PALETTE
-from tidewheel.core.graph.findings import Findings, Severity, finding_document
+from tidewheel.cli.session import option
+from tidewheel.core.graph.findings import (
+    Finding,
+    Findings,
+    Position,
+    Severity,
+    finding_document,
+)
 from tidewheel.core.queue.status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from tidewheel.cli.drawing.sketch import Wishes
     from tidewheel.cli.pages.settings import Tree
     from tidewheel.core.graph.definition import Leaf, NodeDef
-    from tidewheel.core.graph.findings import Finding
     from tidewheel.formats.flow_cylc.source_text import SourceText
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
-
-VALIDATE_EPILOG = """\b
-Examples:
-  tidewheel validate my-workflow
-  tidewheel validate my-workflow --strict -s MEMBERS=4
-"""
+    from tidewheel.services.definitions.graph import ShownWindow
 
 
-@definition_command("validate", epilog=VALIDATE_EPILOG)
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@definition_command(
+    "validate", "validate my-workflow", "validate my-workflow --strict -s MEMBERS=4"
+)
+@option("--strict", "Treat warnings as errors.")
 def validate_command(definition: Definition, *, strict: bool) -> int:
     """Check a workflow definition: every mistake with its place and what to do about it.
 
@@ -56,14 +63,9 @@ def validate_command(definition: Definition, *, strict: bool) -> int:
     )
     counts = _counts(loaded)
     if definition.as_json:
-        say_json(
-            {
-                "valid": valid,
-                **(verdicts.document(strict=strict) if verdicts else {}),
-                "findings": [finding_document(one) for one in judgement],
-                "counts": counts,
-            }
-        )
+        told = {"valid": valid, **(verdicts.document(strict=strict) if verdicts else {})}
+        found = [finding_document(one) for one in judgement]
+        say_json(told | {"findings": found, "counts": counts})
         return 0 if valid else ExitCode.REFUSED
     show_findings(judgement, loaded.source, say)
     if findings.left_out:
@@ -78,15 +80,13 @@ def _verdict(size: Mapping[str, int], findings: Sequence[Finding], *, valid: boo
     if not valid:
         found = counted(findings, (Severity.ERROR, Severity.WARNING))
         return click.style("not valid", fg=COLOURS[Severity.ERROR], bold=True) + f": {found}"
-    words = ", ".join(_count(number, what) for what, number in size.items())
+    ones = {many: re.sub("ies$", "y", many).removesuffix("s") for many in size}
+    words = ", ".join(
+        f"{number} {ones[many] if number == 1 else many}" for many, number in size.items()
+    )
     remarks = counted(findings, (Severity.WARNING, Severity.NOTE))
     good = click.style("valid", fg=PALETTE[Status.SUCCEEDED].colour, bold=True)
     return f"{good}: {words}" + (f" ({remarks})" if remarks else "")
-
-
-def _count(number: int, many: str) -> str:
-    one = many.removesuffix("ies") + "y" if many.endswith("ies") else many.removesuffix("s")
-    return f"{number} {one if number == 1 else many}"
 
 
 def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
@@ -95,7 +95,7 @@ def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
 
     graph, workflow = loaded.graph, loaded.workflow
     if graph is None or workflow is None:
-        return {"tasks": 0, "families": 0, "recurrences": 0, "edges": 0}
+        return dict.fromkeys(("tasks", "families", "recurrences", "edges"), 0)
 
     def size(leaf: Leaf) -> int:
         family = leaf.family if isinstance(leaf, Group) else None
@@ -117,26 +117,20 @@ def _counts(loaded: LoadedWorkflow) -> dict[str, int]:
 
 def _told(definition: Definition, findings: Findings, source: SourceText | None) -> int:
     """Returns the exit status of a command that has shown what it could; tells the errors."""
-    if not findings.has_errors:
-        return 0
-    return refuse(findings, source, as_json=definition.as_json)
+    return refuse(findings, source, as_json=definition.as_json) if findings.has_errors else 0
 
 
 # ---- `list`: the tasks and families of a workflow ----
 
 
 @definition_command("list")
-@click.option("-t", "--tree", is_flag=True, help="List families as a tree, with their tasks.")
-@click.option(
-    "-p",
-    "--points",
+@option("-t --tree", "List families as a tree, with their tasks.")
+@option(
+    "-p --points START STOP",
+    "List the tasks at each point; STOP may be an interval from START.",
     nargs=2,
-    metavar="START STOP",
-    help="List the tasks at each point; STOP may be an interval from START.",
 )
-@click.option(
-    "-a", "--all", "everything", is_flag=True, help="List families and unused tasks, too."
-)
+@option("-a --all everything", "List families and unused tasks, too.")
 def list_command(
     definition: Definition, *, tree: bool, points: tuple[str, str] | None, everything: bool
 ) -> int:
@@ -155,8 +149,21 @@ def list_command(
     elif points is not None:
         _say_points(loaded, points, as_json=definition.as_json)
     else:
-        names = sorted(nodes if everything else used)
-        _say_names(loaded, {name: nodes.get(name) for name in names}, definition, everything)
+        found = {name: nodes.get(name) for name in sorted(nodes if everything else used)}
+        documents = [
+            {
+                "name": name,
+                "title": _title(node),
+                "families": list(node.lineage[1:]) if node is not None else [],
+                "family": loaded.settings.families.is_family(name),
+                "in_graph": name in used,
+            }
+            for name, node in found.items()
+        ]
+        if definition.as_json:
+            say_json({"namespaces" if everything else "tasks": documents})
+        else:
+            _say_titled([(name, _title(node)) for name, node in found.items()])
     return _told(definition, findings, loaded.source)
 
 
@@ -164,29 +171,6 @@ def _title(node: NodeDef | None) -> str:
     """Returns the first line of the title of a task or family."""
     lines = dict(node.meta).get("title", "").splitlines() if node is not None else []
     return lines[0] if lines else ""
-
-
-def _say_names(
-    loaded: LoadedWorkflow,
-    nodes: Mapping[str, NodeDef | None],
-    definition: Definition,
-    everything: bool,
-) -> None:
-    assert loaded.graph is not None
-    if not definition.as_json:
-        _say_titled([(name, _title(node)) for name, node in nodes.items()])
-        return
-    documents = [
-        {
-            "name": name,
-            "title": _title(node),
-            "families": list(node.lineage[1:]) if node is not None else [],
-            "family": loaded.settings.families.is_family(name),
-            "in_graph": name in loaded.graph.nodes,
-        }
-        for name, node in nodes.items()
-    ]
-    say_json({"namespaces" if everything else "tasks": documents})
 
 
 def _say_titled(rows: list[tuple[str, str]]) -> None:
@@ -244,22 +228,16 @@ def _say_points(loaded: LoadedWorkflow, points: tuple[str, str], *, as_json: boo
 
 # ---- `config`: the settings after inheritance ----
 
-CONFIG_EPILOG = """\b
-Examples:
-  tidewheel config my-workflow --task model
-  tidewheel config my-workflow -i '[runtime][model]script' -i '[scheduling]'
-"""
 
-
-@definition_command("config", epilog=CONFIG_EPILOG)
-@click.option("-t", "--task", help="Only this task or family.")
-@click.option(
-    "-i",
-    "--item",
-    "items",
-    multiple=True,
-    metavar="[SECTION]...ITEM",
-    help="Only this section or the value of this item; repeatable.",
+@definition_command(
+    "config",
+    "config my-workflow --task model",
+    "config my-workflow -i '[runtime][model]script' -i '[scheduling]'",
+)
+@option("-t --task TEXT", "Only this task or family.")
+@option(
+    "-i --item items [SECTION]...ITEM...",
+    "Only this section or the value of this item; repeatable.",
 )
 def config_command(definition: Definition, *, task: str | None, items: tuple[str, ...]) -> int:
     """Print the settings of a workflow as they hold for each task, with what it inherits.
@@ -278,7 +256,12 @@ def config_command(definition: Definition, *, task: str | None, items: tuple[str
     tree = sip_tree(definition) if definition.is_sip else config_tree(loaded)
     found = {item: _find(tree, item) for item in items}
     if task:
-        tree = _only_task(tree, task)
+        section = "runtime" if "runtime" in tree else "stages"
+        known = tree[section]
+        assert isinstance(known, dict)
+        if task not in known:
+            raise UnknownName("task or family", task, known, "see: tidewheel list --all")
+        tree = {section: {task: known[task]}}
     if definition.as_json:
         values = [{"item": item, "value": value} for item, value in found.items()]
         say_json({"items": values} if items else {"config": tree})
@@ -287,15 +270,6 @@ def config_command(definition: Definition, *, task: str | None, items: tuple[str
             text = value if isinstance(value, str) else "\n".join(tree_lines(value))
             say(safe_lines(text))
     return _told(definition, findings, loaded.source)
-
-
-def _only_task(tree: Tree, task: str) -> Tree:
-    section = "runtime" if "runtime" in tree else "stages"
-    known = tree[section]
-    assert isinstance(known, dict)
-    if task not in known:
-        raise UnknownName("task or family", task, known, "see: tidewheel list --all")
-    return {section: {task: known[task]}}
 
 
 def _find(tree: Tree, item: str) -> str | Tree:
@@ -325,25 +299,16 @@ def _find(tree: Tree, item: str) -> str | Tree:
 
 
 @definition_command("view")
-@click.option(
-    "-i",
-    "--plain",
-    "--inline",
-    "plain",
-    is_flag=True,
-    help="Print the text before its templates are rendered.",
-)
-@click.option(
-    "-m", "--mark", is_flag=True, help="Begin each line with the file and line it comes from."
-)
-@click.option("-p", "-j", "--process", "--jinja2", "process", is_flag=True, hidden=True)
+@option("-i --plain --inline plain", "Print the text before its templates are rendered.")
+@option("-m --mark", "Begin each line with the file and line it comes from.")
+@option("-p -j --process --jinja2 process", "", hidden=True)
 def view_command(definition: Definition, *, plain: bool, mark: bool, process: bool) -> int:
     """Print a definition with its included files in place and its templates rendered."""
     definition.refuse_python("view")
     if plain and process:
         raise click.UsageError("--plain is before templating, --process after it")
     findings = Findings()
-    source = _plain(definition, findings) if plain else _rendered(definition, findings)
+    source = (_plain if plain else _rendered)(definition, findings)
     if source is None or (findings.has_errors and not source.lines):
         return refuse(findings, source, as_json=definition.as_json)
     places = [source.position(number) for number in range(len(source.lines))]
@@ -372,7 +337,6 @@ def _rendered(definition: Definition, findings: Findings) -> SourceText:
 
 
 def _plain(definition: Definition, findings: Findings) -> SourceText | None:
-    from tidewheel.core.graph.findings import Position
     from tidewheel.formats.flow_cylc.source_loader import find_flow_file
     from tidewheel.formats.flow_cylc.source_text import Inlined, SourceFolder, SourceText
 
@@ -388,3 +352,166 @@ def _plain(definition: Definition, findings: Findings) -> SourceText | None:
     inlined.add(name, Position(name))
     files = tuple(inlined.folder.names) or (name,)
     return SourceText(folder, files, inlined.lines, inlined.origins)
+
+
+# ---- `graph`: what waits for what, as a picture or for programs ----
+
+STDOUT = "-"
+BOXES_MAX = 3000  # of a picture; nobody reads more
+LINES_MAX = 20_000
+EDGES_LOOKED_AT_MAX = 200_000  # before families are collapsed
+
+GRAPH_EPILOG = """\b
+Examples:
+  tidewheel graph my-workflow
+  tidewheel graph my-workflow 20300101 20300103 --svg=graph.svg --cycles
+  tidewheel graph my-workflow --reference 1 3
+In the pictures a dashed line is a parent that its child can do without, or an output that
+need not happen; a word on a line is an output other than success.
+"""
+
+
+@definition_command("graph", epilog=GRAPH_EPILOG)
+@click.argument("start", required=False)
+@click.argument("stop", required=False)
+@option("--reference form", "Print it in Cylc's reference format.", flag_value="reference")
+@option("--dot form", "Print it in the language of Graphviz.", flag_value="dot")
+@option(
+    "--svg svg [FILE]",
+    "Draw a picture, into this file or to standard output.",
+    is_flag=False,
+    flag_value=STDOUT,
+)
+@option("-g --group FAMILY...", "Draw this family as one box; repeatable.")
+@option("-A --group-all", "Draw every family as one box.")
+@option("-c --cycles", "Draw a frame around each point.")
+@option("--suicide", "Show suicide arrows, too.")
+def graph_command(
+    definition: Definition,
+    form: str | None,
+    svg: str | None,
+    **drawing: Any,  # noqa: ANN401
+) -> int:
+    """Show a workflow's graph from START to STOP: who waits for whom.
+
+    START is a point, by default the initial one. STOP is a point or an interval from START; by
+    default there are three points. Findings go to standard error; exit 2 if there is an error.
+    """
+    from tidewheel.services.definitions.graph import (
+        TASKS_MAX,
+        TASKS_READ_MAX,
+        drawn_in,
+        graph_document,
+        read_window,
+    )
+
+    if sum(map(bool, (form, svg, definition.as_json))) > 1:
+        raise click.UsageError("give one of --reference, --dot, --svg and --json")
+    if svg not in (None, STDOUT) and not str(svg).endswith(".svg"):
+        raise click.UsageError(f"--svg takes a file with a name such as graph.svg, not {svg!r}")
+    findings = Findings()
+    loaded = definition.load(findings)
+    if loaded.graph is None:
+        return refuse(findings, loaded.source, as_json=definition.as_json)
+    suicides = bool(drawing["suicide"])
+    is_text = form is None and svg is None and not definition.as_json
+    tasks_max = TASKS_READ_MAX if is_text else TASKS_MAX
+    ends = drawing["start"], drawing["stop"]
+    shown = read_window(loaded, *ends, tasks_max=tasks_max, suicides=suicides)
+    status = ExitCode.REFUSED if findings.has_errors else ExitCode.DONE
+    if definition.as_json:
+        found = [finding_document(one) for one in findings.sorted()]
+        say_json(graph_document(shown, drawn_in(loaded)) | {"findings": found})
+        return status
+    note_findings(findings, loaded.source)
+    wishes = _wishes(loaded, drawing)
+    if is_text:
+        _say(_text_lines(shown, suicides=suicides), STDOUT)
+    else:
+        _say(_graph_lines(shown, wishes, form), svg or STDOUT)
+    if shown.window.cut:
+        last = shown.stop if shown.stop is not None else shown.start
+        point = shown.graph.cycling.style.text(last)
+        note(f"there is too much to be shown: only what is until {point}; give a nearer STOP")
+    return status
+
+
+def _graph_lines(shown: ShownWindow, wishes: Wishes, form: str | None) -> Iterable[str]:
+    """Returns the lines of the form that was asked for, a picture by default."""
+    if form == "reference":
+        from tidewheel.core.graph.graph import reference_lines
+
+        return reference_lines(shown.graph, shown.window)
+    from tidewheel.cli.drawing.layout import lay_out
+    from tidewheel.cli.drawing.sketch import make_sketch
+    from tidewheel.cli.drawing.svg import dot_lines, svg_lines
+    from tidewheel.services.definitions.graph import edge_facts
+
+    window = shown.window
+    if form != "dot":
+        _refuse_too_large(len(window.tasks), len(window.edges), EDGES_LOOKED_AT_MAX)
+    facts = edge_facts(shown.graph, window, shown.start)
+    sketch = make_sketch(shown.graph, window, facts, wishes)
+    if form == "dot":
+        return dot_lines(sketch, shown.graph.name)
+    _refuse_too_large(len(sketch.boxes), len(sketch.lines))
+    return svg_lines(sketch, lay_out(sketch), shown.graph.name)
+
+
+def _refuse_too_large(boxes: int, lines: int, both_max: int = 0) -> None:
+    """Refuses a picture that nobody would read; `both_max` holds before families are
+    collapsed."""
+    from tidewheel.services.definitions.graph import BadWindow
+
+    if boxes + lines > both_max if both_max else boxes > BOXES_MAX or lines > LINES_MAX:
+        raise BadWindow(
+            f"the picture would have {boxes} boxes and {lines} lines; at most {BOXES_MAX} and "
+            f"{LINES_MAX} are drawn: give a STOP nearer to START, or collapse families with "
+            "--group-all"
+        )
+
+
+def _text_lines(shown: ShownWindow, *, suicides: bool) -> Iterator[str]:
+    """Yields the lines that show the graph to a person at a terminal."""
+    from tidewheel.cli.drawing.terminal import text_points
+
+    if shown.is_empty:
+        yield "there is no task between START and STOP"
+    for page in text_points(shown.graph, shown.window):
+        yield click.style(page.point, bold=True)
+        width = max(2 * row.depth + len(row.name) for row in page.rows)
+        for row in page.rows:
+            name = "  " * row.depth + row.name
+            waits = f"after {row.waits_for}" if row.waits_for else ""
+            removed = f"removed by {row.removed_by}" if suicides and row.removed_by else ""
+            told = "; ".join(part for part in (waits, removed) if part)
+            beside = f"  {click.style(safe(told), dim=True)}" if told else ""
+            yield f"  {name:<{width if told else 0}}{beside}"
+
+
+def _say(lines: Iterable[str], file: str) -> None:
+    text = "\n".join(lines)
+    if file == STDOUT:
+        say(text)
+    else:
+        Path(file).write_text(text + "\n", encoding="utf-8")
+        note(f"written to {file}")
+
+
+def _wishes(loaded: LoadedWorkflow, drawing: Mapping[str, object]) -> Wishes:
+    from tidewheel.cli.drawing.sketch import Wishes
+    from tidewheel.services.definitions.graph import drawn_in
+
+    families = loaded.graph.families if loaded.graph is not None else {}
+    collapsed = drawing["group"]
+    assert isinstance(collapsed, tuple)
+    for name in collapsed:
+        if name not in families:
+            raise UnknownName("family", name, families, "see: tidewheel list --tree")
+    if drawing["group_all"]:
+        collapsed = tuple(families)
+    return Wishes(
+        drawn_in=drawn_in(loaded),
+        collapsed=frozenset(collapsed),
+        frame_points=bool(drawing["cycles"]),
+    )

@@ -7,11 +7,11 @@ somebody speaks for a job that cannot.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, Words, option, session_command
 
 if TYPE_CHECKING:
     from tidewheel.cli.runs.access import Target
@@ -23,25 +23,17 @@ JOB_OUTPUTS, TASK_NAME = "TIDEWHEEL_TASK_OUTPUTS", "TIDEWHEEL_TASK_NAME"
 STARTED = "started"  # said by a job's own library
 WORDS_FOR_ANOTHER = 3  # RUN ID TEXT
 
-EPILOG = """\b
-Examples:
-  tidewheel message "half way" --progress 0.5
-  tidewheel message --output restart-file-written
-  tidewheel message forecast 3/model "WARNING: the disk is slow"
-"""
 
-
-@session_command("message", epilog=EPILOG)
+@session_command(
+    "message",
+    'message "half way" --progress 0.5',
+    "message --output restart-file-written",
+    'message forecast 3/model "WARNING: the disk is slow"',
+)
 @click.argument("words", nargs=-1, metavar="[RUN ID] [TEXT]...")
-@click.option(
-    "--output", metavar="NAME", help="The output to announce, for which other tasks may wait."
-)
-@click.option(
-    "--progress", type=click.FloatRange(0, 1), help="How far the job is, from 0 to 1."
-)
-def command(
-    session: Session, words: tuple[str, ...], output: str | None, progress: float | None
-) -> int:
+@option("--output NAME", "The output to announce, for which other tasks may wait.")
+@option("--progress", "How far the job is, from 0 to 1.", type=click.FloatRange(0, 1))
+def command(session: Session, words: Words, output: str | None, progress: float | None) -> int:
     """Inside a job: report TEXT, an output that others wait for, or progress.
 
     Outside a job: send a message on behalf of a task: message RUN ID TEXT.
@@ -49,17 +41,16 @@ def command(
     if not words and output is None and progress is None:
         raise click.UsageError("say something: TEXT, --output NAME or --progress 0.5")
     directory, secret = os.environ.get(JOB_DIRECTORY, ""), os.environ.get(JOB_SECRET, "")
-    is_job = (directory and secret) or _has_voice()
-    if not is_job or session.store:
-        return _speak_for_another(session, words, output, progress)
-    texts = _own_words(words)
+    is_job = ((directory and secret) or _has_voice()) and not session.store
+    texts = _own_words(words) if is_job else None
     if texts is None:
         return _speak_for_another(session, words, output, progress)
     if output is not None:
         _check_output(output)
     delivery = ""
     for text in texts or ("",):
-        delivery = _send(directory, secret, text, output, progress)
+        said = {"text": text, "output": output, "progress": progress}
+        delivery = _send(directory, secret, said)
     if session.as_json:
         click.echo(f'{{"delivery": "{delivery}"}}')
     return 0
@@ -80,7 +71,7 @@ def _check_output(output: str) -> None:
     raise Refused(unknown_output_text(task, output, declared.split()))
 
 
-def _own_words(words: tuple[str, ...]) -> tuple[str, ...] | None:
+def _own_words(words: Words) -> tuple[str, ...] | None:
     """Returns what the job says of itself; None if it speaks for another job of its run."""
     if len(words) <= 1:
         return words
@@ -94,40 +85,30 @@ def _own_words(words: tuple[str, ...]) -> tuple[str, ...] | None:
     )
 
 
-def _send(
-    directory: str, secret: str, text: str, output: str | None, progress: float | None
-) -> str:
+def _send(directory: str, secret: str, said: dict[str, Any]) -> str:
     from pathlib import Path
 
     from tidewheel.errors import Unavailable
     from tidewheel.runners.messages.client import MESSAGE_LIMIT, Delivery, send_message
 
     if not directory:
-        return _say_to_server(text, output, progress)
+        return _say_to_server(said)
     limit = os.environ.get(MESSAGE_LIMIT, "")
+    most = int(limit) if limit.isdecimal() else None
     try:
-        sent = send_message(
-            Path(directory),
-            secret,
-            text=text,
-            output=output,
-            progress=progress,
-            text_bytes_max=int(limit) if limit.isdecimal() else None,
-        )
+        sent = send_message(Path(directory), secret, **said, text_bytes_max=most)
     except Unavailable:  # neither a worker nor a folder: this is another machine
         if not _has_voice():
             raise
-        return _say_to_server(text, output, progress)
-    if sent is Delivery.DROPPED and _has_voice():
-        return _say_to_server(text, output, progress)
-    return sent.value
+        return _say_to_server(said)
+    return _say_to_server(said) if sent is Delivery.DROPPED and _has_voice() else sent.value
 
 
 def _has_voice() -> bool:
     return os.environ.get("TIDEWHEEL_TOKEN", "").startswith("twa.")
 
 
-def _say_to_server(text: str, output: str | None, progress: float | None) -> str:
+def _say_to_server(said: dict[str, Any]) -> str:
     from tidewheel.errors import Unavailable
     from tidewheel.runners.messages.client import Delivery
     from tidewheel.runners.messages.http import own_voice
@@ -135,12 +116,12 @@ def _say_to_server(text: str, output: str | None, progress: float | None) -> str
     voice = own_voice(os.environ)
     if voice is None:
         raise Unavailable("this job has a token and knows no server; set TIDEWHEEL_SERVER, too")
-    voice.say(text=text, output=output, progress=progress)
+    voice.say(**said)
     return Delivery.ACCEPTED.value
 
 
 def _speak_for_another(
-    session: Session, words: tuple[str, ...], output: str | None, progress: float | None
+    session: Session, words: Words, output: str | None, progress: float | None
 ) -> int:
     from tidewheel.cli.commands.verbs import say_given
     from tidewheel.cli.runs.access import give

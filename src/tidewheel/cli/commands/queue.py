@@ -1,59 +1,46 @@
-"""Has the commands about the queue: ``queues``, ``workers``, and ``task`` about one task."""
+"""Has the commands about the queue: queues, workers, events, and task about one task."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from tidewheel.cli.output import note, safe, say_columns
+from tidewheel.cli.output import json_line, note, safe, say, say_found
 from tidewheel.cli.parameters import DURATION, LIMIT, RATE
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.limits import EACH_KEY, Limit
 from tidewheel.core.queue.status import Status
 from tidewheel.quantities import show_duration, show_size
 
 if TYPE_CHECKING:
-    from tidewheel.api.tasks import QueueView, Task, WorkerView
+    from tidewheel.api.tasks import QueueView, WorkerView
     from tidewheel.client import AsyncClient
+    from tidewheel.core.operator.stream import FollowedEvent
 
 
 @session_command("queues")
 @click.argument("name", required=False)
-@click.option(
-    "--pause/--resume",
-    "paused",
+@option(
+    "--pause/--resume paused",
+    "Stop workers from taking tasks, or let them again.",
     default=None,
-    help="Stop workers from taking tasks, or let them again.",
 )
-@click.option(
-    "--aging/--no-aging",
-    default=None,
-    help="Raise the priority of waiting tasks by 1 per second.",
+@option(
+    "--aging/--no-aging", "Raise the priority of waiting tasks by 1 per second.", default=None
 )
-@click.option(
+@option(
     "--fence-kill/--no-fence-kill",
+    "End a job before its lease does if the store cannot be reached, and with its worker.",
     default=None,
-    help="End a job before its lease does if the store cannot be reached, and with its worker.",
 )
-@click.option(
-    "--lease",
-    "lease_seconds",
-    type=DURATION,
-    help="How long a lease lasts without a heartbeat.",
-)
-@click.option(
-    "--limit",
-    type=LIMIT,
-    multiple=True,
-    help="How many may run at once: 4, or per key: KEY=4, '*=4'.",
-)
-@click.option(
-    "--rate", type=RATE, multiple=True, help="How many may start in a time: 10/1s, KEY=10/1m."
-)
-@click.option("--no-limits", is_flag=True, default=None, help="Remove all limits first.")
+@option("--lease lease_seconds", "How long a lease lasts without a heartbeat.", type=DURATION)
+@option("--limit ...", "How many may run at once: 4, or per key: KEY=4, '*=4'.", type=LIMIT)
+@option("--rate ...", "How many may start in a time: 10/1s, KEY=10/1m.", type=RATE)
+@option("--no-limits", "Remove all limits first.", default=None)
 def queues_command(session: Session, name: str | None, **options: Any) -> int:  # noqa: ANN401
     """List queues with how many tasks wait in each; with NAME and options, change a queue."""
     from tidewheel.api.wire import document
@@ -65,14 +52,11 @@ def queues_command(session: Session, name: str | None, **options: Any) -> int:  
         )
     ask = session.ask_to_write if given else session.ask
     views = ask(lambda client: _queues(client, name, given))
-
-    def show(_: object) -> None:
-        if views:
-            say_columns(views, QUEUE_COLUMNS)
-        else:
-            note("no queue has open tasks or settings; tasks make theirs as they are submitted")
-
-    return session.answer({"queues": [document(view) for view in views]}, show)
+    empty = "no queue has open tasks or settings; tasks make theirs as they are submitted"
+    return session.answer(
+        {"queues": [document(view) for view in views]},
+        lambda _: say_found(views, QUEUE_COLUMNS, empty),
+    )
 
 
 async def _queues(
@@ -101,24 +85,18 @@ def _merged_limits(
 ) -> tuple[Limit, ...]:
     """Returns one limit per key, with both sides; what is given replaces what was stored."""
     limits = {limit.key: limit for limit in stored}
-    for limit in counts:
-        known = limits.get(limit.key, Limit(key=limit.key))
-        limits[limit.key] = replace(known, concurrency_max=limit.concurrency_max)
-    for limit in rates:
-        known = limits.get(limit.key, Limit(key=limit.key))
-        limits[limit.key] = replace(
-            known, rate_max=limit.rate_max, rate_seconds=limit.rate_seconds
-        )
+    for given, sides in (
+        (counts, ("concurrency_max",)),
+        (rates, ("rate_max", "rate_seconds")),
+    ):
+        for one in given:
+            said = {side: getattr(one, side) for side in sides}
+            limits[one.key] = replace(limits.get(one.key, Limit(key=one.key)), **said)
     return tuple(limits[key] for key in sorted(limits))
 
 
 def _count(*statuses: Status) -> Callable[[QueueView], str]:
     return lambda view: str(sum(view.counts.get(status, 0) for status in statuses))
-
-
-def _oldest(view: QueueView) -> str:
-    oldest = view.oldest_ready_seconds
-    return "" if oldest is None else show_duration(oldest)
 
 
 def _settings_text(view: QueueView) -> str:
@@ -139,7 +117,9 @@ QUEUE_COLUMNS: dict[str, Callable[[QueueView], str]] = {
     "WAITING": _count(Status.WAITING),
     "READY": _count(Status.READY),
     "RUNNING": _count(Status.RUNNING, Status.CANCELLING),
-    "OLDEST": _oldest,
+    "OLDEST": lambda view: (
+        "" if view.oldest_ready_seconds is None else show_duration(view.oldest_ready_seconds)
+    ),
     "LEASE": lambda view: show_duration(view.settings.lease_seconds),
     "SETTINGS": _settings_text,
 }
@@ -149,7 +129,7 @@ QUEUE_COLUMNS: dict[str, Callable[[QueueView], str]] = {
 
 
 @session_command("workers")
-@click.option("--all", "show_all", is_flag=True, help="Also list workers that have stopped.")
+@option("--all show_all", "Also list workers that have stopped.")
 def workers_command(session: Session, *, show_all: bool) -> int:
     """List workers, newest first."""
     from tidewheel.api.wire import document
@@ -160,10 +140,8 @@ def workers_command(session: Session, *, show_all: bool) -> int:
     workers, now = session.ask(look)
 
     def show(_: object) -> None:
-        if not workers:
-            note("no workers; start one: tidewheel worker")
-            return
-        say_columns(workers, _worker_columns(now), drop=WORKER_DROP)
+        empty = "no workers; start one: tidewheel worker"
+        say_found(workers, _worker_columns(now), empty, drop=WORKER_DROP)
         for worker in workers:
             if worker.trouble is not None and worker.stopped_at is None:
                 note(f"{worker.id} takes no tasks: {safe(worker.trouble)}")
@@ -184,9 +162,6 @@ def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
             return "silent"
         return "live" if one.trouble is None else "in trouble"
 
-    def buffer(one: WorkerView) -> str:
-        return show_size(one.capacity.buffer_bytes) if one.capacity.buffer_bytes else ""
-
     return {
         "WORKER": lambda one: one.id,
         "NAME": lambda one: one.name,
@@ -197,7 +172,9 @@ def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
         "MEMORY": lambda one: show_size(one.capacity.memory_bytes),
         "GPU": lambda one: str(one.capacity.gpu or ""),
         "NODES": lambda one: str(one.capacity.nodes),
-        "BUFFER": buffer,
+        "BUFFER": lambda one: (
+            show_size(one.capacity.buffer_bytes) if one.capacity.buffer_bytes else ""
+        ),
         "LABELS": lambda one: ",".join(sorted(one.capacity.labels)),
         "SEEN": lambda one: show_duration(now - one.seen_at) + " ago",
     }
@@ -208,11 +185,9 @@ def _worker_columns(now: float) -> dict[str, Callable[[WorkerView], str]]:
 
 @session_command("task")
 @click.argument("task_id", metavar="ID|NAME")
-@click.option("--log", "stream", type=click.Choice(["out", "err"]), help="Print what it wrote.")
-@click.option("--follow", is_flag=True, help="With --log: go on until the task has ended.")
-@click.option(
-    "--attempt", type=click.IntRange(1), help="With --log: of this attempt, not the latest."
-)
+@option("--log stream", "Print what it wrote.", type=click.Choice(["out", "err"]))
+@option("--follow", "With --log: go on until the task has ended.")
+@option("--attempt", "With --log: of this attempt, not the latest.", type=click.IntRange(1))
 def task_command(
     session: Session, task_id: str, stream: str | None, *, follow: bool, attempt: int | None
 ) -> int:
@@ -220,29 +195,105 @@ def task_command(
     if stream is None and (follow or attempt):
         raise click.UsageError("--follow and --attempt go with --log out or --log err")
 
+    from tidewheel.cli.pages.log import say_log
+    from tidewheel.cli.pages.task import gather, say_page, say_page_json
+    from tidewheel.errors import NotFound
+
     async def show(client: AsyncClient) -> None:
-        task = await _find_task(client, task_id)
+        try:
+            task = await client.get(task_id)
+        except NotFound:
+            named = await client.list(name=task_id, limit=1)
+            if not named:
+                raise
+            task = named[0]
         if stream is not None:
-            from tidewheel.cli.pages.log import say_log
-
             await say_log(client, task, stream, attempt, follow=follow)
-            return
-        from tidewheel.cli.pages.task import gather, say_page, say_page_json
-
-        (say_page_json if session.as_json else say_page)(await gather(client, task))
+        else:
+            (say_page_json if session.as_json else say_page)(await gather(client, task))
 
     session.ask(show)
     return 0
 
 
-async def _find_task(client: AsyncClient, wanted: str) -> Task:
-    """Returns a task by id, else by name."""
-    from tidewheel.errors import NotFound
+# ---- `events`: what happens, line by line ----
 
-    try:
-        return await client.get(wanted)
-    except NotFound:
-        named = await client.list(name=wanted, limit=1)
-        if not named:
-            raise
-        return named[0]
+
+@session_command(
+    "events",
+    "events",
+    "events --run forecast",
+    "events --queue default --json",
+    "events --since ID      # an id that --json has shown",
+)
+@option("--run RUN", "Only about this run and its submissions.")
+@option("--queue TEXT", "Only about this queue.")
+@option("--kind", "Only about tasks, or about runs.", type=click.Choice(["task", "run"]))
+@option("--since ID", "Begin after this event instead of now.")
+@option("--count", "Stop after this many.", type=click.IntRange(1))
+def events_command(session: Session, count: int | None, **which: str | None) -> int:
+    """Print what happens to tasks and runs, one line each, until Ctrl-C.
+
+    With --json, each line is an object with event, id and data, as the server's stream has it.
+    Nothing is left out and nothing comes twice, even if the server or the database is away for
+    a while. If events were deleted meanwhile, you are told so.
+    """
+
+    async def follow(client: AsyncClient) -> None:
+        runs: dict[object, object] = {}  # as they were, to say only what is new
+        told = 0
+        async with aclosing(client.events(**which)) as events:
+            async for event in events:
+                if session.as_json:
+                    say(
+                        json_line({"event": event.kind, "id": event.id, "data": event.document})
+                    )
+                else:
+                    _say(event, runs)
+                told += event.kind in ("task", "run")
+                if told == count:
+                    return
+
+    with suppress(KeyboardInterrupt):  # which is how one stops watching
+        session.ask_existing(follow)
+    return 0
+
+
+# ---- Events as lines for people: time, what it is about, from what to what. ----
+
+Document = dict[str, object]
+SECONDS_LENGTH = len("2026-11-15T18:14:08")
+MISSED = "something was missed that nobody can tell any more; going on from here"
+
+
+def _say(event: FollowedEvent, runs: dict[object, object]) -> None:
+    told = event.document
+    if event.kind == "task":
+        before = f"{told['from']} " if told["from"] else ""
+        beside = _beside([str(one) for one in (told["signal"], told["worker"]) if one])
+        _say_line(told, told["id"], f"{before}→ {told['to']}{beside}")
+    elif event.kind == "run":
+        _say_run(told, runs)
+    elif event.kind == "resync":
+        note(MISSED)
+
+
+def _say_run(batch: Document, runs: dict[object, object]) -> None:
+    run, now = batch["run"], (batch["status"], batch["reason"])
+    if runs.get(run) != now:
+        runs[run] = now
+        why = f" ({batch['reason']})" if batch["reason"] else ""
+        _say_line(batch, run, f"{batch['status']}{why}")
+    if batch["tasks"] is None:
+        _say_line(batch, run, f"{batch['changed']} tasks changed")
+    for task in cast("list[Document]", batch["tasks"] or []):
+        beside = _beside(cast("list[str]", task["remarks"]))
+        _say_line(batch, f"{run} {task['id']}", f"→ {task['state']}{beside}")
+
+
+def _beside(remarks: list[str]) -> str:
+    return f" ({', '.join(remarks)})" if remarks else ""
+
+
+def _say_line(document: Document, what: object, change: str) -> None:
+    say(f"{str(document['at'])[:SECONDS_LENGTH]}Z  {safe(what)}  {safe(change)}")

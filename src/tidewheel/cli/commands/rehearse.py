@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidewheel.cli.definitions import Definition, UnknownName, definition_command
+from tidewheel.cli.definitions import PATH, Definition, UnknownName, definition_command
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, say, say_json
 from tidewheel.cli.pages.findings import note_findings, refuse
+from tidewheel.cli.session import option
 from tidewheel.core.graph.findings import Findings
 from tidewheel.errors import BadSetting
 
@@ -43,95 +44,54 @@ seconds if it says nothing. A name may also be that of a family.
 """
 
 
-class _Wishes(NamedTuple):
-    """Says which charts and files the caller asked for."""
-
-    timeline: bool
-    svg: Path | None
-    trigger_log: Path | None
-
-
 @definition_command("rehearse", epilog=EPILOG)
-@click.option("--until", metavar="POINT", help="Release nothing beyond this point.")
-@click.option(
-    "--at", metavar="TIME", help="When the virtual clock starts. [default: the first point]"
+@option("--until POINT", "Release nothing beyond this point.")
+@option("--at TIME", "When the virtual clock starts. [default: the first point]")
+@option(
+    "--fail failures ID[@TRY]...",
+    "Let these tasks fail, at every try or at one: 3/model, '*/model@1'.",
 )
-@click.option(
-    "--fail",
-    "failures",
-    multiple=True,
-    metavar="ID[@TRY]",
-    help="Let these tasks fail, at every try or at one: 3/model, '*/model@1'.",
+@option(
+    "--length lengths NAME=DURATION...",
+    "How long jobs of this name take: model=40m. The last that fits counts.",
 )
-@click.option(
-    "--length",
-    "lengths",
-    multiple=True,
-    metavar="NAME=DURATION",
-    help="How long jobs of this name take: model=40m. The last that fits counts.",
+@option("--slots", "How many jobs run at once.", type=click.IntRange(1), shown=100)
+@option(
+    "--history/--no-history learns",
+    "Let jobs take as long as in earlier runs of this workflow, if there are any.",
+    shown=True,
 )
-@click.option(
-    "--slots",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="How many jobs run at once.",
+@option(
+    "--store --server store URL",
+    "Where the earlier runs are (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
 )
-@click.option(
-    "--history/--no-history",
-    "learns",
-    default=True,
-    show_default=True,
-    help="Let jobs take as long as in earlier runs of this workflow, if there are any.",
-)
-@click.option(
-    "--store",
-    "--server",
-    "store",
-    metavar="URL",
-    help="Where the earlier runs are (or TIDEWHEEL_STORE, TIDEWHEEL_SERVER).",
-)
-@click.option("--timeline", is_flag=True, help="Draw when each task runs, as text.")
-@click.option(
-    "--svg", type=click.Path(path_type=Path), help="Draw the same as a picture into this file."
-)
-@click.option(
-    "--trigger-log",
-    type=click.Path(path_type=Path),
-    help="Write to this file what triggered each task.",
-)
-def command(
-    definition: Definition,
-    until: str | None,
-    at: str | None,
-    failures: tuple[str, ...],
-    lengths: tuple[str, ...],
-    slots: int,
-    **wishes: object,
-) -> int:
+@option("--timeline", "Draw when each task runs, as text.")
+@option("--svg", "Draw the same as a picture into this file.", type=PATH)
+@option("--trigger-log", "Write to this file what triggered each task.", type=PATH)
+def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Play a workflow on a virtual clock: what would run when, what would wait, what stalls.
 
     Nothing is run or stored. Limits, runahead, retries, clocks and expiry count as in a run.
     Exit 1 if the workflow does not come to its end or nothing would run, 2 if there is an error
     in the definition.
     """
-    learns, store = wishes.pop("learns"), wishes.pop("store")
-    wished = _Wishes(**wishes)  # type: ignore[arg-type]
-    if wished.svg is not None and wished.svg.suffix != ".svg":
-        raise click.UsageError(f"--svg takes a file such as plan.svg, not {str(wished.svg)!r}")
+    svg: Path | None = options["svg"]
+    if svg is not None and svg.suffix != ".svg":
+        raise click.UsageError(f"--svg takes a file such as plan.svg, not {str(svg)!r}")
     findings = Findings()
     loaded = definition.load(findings)
     if loaded.graph is None or findings.has_errors:
         return refuse(findings, loaded.source, as_json=definition.as_json)
     if not definition.as_json:
         note_findings(findings, loaded.source)
-    assumptions = _assumptions(loaded, failures, lengths, slots)
-    if learns:
-        assumptions = replace(
-            assumptions, learnt=_learnt(definition, loaded, cast("str | None", store))
-        )
-    rehearsal, real_seconds = _play(loaded, assumptions, until, at)
-    _show(rehearsal, wished, real_seconds, as_json=definition.as_json)
+    assumptions = _assumptions(
+        loaded, options["failures"], options["lengths"], options["slots"]
+    )
+    if options["learns"]:
+        learnt = _learnt(definition, loaded, options["store"])
+        assumptions = replace(assumptions, learnt=learnt)
+    rehearsal, real_seconds = _play(loaded, assumptions, options["until"], options["at"])
+    _show(rehearsal, options, real_seconds, as_json=definition.as_json)
     if rehearsal.ran_nothing and not definition.as_json:
         from tidewheel.core.sched.pool import NOTHING_RAN
 
@@ -159,15 +119,12 @@ def _play(
         raise BadSetting("--until", text(last), f"a point from the initial one on, {first}")
     if last is not None and not until:
         point = graph.cycling.style.text(last)
-        note(
-            f"there is no final point: only the first {POINTS_DEFAULT} are played, to {point};"
-        )
+        count = POINTS_DEFAULT
+        note(f"there is no final point: only the first {count} are played, to {point};")
         note("for more give --until POINT")
     began = time.monotonic()
-    with _news(graph) as on_progress:
-        rehearsal = rehearse(
-            graph, assumptions, at=begins_at, until=last, on_progress=on_progress
-        )
+    with _news(graph) as show:
+        rehearsal = rehearse(graph, assumptions, at=begins_at, until=last, on_progress=show)
     return rehearsal, time.monotonic() - began
 
 
@@ -193,9 +150,7 @@ def _assumptions(
         length = parse_duration(duration, f"--length of {pattern}")
         seconds |= dict.fromkeys(_meant(loaded.graph, pattern), length)
     return Assumptions(
-        lengths=seconds,
-        failures=[_failure(loaded, one) for one in failures],
-        slots=slots,
+        lengths=seconds, failures=[_failure(loaded, one) for one in failures], slots=slots
     )
 
 
@@ -209,11 +164,7 @@ def _learnt(
     from tidewheel.config import home_directory
     from tidewheel.services.rehearsal.assumptions import learnt_lengths
     from tidewheel.wiring.services import run_door
-    from tidewheel.wiring.stores import (
-        opened_store,
-        require_if_named,
-        store_exists,
-    )
+    from tidewheel.wiring.stores import opened_store, require_if_named, store_exists
 
     assert loaded.workflow is not None
     if not store_exists(where):
@@ -274,24 +225,23 @@ def _news(graph: Graph) -> Iterator[Callable[[Progress], None]]:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def _show(rehearsal: Rehearsal, wished: _Wishes, real_seconds: float, *, as_json: bool) -> None:
-    from tidewheel.cli.pages import rehearsal as rehearsal_page
+def _show(
+    rehearsal: Rehearsal, options: Mapping[str, Any], real_seconds: float, *, as_json: bool
+) -> None:
+    from tidewheel.cli.pages import rehearsal as page
 
-    if wished.trigger_log is not None:
-        _write(wished.trigger_log, rehearsal.trigger_lines())
-    if wished.svg is not None:
-        _write(wished.svg, rehearsal_page.svg_lines(rehearsal))
+    files = {"trigger_log": rehearsal.trigger_lines(), "svg": page.svg_lines(rehearsal)}
+    for option_name, lines in files.items():
+        path: Path | None = options[option_name]
+        if path is not None:
+            with path.open("w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in lines)
+            note(f"written to {path}")
     if as_json:
-        say_json(rehearsal_page.document(rehearsal, real_seconds))
+        say_json(page.document(rehearsal, real_seconds))
         return
-    rehearsal_page.say_summary(rehearsal, real_seconds)
-    if wished.timeline:
+    page.say_summary(rehearsal, real_seconds)
+    if options["timeline"]:
         say()
-        for line in rehearsal_page.timeline(rehearsal):
+        for line in page.timeline(rehearsal):
             say(line)
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines)
-    note(f"written to {path}")

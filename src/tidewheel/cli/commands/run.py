@@ -1,15 +1,15 @@
-"""Does ``tidewheel run``: runs a workflow, or carries one on."""
+"""Does ``tidewheel run``: runs a workflow, or carries one on; alone, so that it starts fast."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from tidewheel.cli.capacity_options import offering_options
-from tidewheel.cli.definitions import Definition, definition_command
+from tidewheel.cli.definitions import PATH, Definition, definition_command
 from tidewheel.cli.parameters import DURATION
+from tidewheel.cli.session import option
 from tidewheel.core.operator.views import UNDONE_KINDS
 
 EPILOG = """\b
@@ -27,96 +27,57 @@ by themselves and are found again. From another terminal: tidewheel show, why, t
 
 
 @definition_command("run", epilog=EPILOG)
-@click.option(
-    "--new", "is_new", is_flag=True, help="Begin a new run, even if one could be carried on."
-)
-@click.option("--run-name", "--name", "name", default="", help="A name for the new run.")
-@click.option(
-    "--startcp",
-    "--start-cycle-point",
-    "start",
-    metavar="POINT",
+@option("--new is_new", "Begin a new run, even if one could be carried on.")
+@option("--run-name --name name TEXT", "A name for the new run.", default="")
+@option(
+    "--startcp --start-cycle-point start POINT",
+    "Start here; everything before counts as done.",
     default="",
-    help="Start here; everything before counts as done.",
 )
-@click.option(
-    "--start-task",
-    "-t",
-    "start_tasks",
-    multiple=True,
-    metavar="ID",
-    help="Start from these tasks only; repeatable.",
-)
-@click.option(
-    "--stopcp",
-    "--stop-cycle-point",
-    "stop",
-    metavar="POINT",
+@option("--start-task -t start_tasks ID...", "Start from these tasks only; repeatable.")
+@option(
+    "--stopcp --stop-cycle-point stop POINT",
+    "Stop after this point; the next start carries on.",
     default="",
-    help="Stop after this point; the next start carries on.",
 )
-@click.option(
-    "--hold-after",
-    "--hold-cycle-point",
-    "--holdcp",
-    "hold_after",
-    metavar="POINT",
+@option(
+    "--hold-after --hold-cycle-point --holdcp hold_after POINT",
+    "Hold every task beyond this point.",
     default="",
-    help="Hold every task beyond this point.",
 )
-@click.option("--pause", "paused", is_flag=True, help="Start paused.")
-@click.option(
-    "--mode",
-    "-m",
-    type=click.Choice(["live", "simulation", "dummy", "skip"]),
-    default="live",
-    show_default=True,
-    help="live runs jobs; simulation plays them with their run length, dummy runs empty "
+@option("--pause paused", "Start paused.")
+@option(
+    "--mode -m",
+    "live runs jobs; simulation plays them with their run length, dummy runs empty "
     "jobs, skip lets each succeed at once.",
+    type=click.Choice(["live", "simulation", "dummy", "skip"]),
+    shown="live",
 )
-@click.option(
-    "--abort-if-any-task-fails", "aborts", is_flag=True, help="Stop at the first failure."
-)
-@click.option(
-    "--stall-timeout",
+@option("--abort-if-any-task-fails", "Stop at the first failure.")
+@option(
+    "--stall-timeout stall_timeout_seconds",
+    "How long a stalled run waits for you; 0: not at all. [default: as defined, else 1h]",
     type=DURATION,
-    help="How long a stalled run waits for you; 0: not at all. [default: as defined, else 1h]",
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(UNDONE_KINDS),
-    multiple=True,
-    help="Exit 1 also if the run completes with tasks that are lost (something they need "
+@option(
+    "--fail-on ...",
+    "Exit 1 also if the run completes with tasks that are lost (something they need "
     "failed) or skipped (expired, or removed by hand); repeatable.",
+    type=click.Choice(UNDONE_KINDS),
 )
-@click.option(
+@option(
     "--priority",
+    "The priority of all its tasks: where workers serve many runs, higher goes first.",
     type=click.IntRange(-1, 100),
-    help="The priority of all its tasks: where workers serve many runs, higher goes first.",
 )
-@click.option(
-    "--slots",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="How many jobs to run at once.",
-)
+@option("--slots", "How many jobs to run at once.", type=click.IntRange(1), shown=100)
 @offering_options
-@click.option("--tie-jobs", is_flag=True, help="Jobs die with this process, whatever happens.")
-@click.option(
-    "--trigger-log",
-    type=click.Path(path_type=Path),
-    help="Write to this file what triggered each task.",
-)
-@click.option(
-    "--detach", is_flag=True, help="With a server: begin the run, but do not follow it."
-)
-@click.option(
-    "--store",
-    "--server",
-    "store",
-    metavar="URL",
-    help="Where the run is kept (or TIDEWHEEL_STORE), or the server that takes it.",
+@option("--tie-jobs", "Jobs die with this process, whatever happens.")
+@option("--trigger-log", "Write to this file what triggered each task.", type=PATH)
+@option("--detach", "With a server: begin the run, but do not follow it.")
+@option(
+    "--store --server store URL",
+    "Where the run is kept (or TIDEWHEEL_STORE), or the server that takes it.",
 )
 def command(definition: Definition, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Run a workflow until it is complete, or carry on one that was stopped.

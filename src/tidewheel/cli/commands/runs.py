@@ -1,50 +1,40 @@
-"""Has the commands that look at runs: ``runs``, ``show``, ``why``, ``tree``, ``log``."""
+"""Has the commands that look at runs: runs, show, why, tree, log, tui."""
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, safe_lines, say
 from tidewheel.cli.runs.access import Document, Target, look, this_job, with_runs
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, Words, option, session_command
 from tidewheel.errors import Refused
 
 if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
     from tidewheel.client.runs import Runs
 
-RUNS_EPILOG = """\b
-Examples:
-  tidewheel runs
-  tidewheel runs --workflow forecast
-  tidewheel runs --delete forecast/run1            shows what goes, and asks
-"""
 
-
-@session_command("runs", epilog=RUNS_EPILOG)
-@click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(1, 1000),
-    default=100,
-    show_default=True,
-    help="How many to list at most.",
+@session_command(
+    "runs",
+    "runs",
+    "runs --workflow forecast",
+    "runs --delete forecast/run1            shows what goes, and asks",
 )
-@click.option(
-    "--delete",
-    "unwanted",
-    multiple=True,
-    metavar="RUN",
-    help="Delete this run with all its logs and files, unless a scheduler drives it; its whole "
+@option("--workflow NAME", "Only runs of this workflow.")
+@option("-n --limit", "How many to list at most.", type=click.IntRange(1, 1000), shown=100)
+@option(
+    "--delete unwanted RUN...",
+    "Delete this run with all its logs and files, unless a scheduler drives it; its whole "
     "name is needed.",
 )
-@click.option("--yes", is_flag=True, help="Delete without asking.")
+@option("--yes", "Delete without asking.")
 def runs_command(
-    session: Session, workflow: str | None, limit: int, unwanted: tuple[str, ...], *, yes: bool
+    session: Session, workflow: str | None, limit: int, unwanted: Words, *, yes: bool
 ) -> int:
     """List runs, newest first, with their status and whether a scheduler drives them.
 
@@ -59,7 +49,7 @@ def runs_command(
     return session.answer(page, lambda page: say_runs(page, workflow))
 
 
-def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
+def _delete(session: Session, unwanted: Words, *, yes: bool) -> int:
     going = with_runs(session, lambda runs: _what_goes(session, runs, unwanted))
     if not yes:
         for text in going.values():
@@ -73,30 +63,24 @@ def _delete(session: Session, unwanted: tuple[str, ...], *, yes: bool) -> int:
     async def delete(runs: Runs) -> list[str]:
         return [(await runs.delete(name)).name for name in going]
 
-    def show(told: dict[str, list[str]]) -> None:
-        for name in told["deleted"]:
-            say(f"{safe(name)} is deleted")
-
-    return session.answer({"deleted": with_runs(session, delete)}, show)
+    deleted = with_runs(session, delete)
+    told = "\n".join(f"{safe(name)} is deleted" for name in deleted)
+    return session.answer({"deleted": deleted}, lambda _: say(told))
 
 
-async def _what_goes(session: Session, runs: Runs, unwanted: tuple[str, ...]) -> dict[str, str]:
+async def _what_goes(session: Session, runs: Runs, unwanted: Words) -> dict[str, str]:
     """Returns, for each run, what is deleted with it; refuses a run that is driven, or is named
     only in part."""
     going = {}
     for name in unwanted:
         view = await runs.find(name)
         if view.name != name:
-            raise Refused(
-                f"{name!r} is not the whole name of a run; if you mean {view.name}: "
-                f"tidewheel runs --delete {view.name}"
-            )
-        shown = await runs.show(name)
-        run, counts = shown["run"], shown["counts"]
-        assert isinstance(run, dict) and isinstance(counts, dict)
-        if run["driven"]:
+            meant = f"if you mean {view.name}: tidewheel runs --delete {view.name}"
+            raise Refused(f"{name!r} is not the whole name of a run; {meant}")
+        shown: Any = await runs.show(name)
+        if shown["run"]["driven"]:
             raise Refused(f"{name} is driven; stop it first: tidewheel stop {name}")
-        tasks = plural(sum(counts.values()), "task")
+        tasks = plural(sum(shown["counts"].values()), "task")
         going[name] = f"{safe(name)}: {tasks}, {_files_text(session, name)}"
     return going
 
@@ -115,21 +99,16 @@ def _files_text(session: Session, run: str) -> str:
     return f"{safe(folder)} ({show_size(sum(sizes))})"
 
 
-SHOW_EPILOG = """\b
-Examples:
-  tidewheel show forecast
-  tidewheel show forecast 3/model
-  tidewheel show forecast '*/model:failed'
-  tidewheel show forecast --history
-"""
-
-
-@session_command("show", epilog=SHOW_EPILOG)
-@click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
-@click.option(
-    "--history", is_flag=True, help="List what was asked of the run, by whom and when."
+@session_command(
+    "show",
+    "show forecast",
+    "show forecast 3/model",
+    "show forecast '*/model:failed'",
+    "show forecast --history",
 )
-def show_command(session: Session, words: tuple[str, ...], *, history: bool) -> int:
+@click.argument("words", nargs=-1, metavar="[RUN] [ID]...")
+@option("--history", "List what was asked of the run, by whom and when.")
+def show_command(session: Session, words: Words, *, history: bool) -> int:
     """Show a run: its status and why, progress per point, active tasks, what holds it up.
 
     With ids: tasks with their prerequisites, outputs, flows and submissions. Nothing of it
@@ -143,16 +122,9 @@ def show_command(session: Session, words: tuple[str, ...], *, history: bool) -> 
     return session.answer(page, task.say_tasks if "tasks" in page else of_run)
 
 
-WHY_EPILOG = """\b
-Examples:
-  tidewheel why forecast 3/post
-  tidewheel why forecast '3/*'
-"""
-
-
-@session_command("why", epilog=WHY_EPILOG)
+@session_command("why", "why forecast 3/post", "why forecast '3/*'")
 @click.argument("words", nargs=-1, metavar="[RUN] ID...")
-def why_command(session: Session, words: tuple[str, ...]) -> int:
+def why_command(session: Session, words: Words) -> int:
     """Say why tasks do not run: each reason, whether it passes by itself, what would help."""
     from tidewheel.cli.pages.run import say_why
 
@@ -164,26 +136,22 @@ def why_command(session: Session, words: tuple[str, ...]) -> int:
     return session.answer(look(session, "why", words, arguments), say_why)
 
 
-TREE_EPILOG = """\b
-Examples:
-  tidewheel tree forecast
-  tidewheel tree forecast 3
-  tidewheel tree forecast '*/model*'
-  tidewheel tree forecast --window 2
-"""
-
-
-@session_command("tree", epilog=TREE_EPILOG)
-@click.argument("words", nargs=-1, metavar="[RUN] [POINT|ID]...")
-@click.option(
-    "--window",
-    type=click.IntRange(0, 10),
-    metavar="N",
-    help="Show the pool and everything within N edges of it, past and future.",
+@session_command(
+    "tree",
+    "tree forecast",
+    "tree forecast 3",
+    "tree forecast '*/model*'",
+    "tree forecast --window 2",
 )
-@click.option("--all", "everything", is_flag=True, help="Show all points, not only the newest.")
+@click.argument("words", nargs=-1, metavar="[RUN] [POINT|ID]...")
+@option(
+    "--window N",
+    "Show the pool and everything within N edges of it, past and future.",
+    type=click.IntRange(0, 10),
+)
+@option("--all everything", "Show all points, not only the newest.")
 def tree_command(
-    session: Session, words: tuple[str, ...], window: int | None, *, everything: bool
+    session: Session, words: Words, window: int | None, *, everything: bool
 ) -> int:
     """Draw a run: every task that was spawned, with its state, flows and submissions.
 
@@ -200,36 +168,24 @@ def tree_command(
     return session.answer(look(session, "tree", words, arguments), say_tree)
 
 
-LOG_EPILOG = """\b
-Examples:
-  tidewheel log forecast
-  tidewheel log forecast 3/model
-  tidewheel log forecast 3/model --file err -f
-  tidewheel log forecast 3/model/01 --file job
-"""
-
-
-@session_command("log", epilog=LOG_EPILOG)
+@session_command(
+    "log",
+    "log forecast",
+    "log forecast 3/model",
+    "log forecast 3/model --file err -f",
+    "log forecast 3/model/01 --file job",
+)
 @click.argument("words", nargs=-1, metavar="[RUN] [ID[/SUBMIT]]")
-@click.option(
-    "--file",
-    "file",
-    metavar="NAME",
-    default="out",
-    show_default=True,
-    help="out, err, job (the script), status, activity or xtrace.",
+@option(
+    "--file file NAME", "out, err, job (the script), status, activity or xtrace.", shown="out"
 )
-@click.option("--err", "file", flag_value="err", help="The same as --file err.")
-@click.option(
-    "-s", "--submit", type=click.IntRange(1), help="Of this submission, not the latest."
-)
-@click.option("--attempt", type=click.IntRange(1), help="Of this attempt, not the latest.")
-@click.option(
-    "-f", "--follow", is_flag=True, help="Go on until the job, or the run, has ended."
-)
-@click.option("--path", "path_only", is_flag=True, help="Print only where the file is.")
+@option("--err file", "The same as --file err.", flag_value="err")
+@option("-s --submit", "Of this submission, not the latest.", type=click.IntRange(1))
+@option("--attempt", "Of this attempt, not the latest.", type=click.IntRange(1))
+@option("-f --follow", "Go on until the job, or the run, has ended.")
+@option("--path path_only", "Print only where the file is.")
 def log_command(
-    session: Session, words: tuple[str, ...], *, follow: bool, path_only: bool, **wish: object
+    session: Session, words: Words, *, follow: bool, path_only: bool, **wish: object
 ) -> int:
     """Print the log of a run, or with an ID what the job of a task wrote.
 
@@ -255,3 +211,38 @@ def log_command(
         follow_log(session, words, arguments)
         return 0
     return session.answer(look(session, "log", words, arguments), show)
+
+
+TUI_EPILOG = """\b
+Examples:
+  tidewheel tui forecast
+  tidewheel tui --server https://wheel.example.org
+Press ? for the keys. NO_COLOR=1 leaves out colours.
+"""
+
+
+@session_command("tui", epilog=TUI_EPILOG)
+@click.argument("words", nargs=-1, metavar="[RUN]")
+def tui_command(session: Session, words: Words) -> int:
+    """Watch a run in the terminal and act on it; without RUN, choose one.
+
+    The tree of points, families, tasks and submissions, live; why a task waits, its
+    prerequisites and outputs; logs as they are written. Every action first shows what it
+    would do, and asks.
+    """
+    if len(words) > 1:
+        raise click.UsageError(f"one run at a time: {words[0]} or {words[1]}?")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("this needs a terminal; elsewhere: tidewheel tree, show, log -f")
+    from tidewheel.cli.tui.app import App
+    from tidewheel.cli.tui.terminal import Terminal
+
+    async def attend(client: AsyncClient) -> None:
+        run = (await client.runs.find(words[0])).name if words else ""
+        encoding = (sys.stdout.encoding or "").lower()
+        has_colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        with Terminal(has_colour=has_colour, has_shapes=encoding.startswith("utf")) as terminal:
+            await App(client, terminal, run).run()
+
+    session.ask(attend)
+    return 0

@@ -5,84 +5,66 @@ Their options are here; `cli/roles.py` runs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from tidewheel.cli.capacity_options import offering_options
 from tidewheel.cli.parameters import DURATION, JOB_LIMIT
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, options, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT
 
-Function = TypeVar("Function", bound=Callable[..., object])
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 STOPPING = ("leave", "drain", "yield")
 
-_waiting = click.option(
+_waiting = option(
     "--wait-for-store",
+    "Give up if the store is down for this long. [default: never]",
     type=DURATION,
-    help="Give up if the store is down for this long. [default: never]",
 )
 
 
 @session_command("worker")
-@click.option(
-    "--queue",
-    "queues",
-    multiple=True,
-    default=(QUEUE_DEFAULT,),
-    show_default=True,
-    help="A queue to take tasks from, the first one first; repeatable. * stands for any text: "
+@option(
+    "--queue queues TEXT...",
+    "A queue to take tasks from, the first one first; repeatable. * stands for any text: "
     "'run:*' means the queues of all runs.",
+    shown=(QUEUE_DEFAULT,),
 )
-@click.option(
-    "--slots", type=int, help="How many tasks to run at once. [default: one per core]"
-)
+@option("--slots", "How many tasks to run at once. [default: one per core]", type=int)
 @offering_options
-@click.option("--name", help="A name for this worker. [default: host:pid]")
-@click.option(
-    "--handlers", metavar="MODULE:OBJECT", help="The Python functions that tasks may name."
-)
-@click.option(
-    "--job-limit",
-    "job_limits",
-    multiple=True,
-    type=JOB_LIMIT,
-    help="A limit for each process of a command: cpu=1h, memory=4GiB, files=1024, "
+@option("--name TEXT", "A name for this worker. [default: host:pid]")
+@option("--handlers MODULE:OBJECT", "The Python functions that tasks may name.")
+@option(
+    "--job-limit job_limits ...",
+    "A limit for each process of a command: cpu=1h, memory=4GiB, files=1024, "
     "processes=100 or file-size=10GiB; repeatable.",
+    type=JOB_LIMIT,
 )
-@click.option("--tie-jobs", is_flag=True, help="Jobs die with this worker, whatever happens.")
-@click.option(
-    "--yield/--drain",
-    "yields",
-    default=True,
-    show_default=True,
-    help="When stopped: give the tasks back at once, or finish them.",
+@option("--tie-jobs", "Jobs die with this worker, whatever happens.")
+@option(
+    "--yield/--drain yields",
+    "When stopped: give the tasks back at once, or finish them.",
+    shown=True,
 )
-@click.option(
-    "--leave",
-    "leaves",
-    is_flag=True,
-    help="When stopped: let jobs run on; the next worker on this host goes on with them.",
+@option(
+    "--leave leaves",
+    "When stopped: let jobs run on; the next worker on this host goes on with them.",
 )
-@click.option(
-    "--grace",
-    "grace_seconds",
+@option(
+    "--grace grace_seconds",
+    "When stopped: kill what is left after this time. [default: 30s]",
     type=DURATION,
-    help="When stopped: kill what is left after this time. [default: 30s]",
 )
-@click.option(
-    "--exit-when-idle",
-    "--once",
-    "exit_when_idle",
-    is_flag=True,
-    help="Stop when there is nothing left to do. Exit 1 if tasks are left that this worker "
+@option(
+    "--exit-when-idle --once exit_when_idle",
+    "Stop when there is nothing left to do. Exit 1 if tasks are left that this worker "
     "cannot take: it lacks the handler, a label or the resources.",
 )
 @_waiting
-@click.option("--no-monitor", is_flag=True, help="Run no monitor beside it (SQLite only).")
+@option("--no-monitor", "Run no monitor beside it (SQLite only).")
 def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Execute tasks: shell commands, and Python functions that you register.
 
@@ -95,25 +77,23 @@ def worker_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
 
 
 @session_command("monitor")
-@click.option(
-    "--interval",
-    "interval_seconds",
+@option(
+    "--interval interval_seconds",
+    "How often to look at the leases. [default: 1s]",
     type=DURATION,
-    help="How often to look at the leases. [default: 1s]",
 )
-@click.option(
-    "--retention",
-    "retention_seconds",
+@option(
+    "--retention retention_seconds",
+    "Delete tasks this long after their end; 0 keeps them all.",
     type=DURATION,
-    help="Delete tasks this long after their end; 0 keeps them all.",
 )
-@click.option(
+@option(
     "--export-directory",
+    "Write tasks there before they are deleted.",
     type=click.Path(file_okay=False),
-    help="Write tasks there before they are deleted.",
 )
 @_waiting
-def monitor_command(session: Session, wait_for_store: float | None, **options: object) -> int:
+def monitor_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Take back leases that ran out, and delete tasks after their retention.
 
     Any number may run; without options, TIDEWHEEL_MONITOR_INTERVAL_SECONDS,
@@ -121,31 +101,26 @@ def monitor_command(session: Session, wait_for_store: float | None, **options: o
     """
     from tidewheel.cli.roles import run_monitor
 
-    return run_monitor(session, wait_for_store, options)
+    return run_monitor(session, options)
 
 
-SCHEDULER_EPILOG = """\b
-Examples:
-  tidewheel scheduler                              beside any number of others
-  tidewheel worker --queue run:my-workflow/run1    runs the jobs of a run that was taken over
-"""
-
-
-@session_command("scheduler", epilog=SCHEDULER_EPILOG)
-@click.option(
-    "--interval",
-    "interval_seconds",
-    type=DURATION,
-    help="How often to look for such runs. [default: 1s]",
+@session_command(
+    "scheduler",
+    "scheduler                              beside any number of others",
+    "worker --queue run:my-workflow/run1    runs the jobs of a run that was taken over",
 )
-@click.option(
-    "--lease",
-    "lease_seconds",
+@option(
+    "--interval interval_seconds",
+    "How often to look for such runs. [default: 1s]",
     type=DURATION,
-    help="How long a scheduler may be silent before another takes over. [default: 10s]",
+)
+@option(
+    "--lease lease_seconds",
+    "How long a scheduler may be silent before another takes over. [default: 10s]",
+    type=DURATION,
 )
 @_waiting
-def scheduler_command(session: Session, wait_for_store: float | None, **options: object) -> int:
+def scheduler_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Drive runs that wait for a scheduler, or whose scheduler died, until they end.
 
     Any number may run: each run has one scheduler at a time. Jobs need a worker that serves the
@@ -154,59 +129,41 @@ def scheduler_command(session: Session, wait_for_store: float | None, **options:
     """
     from tidewheel.cli.roles import run_scheduler
 
-    return run_scheduler(session, wait_for_store, options)
+    return run_scheduler(session, options)
 
 
 # Where a server listens, and how much it takes: the names are those of `ServerSettings`.
-_LISTENING = (
-    click.option(
-        "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
+_listening_options = options(
+    option("--host TEXT", "The address to listen on.", shown="127.0.0.1"),
+    option("--port", "0 takes any free port.", type=int, shown=8450),
+    option("--certificate", "The certificate, for TLS; with --key.", type=FILE),
+    option("--key", "Its private key; with --certificate.", type=FILE),
+    option(
+        "--behind-proxy proxies ADDRESS...",
+        "A proxy that speaks TLS to the world; its X-Forwarded headers are trusted.",
     ),
-    click.option(
-        "--port", type=int, default=8450, show_default=True, help="0 takes any free port."
-    ),
-    click.option("--certificate", type=FILE, help="The certificate, for TLS; with --key."),
-    click.option("--key", type=FILE, help="Its private key; with --certificate."),
-    click.option(
-        "--behind-proxy",
-        "proxies",
-        metavar="ADDRESS",
-        multiple=True,
-        help="A proxy that speaks TLS to the world; its X-Forwarded headers are trusted.",
-    ),
-    click.option(
-        "--allow-host",
-        "hosts",
-        metavar="NAME",
-        multiple=True,
-        help="A host name under which it is reached; repeatable.",
-    ),
-    click.option(
-        "--submit-rate",
+    option("--allow-host hosts NAME...", "A host name under which it is reached; repeatable."),
+    option(
+        "--submit-rate N",
+        "Accept N tasks per second for each queue; more get 429. [default: no limit]",
         type=float,
-        metavar="N",
-        help="Accept N tasks per second for each queue; more get 429. [default: no limit]",
     ),
-    click.option(
-        "--address-connections",
-        "connections_per_address_max",
+    option(
+        "--address-connections connections_per_address_max N",
+        "How many connections one address may have that is no proxy.",
         type=click.IntRange(min=1),
-        metavar="N",
-        default=1_000,
-        show_default=True,
-        help="How many connections one address may have that is no proxy.",
+        shown=1_000,
     ),
 )
-LISTENING_NAMES = (
-    "host", "port", "certificate", "key", "proxies", "hosts", "submit_rate",
-    "connections_per_address_max",
-)  # fmt: skip
 
 
-def _listening_options(function: Function) -> Function:
-    for option in reversed(_LISTENING):
-        function = option(function)
-    return function
+def _listening(options: dict[str, Any]) -> dict[str, Any]:
+    """Takes the options of above from all that were given."""
+    from tidewheel.config import ServerSettings
+
+    return {
+        one.name: options.pop(one.name) for one in fields(ServerSettings) if one.name in options
+    }
 
 
 SERVER_EPILOG = """\b
@@ -220,7 +177,7 @@ Examples:
 
 @session_command("server", epilog=SERVER_EPILOG)
 @_listening_options
-@click.option("--no-monitor", is_flag=True, help="Do not watch leases beside it.")
+@option("--no-monitor", "Do not watch leases beside it.")
 @_waiting
 def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Answer requests over HTTP: tasks, queues, workers, runs, events; see docs/server.md.
@@ -231,49 +188,35 @@ def server_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - c
     """
     from tidewheel.cli.roles import run_server
 
-    return run_server(session, {name: options.pop(name) for name in LISTENING_NAMES}, options)
+    return run_server(session, _listening(options), options)
 
 
-UP_EPILOG = """\b
-Examples:
-  tidewheel up                                     on this machine only, port 8450
-  tidewheel up --port 0 --json                     any free port; says which
-  tidewheel submit -- echo hello                   in another terminal
-"""
-
-
-@session_command("up", epilog=UP_EPILOG)
-@_listening_options
-@click.option(
-    "--queue",
-    "queues",
-    multiple=True,
-    default=(QUEUE_DEFAULT,),
-    show_default=True,
-    help="Whose tasks are executed here, besides those of runs; repeatable.",
+@session_command(
+    "up",
+    "up                                     on this machine only, port 8450",
+    "up --port 0 --json                     any free port; says which",
+    "submit -- echo hello                   in another terminal",
 )
-@click.option(
-    "--slots",
-    type=int,
-    help="How many tasks at once. [default: the cores for queues, 100 for runs]",
+@_listening_options
+@option(
+    "--queue queues TEXT...",
+    "Whose tasks are executed here, besides those of runs; repeatable.",
+    shown=(QUEUE_DEFAULT,),
+)
+@option(
+    "--slots", "How many tasks at once. [default: the cores for queues, 100 for runs]", type=int
 )
 @offering_options
-@click.option(
+@option(
     "--on-stop",
+    "Jobs go on and the next start adopts them; or are finished; or given back.",
     type=click.Choice(STOPPING),
-    default="leave",
-    show_default=True,
-    help="Jobs go on and the next start adopts them; or are finished; or given back.",
+    shown="leave",
 )
-@click.option(
-    "--grace",
-    "grace_seconds",
-    type=DURATION,
-    help="Then kill what is left. [default: 30s]",
-)
-@click.option("--no-worker", is_flag=True, help="Execute nothing here.")
-@click.option("--no-scheduler", is_flag=True, help="Drive no runs here.")
-@click.option("--no-monitor", is_flag=True, help="Do not watch leases and retention here.")
+@option("--grace grace_seconds", "Then kill what is left. [default: 30s]", type=DURATION)
+@option("--no-worker", "Execute nothing here.")
+@option("--no-scheduler", "Drive no runs here.")
+@option("--no-monitor", "Do not watch leases and retention here.")
 @_waiting
 def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click's options
     """Run a server, a scheduler, a monitor and a worker on this machine, for everything in the
@@ -286,4 +229,4 @@ def up_command(session: Session, **options: Any) -> int:  # noqa: ANN401 - click
     """
     from tidewheel.cli.roles import run_up
 
-    return run_up(session, {name: options.pop(name) for name in LISTENING_NAMES}, options)
+    return run_up(session, _listening(options), options)

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note, plural, safe, say, say_json
 from tidewheel.cli.parameters import DURATION, DURATIONS, NEED, SIZE, name_options
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, Words, option, session_command
 from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, explained
 from tidewheel.errors import BadSetting
 from tidewheel.exact_json import decode
@@ -48,68 +48,50 @@ The file has one JSON object per line, with the options as keys:
 
 @session_command("submit", epilog=EPILOG)
 @click.argument("argv", metavar="[-- PROGRAM ARGUMENTS...]", nargs=-1)
-@click.option("--command", help="A shell command (bash), instead of PROGRAM.")
-@click.option(
-    "--handler", help="The Python function to call, by the name that a worker registered."
+@option("--command TEXT", "A shell command (bash), instead of PROGRAM.")
+@option("--handler TEXT", "The Python function to call, by the name that a worker registered.")
+@option("--spec JSON|@FILE|-", "Any JSON value, for whatever executes the task.")
+@option("--file file", "Many tasks, one JSON object per line.", type=click.File("r", "utf-8"))
+@option("--atomic", "With --file: all tasks or none.")
+@option("--queue TEXT", "The queue to put it into.", shown=QUEUE_DEFAULT)
+@option("--priority", "0 to 4294967295, higher first. [default: 50]", type=int)
+@option("--needs ...", "Run after this task; repeatable.", type=NEED)
+@option("--retries", "How often to try again after a failure.", type=int)
+@option("--retry-delay", "Wait before each retry: 1s,10s.", type=DURATIONS)
+@option("--timeout", "How long one attempt may run.", type=DURATION)
+@option("--delay", "Do not start before this time has passed.", type=DURATION)
+@option("--cpu", "Cores one attempt uses.", type=float)
+@option("--memory", "Memory one attempt uses: 2GiB.", type=SIZE)
+@option("--gpu", "GPUs one attempt uses.", type=int)
+@option("--nodes", "Machines one attempt uses. [default: 1]", type=int)
+@option("--exclusive", "Nothing else runs on them meanwhile.", default=None)
+@option("--buffer", "Buffer space one attempt uses: 2TB.", type=SIZE)
+@option("--label TEXT...", "Only on workers with this label; repeatable.")
+@option("--runner TEXT", "What runs it: slurm, compose or swarm. [default: bash]")
+@option("--compose FILE", "The compose file for compose and swarm.")
+@option(
+    "--directive NAME=VALUE...",
+    "For Slurm: --directive --mem=2G; repeatable. #SBATCH lines of the command win.",
 )
-@click.option(
-    "--spec", metavar="JSON|@FILE|-", help="Any JSON value, for whatever executes the task."
-)
-@click.option(
-    "--file",
-    "file",
-    type=click.File("r", "utf-8"),
-    help="Many tasks, one JSON object per line.",
-)
-@click.option("--atomic", is_flag=True, help="With --file: all tasks or none.")
-@click.option(
-    "--queue", default=QUEUE_DEFAULT, show_default=True, help="The queue to put it into."
-)
-@click.option("--priority", type=int, help="0 to 4294967295, higher first. [default: 50]")
-@click.option("--needs", type=NEED, multiple=True, help="Run after this task; repeatable.")
-@click.option("--retries", type=int, help="How often to try again after a failure.")
-@click.option("--retry-delay", type=DURATIONS, help="Wait before each retry: 1s,10s.")
-@click.option("--timeout", type=DURATION, help="How long one attempt may run.")
-@click.option("--delay", type=DURATION, help="Do not start before this time has passed.")
-@click.option("--cpu", type=float, help="Cores one attempt uses.")
-@click.option("--memory", type=SIZE, help="Memory one attempt uses: 2GiB.")
-@click.option("--gpu", type=int, help="GPUs one attempt uses.")
-@click.option("--nodes", type=int, help="Machines one attempt uses. [default: 1]")
-@click.option(
-    "--exclusive", is_flag=True, default=None, help="Nothing else runs on them meanwhile."
-)
-@click.option("--buffer", type=SIZE, help="Buffer space one attempt uses: 2TB.")
-@click.option("--label", multiple=True, help="Only on workers with this label; repeatable.")
-@click.option("--runner", help="What runs it: slurm, compose or swarm. [default: bash]")
-@click.option("--compose", metavar="FILE", help="The compose file for compose and swarm.")
-@click.option(
-    "--directive",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="For Slurm: --directive --mem=2G; repeatable. #SBATCH lines of the command win.",
-)
-@click.option(
-    "--key", help="While a task with this key has not ended, submitting it again does nothing."
+@option(
+    "--key TEXT", "While a task with this key has not ended, submitting it again does nothing."
 )
 @name_options(explained(TaskFields))
-@click.option("--id", help="Its id, unique for ever. [default: generated]")
-@click.option("--name", help="A unique name.")
-@click.option("--wait", is_flag=True, help="Wait for the end; exit 1 unless it succeeded.")
-def command(
-    session: Session,
-    argv: tuple[str, ...],
-    file: TextIO | None,
-    *,
-    atomic: bool,
-    wait: bool,
-    **options: object,
-) -> int:
+@option("--id TEXT", "Its id, unique for ever. [default: generated]")
+@option("--name TEXT", "A unique name.")
+@option("--wait", "Wait for the end; exit 1 unless it succeeded.")
+def command(session: Session, argv: Words, *, wait: bool, **options: Any) -> int:  # noqa: ANN401
     """Store a task for a worker to execute, and print its id.
 
     PROGRAM runs with exactly these arguments; for pipes and variables use --command.
     """
+    file, atomic = options.pop("file"), options.pop("atomic")
     if file is not None:
-        _refuse_beside_file(argv, options)
+        beside = [one for one in options if one != "queue" and options[one] not in (None, ())]
+        if argv or beside:
+            what = "PROGRAM" if argv else f"--{beside[0].replace('_', '-')}"
+            told = f"{what} says something about one task; put it into the file"
+            raise click.UsageError(told)
         fields = read_tasks(file, str(options["queue"]))
         return session.ask_or_make(
             lambda client: _submit_many(client, session, fields, atomic, wait)
@@ -118,12 +100,17 @@ def command(
     return session.ask_or_make(lambda client: _submit_one(client, session, task, wait=wait))
 
 
-def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]:
+def _fields(argv: Words, options: dict[str, object]) -> dict[str, Any]:
     """Returns the options that were given, as fields of a task."""
     if argv and options["command"] is not None:
         raise click.UsageError("give PROGRAM or --command, not both")
+    if len(argv) == 1 and " " in argv[0] and shutil.which(argv[0]) is None:
+        raise click.UsageError(
+            f"{argv[0]!r} is one word, and no program has that name; "
+            f"for a line of bash write: tidewheel submit --command {join(argv)}"
+        )
     if argv:
-        options["command"] = _command_line(argv)
+        options["command"] = join(argv)
     given: dict[str, Any] = {
         _FIELDS.get(name, name): value
         for name, value in options.items()
@@ -132,7 +119,12 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
     if "spec" in given:
         given["spec_text"] = read_spec(given.pop("spec"))
     if "compose" in given:
-        given["compose"] = _read_compose(str(given["compose"]))
+        name = str(given["compose"])
+        try:
+            given["compose"] = Path(name).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            reason = f"the compose file {name} cannot be read: {error}"
+            raise click.UsageError(reason) from error
     given["needs"] = [list(need) if need[1] else need[0] for need in given.get("needs", ())]
     if not given["needs"] and not _EXECUTED & given.keys():
         raise click.UsageError(
@@ -142,42 +134,17 @@ def _fields(argv: tuple[str, ...], options: dict[str, object]) -> dict[str, Any]
     return given
 
 
-def _read_compose(name: str) -> str:
-    try:
-        return Path(name).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise click.UsageError(f"the compose file {name} cannot be read: {error}") from error
-
-
-def _command_line(argv: tuple[str, ...]) -> str:
-    """Returns the words of a program's call quoted for bash."""
-    if len(argv) == 1 and " " in argv[0] and shutil.which(argv[0]) is None:
-        raise click.UsageError(
-            f"{argv[0]!r} is one word, and no program has that name; "
-            f"for a line of bash write: tidewheel submit --command {join(argv)}"
-        )
-    return join(argv)
-
-
-def _refuse_beside_file(argv: tuple[str, ...], options: dict[str, object]) -> None:
-    beside = [
-        name for name, value in options.items() if name != "queue" and value not in (None, ())
-    ]
-    if argv or beside:
-        what = "PROGRAM" if argv else f"--{beside[0].replace('_', '-')}"
-        raise click.UsageError(f"{what} says something about one task; put it into the file")
-
-
 async def _submit_one(
     client: AsyncClient, session: Session, fields: dict[str, Any], *, wait: bool
 ) -> int:
     submitted = await client.submit(**fields)
+    told: dict[str, object] = {"id": submitted.id, "created": submitted.created}
     if not wait:
         if session.as_json:
-            say_json({"id": submitted.id, "created": submitted.created})
+            say_json(told)
             return 0
         say(safe(submitted.id))
-        await _explain(client, [submitted.id], created=submitted.created)
+        await _explain(client, submitted.id, created=submitted.created)
         return 0
     if not session.as_json:
         note(safe(submitted.id))
@@ -186,19 +153,25 @@ async def _submit_one(
     if session.as_json:
         from tidewheel.api.wire import document
 
-        told = {"id": submitted.id, "created": submitted.created, "task": document(task)}
-        say_json(told)
+        say_json(told | {"task": document(task)})
     return _exit_status([task])
 
 
 async def _submit_many(
     client: AsyncClient, session: Session, tasks: list[dict[str, Any]], atomic: bool, wait: bool
 ) -> int:
-    lines = lines_of(tasks)
+    # The line numbers are no fields of tasks. Of an id that comes twice the last line counts.
+    lines = {str(task["id"]): task.pop(LINE) for task in tasks}
     batch = await client.submit_many(tasks, atomic=atomic)
     refused = len(batch.failed) + len(batch.invalid)
     if session.as_json:
-        say_json(_batch(batch, lines))
+        told = {
+            "inserted": list(batch.inserted),
+            "present": list(batch.present),
+            "failed": [_refusal(one, lines) for one in batch.failed],
+            "invalid": [_refusal(one, lines) for one in batch.invalid],
+        }
+        say_json(told)
     else:
         _say_batch(batch, lines)
     ids = [*batch.inserted, *batch.present]
@@ -206,7 +179,7 @@ async def _submit_many(
         ended = await _wait(client, session, ids)
         return ExitCode.REFUSED if refused else _exit_status(ended)
     if ids and not session.as_json:
-        await _explain(client, ids[:1], created=True)
+        await _explain(client, ids[0], created=True)
     return ExitCode.REFUSED if refused else ExitCode.DONE
 
 
@@ -223,9 +196,9 @@ def _say_batch(batch: Batch, lines: dict[str, int]) -> None:
     note(counts)
 
 
-async def _explain(client: AsyncClient, ids: list[Any], *, created: bool) -> None:
+async def _explain(client: AsyncClient, task_id: str, *, created: bool) -> None:
     """Tells a person what happens next."""
-    task = await client.get(ids[0])
+    task = await client.get(task_id)
     if not created:
         note(f"this task was there already; it is {task.status}")
     await _say_reasons(client, task.id)
@@ -269,22 +242,13 @@ def read_tasks(lines: Iterable[str], queue: str) -> list[dict[str, Any]]:
         try:
             fields = decode(line)
         except ValueError as error:
-            raise BadSetting(
-                f"line {number}", line.strip()[:80], f"{LINE_ACCEPTED} ({error})"
-            ) from None
+            accepted = f"{LINE_ACCEPTED} ({error})"
+            raise BadSetting(f"line {number}", line.strip()[:80], accepted) from None
         if not isinstance(fields, dict):
             raise BadSetting(f"line {number}", line.strip()[:80], LINE_ACCEPTED)
         # Named here, so that a refusal can be traced to its line.
         tasks.append({"queue": queue, "id": new_id(), **fields, LINE: number})
     return tasks
-
-
-def lines_of(tasks: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """Takes the line numbers off the tasks, and returns them by id.
-
-    Of an id that comes twice the last line counts.
-    """
-    return {str(task["id"]): task.pop(LINE) for task in tasks}
 
 
 def read_spec(given: str) -> str:
@@ -296,22 +260,8 @@ def read_spec(given: str) -> str:
     return given
 
 
-def _batch(batch: Batch, lines: Mapping[str, int]) -> dict[str, object]:
-    """Returns what became of many tasks; the refused ones with their line in the file."""
-    return {
-        "inserted": list(batch.inserted),
-        "present": list(batch.present),
-        "failed": [_refusal(one, lines) for one in batch.failed],
-        "invalid": [_refusal(one, lines) for one in batch.invalid],
-    }
-
-
 def _refusal(one: Submitted, lines: Mapping[str, int]) -> dict[str, object]:
-    """Returns why a task was not stored."""
+    """Returns why a task was not stored, with its line in the file."""
     assert one.refused is not None
-    return {
-        "line": lines.get(one.id),
-        "id": one.id,
-        "code": one.refused.code,
-        "message": str(one.refused),
-    }
+    why = {"code": one.refused.code, "message": str(one.refused)}
+    return {"line": lines.get(one.id), "id": one.id, **why}

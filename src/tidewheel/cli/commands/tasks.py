@@ -1,10 +1,12 @@
-"""Does ``tidewheel tasks``: lists tasks, once or live."""
+"""Has the commands about many tasks: ``tasks`` lists them, ``cancel``, and ``export``."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -14,26 +16,29 @@ from tidewheel.api.wire import document
 from tidewheel.cli.output import (
     Cell,
     Row,
+    coloured,
     console,
-    fitting_columns,
+    fitting_table,
     json_line,
     note,
     on_terminal,
-    rich_table,
+    plural,
     safe,
     say,
     say_json,
     say_table,
 )
 from tidewheel.cli.parameters import filter_options
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import Session, option, session_command
 from tidewheel.core.queue.task import TaskId
+from tidewheel.errors import Refused
 from tidewheel.quantities import show_duration
 from tidewheel.vocabulary import Vocabulary, banyan_task, scylla_task
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
     from tidewheel.client.fields import Filters
+    from tidewheel.core.queue.requests import Cancelled
 
 WATCH_SECONDS = 0.5
 WORK_LENGTH_MAX = 60
@@ -47,26 +52,19 @@ HEADERS = ("ID", "NAME", "QUEUE", "STATUS", "PROGRESS", "ATTEMPT", "UPDATED", "W
 
 @session_command("tasks")
 @filter_options("Only those")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
-@click.option(
-    "--before",
-    type=int,
-    help="For the next page: `seq` of the last task shown (--json has it).",
+@option("--limit", "", type=click.IntRange(1, 10_000), shown=100)
+@option(
+    "--before", "For the next page: `seq` of the last task shown (--json has it).", type=int
 )
-@click.option(
+@option(
     "--vocabulary",
+    "Answer with these field names, as JSON.",
     type=click.Choice([word.value for word in Vocabulary]),
     default=Vocabulary.TIDEWHEEL.value,
-    help="Answer with these field names, as JSON.",
 )
-@click.option("--watch", is_flag=True, help="Show changes as they happen, until Ctrl-C.")
-def command(
-    session: Session,
-    limit: int,
-    before: int | None,
-    *,
-    watch: bool,
-    **which: Unpack[Filters],
+@option("--watch", "Show changes as they happen, until Ctrl-C.")
+def tasks_command(
+    session: Session, limit: int, before: int | None, *, watch: bool, **which: Unpack[Filters]
 ) -> int:
     """List tasks, newest first."""
     if watch:
@@ -90,14 +88,9 @@ async def _list(
         documents = [document(task) for task in tasks]
         say_json({"tasks": documents, "next_before": following})
     elif not tasks:
-        note(
-            "no tasks"
-            + (
-                " match"
-                if _filtered(filters)
-                else " yet; submit one: tidewheel submit -- echo hello"
-            )
-        )
+        is_filtered = any(value for name, value in filters.items() if name != "vocabulary")
+        how = " match" if is_filtered else " yet; submit one: tidewheel submit -- echo hello"
+        note(f"no tasks{how}")
     else:
         say_table(HEADERS, table_rows(tasks, await client.store.now()), drop=DROP)
         if any(task.withdrawn for task in tasks):
@@ -107,10 +100,6 @@ async def _list(
     return 0
 
 
-def _filtered(filters: Filters) -> bool:
-    return any(value for name, value in filters.items() if name != "vocabulary")
-
-
 async def foreign_document(
     client: AsyncClient, task_id: str, words: Vocabulary
 ) -> dict[str, object]:
@@ -118,12 +107,8 @@ async def foreign_document(
     view = await client.store.get(TaskId(task_id))
     if words is Vocabulary.SCYLLA:
         return scylla_task(view, await client.history(task_id))
-    return banyan_task(
-        view,
-        await client.attempts(task_id),
-        await client.edges(task_id),
-        await client.usage(task_id),
-    )
+    attempts, edges = await client.attempts(task_id), await client.edges(task_id)
+    return banyan_task(view, attempts, edges, await client.usage(task_id))
 
 
 def table_rows(tasks: Sequence[Task], now: float) -> list[Row]:
@@ -181,7 +166,90 @@ async def _watch_on_terminal(client: AsyncClient, limit: int, filters: Filters) 
         while True:
             tasks = await client.list(limit=min(limit, live.console.height - 1), **filters)
             rows = table_rows(tasks, await client.store.now())
-            kept = fitting_columns(HEADERS, rows, live.console.width, DROP)
-            narrow = [[row[column] for column in kept] for row in rows]
-            live.update(rich_table([HEADERS[column] for column in kept], narrow), refresh=True)
+            table = fitting_table(HEADERS, rows, live.console.width, drop=DROP)
+            live.update(table, refresh=True)
             await asyncio.sleep(WATCH_SECONDS)
+
+
+# ---- `cancel`: tasks by id, or all that a filter finds ----
+
+COUNT_MAX = 1000
+
+
+@session_command("cancel")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@filter_options("All")
+def cancel_command(session: Session, ids: tuple[str, ...], **which: Unpack[Filters]) -> int:
+    """Cancel tasks, and whatever can no longer run without them.
+
+    Running tasks are told to end; tasks that have ended are left as they are.
+    """
+    filtered = any(which.values())
+    if bool(ids) == filtered:
+        raise click.UsageError("give task ids, or a filter such as --queue NAME")
+
+    async def cancel(client: AsyncClient) -> list[Cancelled]:
+        if ids:
+            return await client.cancel(*ids)
+        return await client.cancel_matching(count_max=COUNT_MAX, **which)
+
+    def show(_: object) -> None:
+        for answer in answers:
+            so = "" if answer.changed else " already"
+            say(f"{safe(answer.id)}{so} {coloured(answer.status)}")
+        if filtered:
+            more = "; there may be more: call it again" if len(answers) == COUNT_MAX else ""
+            note(f"{plural(len(answers), 'task')} cancelled{more}")
+
+    answers = session.ask(cancel)
+    told = [{"id": a.id, "status": a.status.value, "changed": a.changed} for a in answers]
+    return session.answer({"cancelled": told}, show)
+
+
+# ---- `export`: tasks into a file, one line of JSON each ----
+
+PAGE = 500
+STANDARD_OUTPUT = "-"
+
+
+@session_command("export")
+@click.argument("file", metavar="FILE|-")
+@filter_options("Only those")
+@option("--append", "Add to an existing file.")
+def export_command(
+    session: Session, file: str, *, append: bool, **which: Unpack[Filters]
+) -> int:
+    """Write tasks with their history, attempts, outputs and usage, newest first."""
+    if file == STANDARD_OUTPUT:
+        session.ask_existing(lambda client: _export(client, None, which))
+        return 0
+    path = Path(file)
+    if path.exists() and path.stat().st_size and not append:
+        raise Refused(f"{file} is there already; choose a new file, or add to it: --append")
+    if not path.absolute().parent.is_dir():
+        raise Refused(
+            f"there is no folder {path.absolute().parent}; make it, or choose another"
+        )
+    count = session.ask_existing(lambda client: _export(client, path, which))
+    told = f"{plural(count, 'task')} written to {safe(path)}"
+    return session.answer({"exported": count, "file": str(path)}, lambda _: say(told))
+
+
+async def _export(client: AsyncClient, path: Path | None, which: Filters) -> int:
+    from tidewheel.client.fields import task_filter
+    from tidewheel.core.queue.requests import KeysetPage
+    from tidewheel.services.monitor import append_lines, task_line
+
+    count, before = 0, None
+    while True:
+        page = KeysetPage(count=PAGE, before=before)
+        views = await client.store.list_tasks(task_filter(**which), page)
+        lines = [await task_line(client.store, view) for view in views]
+        if path is not None:
+            append_lines(path, lines)
+        else:
+            sys.stdout.buffer.write(b"".join(lines))
+        count += len(lines)
+        if len(views) < PAGE:
+            return count
+        before = views[-1].seq

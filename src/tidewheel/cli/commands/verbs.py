@@ -6,18 +6,19 @@ The words of `broadcast`, `ext-trigger` and `reload` mean more than options can 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from tidewheel.cli.exit_codes import ExitCode, FinalStatus
-from tidewheel.cli.output import note, safe, say_table
+from tidewheel.cli.output import note, safe, say, say_found
 from tidewheel.cli.pages.format import documents
 from tidewheel.cli.parameters import DURATION
 from tidewheel.cli.runs.access import (
+    Asked,
     Given,
     Target,
     find_target,
@@ -26,7 +27,7 @@ from tidewheel.cli.runs.access import (
     this_job,
     with_runs,
 )
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.session import OptionRow, Session, Words, option, options, session_command
 from tidewheel.cli.verbs import TABLE, Verb, VerbOption
 from tidewheel.core.operator.verbs import (
     REOPENING_VERBS,
@@ -38,79 +39,58 @@ from tidewheel.core.operator.verbs import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.cli.definitions import Definition
     from tidewheel.client.runs import Runs
     from tidewheel.core.operator.verbs import Command
-    from tidewheel.core.operator.views import RunView
     from tidewheel.ports.runs import Answer, Document
-    from tidewheel.services.definitions.snapshot import Captured
 
 ANSWER_SECONDS_MAX = 30.0
+WAITING = option(
+    "--timeout --comms-timeout seconds_max",
+    "How long to wait for the answer. [default: 30s]",
+    type=DURATION,
+    default=ANSWER_SECONDS_MAX,
+)
 
 
 def verb_command(name: str) -> click.Command:
     """Returns the click command of a verb."""
     verb = TABLE[name]
 
-    def call(session: Session, words: tuple[str, ...], **options: object) -> int:
+    def call(session: Session, words: Words, **options: object) -> int:
         return give_verb(session, name, words, options)
 
     call.__doc__ = verb.help
-    lines = "\n".join(f"  tidewheel {example}" for example in verb.examples)
-    epilog = f"\b\nExamples:\n{lines}\n" if lines else None
-    command = session_command(name, epilog=epilog)(call)
-    words = click.Argument(["words"], nargs=-1, metavar=verb.words)
-    options = [_option(verb, one) for one in verb.options]
-    options.append(
-        click.Option(
-            ["--timeout", "--comms-timeout", "seconds_max"],
-            type=DURATION,
-            default=ANSWER_SECONDS_MAX,
-            help="How long to wait for the answer. [default: 30s]",
-        )
-    )
+    rows = [click.argument("words", nargs=-1, metavar=verb.words)]
+    rows += [_option(verb, one) for one in verb.options]
+    rows.append(WAITING)
     if name in REOPENING_VERBS:
         text = "If the run has ended and no scheduler serves it: carry it on here, at once."
-        options.append(click.Option(["--run", "carries_on"], is_flag=True, help=text))
+        rows.append(option("--run carries_on", text))
     if verb.dry_run:
-        text = "Only show what would change, run and wait."
-        options.append(click.Option(["--dry-run", "-n"], is_flag=True, help=text))
-    command.params[:0] = [words, *options]
-    return command
+        rows.append(option("--dry-run -n", "Only show what would change, run and wait."))
+    return session_command(name, *verb.examples)(options(*rows)(call))
 
 
-def _option(verb: Verb, option: VerbOption) -> click.Option:
-    [kind] = [str(one.type) for one in fields(VERBS[verb.name]) if one.name == option.field]
-    names = [*option.names, _parameter(option)]
-    if option.value is not None or kind == "bool":
-        return click.Option(names, is_flag=True, help=option.help)
-    return click.Option(
-        names,
-        multiple=kind.startswith("tuple"),
-        type=click.IntRange(1) if kind.startswith("int") else None,
-        metavar=option.metavar,
-        help=option.help,
-    )
-
-
-def _parameter(option: VerbOption) -> str:
-    """Returns the name of an option's parameter; several flags may fill one field."""
-    return option.field if option.value is None else f"{option.field}_is_{option.value}"
+def _option(verb: Verb, row: VerbOption) -> OptionRow:
+    [kind] = [str(one.type) for one in fields(VERBS[verb.name]) if one.name == row.field]
+    names = f"{row.names}..." if kind.startswith("tuple") else row.names
+    number = {"type": click.IntRange(1)} if kind.startswith("int") else {}
+    return option(names, row.help, **number)
 
 
 def fields_given(name: str, options: Mapping[str, object]) -> dict[str, object]:
     """Returns the fields of a command that were given; refuses two options for one field."""
     found: dict[str, object] = {}
-    for option in TABLE[name].options:
-        said = options[_parameter(option)]
+    for row in TABLE[name].options:
+        said = options[row.parameter]
         if said in (None, False, ()):
             continue
-        if option.field in found:
+        if row.field in found:
             both = " and ".join(
-                one.names[0] for one in TABLE[name].options if one.field == option.field
+                one.names.split()[0] for one in TABLE[name].options if one.field == row.field
             )
             raise click.UsageError(f"{both} do not go together")
-        found[option.field] = option.value if option.value is not None else said
+        found[row.field] = row.parameter.partition("_is_")[2] or said
     return found
 
 
@@ -119,30 +99,21 @@ def command_from(name: str, target: Target, given: Mapping[str, object]) -> Comm
     kind = VERBS[name]
     known = {one.name for one in fields(kind)}
     if "ids" in known:
-        _refuse_nothing(name, target, given)
+        if not target.rest and TABLE[name].replaces_ids not in given:
+            raise click.UsageError(
+                f"{name} what in {target.run}? Name tasks: "
+                f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'"
+            )
         return kind(ids=target.rest, **given)  # type: ignore[call-arg, arg-type]
     if target.rest and name == "stop":
-        return kind(**_stop_bound(target), **given)  # type: ignore[arg-type]
+        # `stop RUN//5` at a point, `stop RUN//5/foo` after a task.
+        if len(target.rest) > 1:
+            raise click.UsageError("stop takes one point or one task")
+        bound = "after_task" if "/" in target.rest[0] else "at_point"
+        return kind(**{bound: target.rest[0]}, **given)  # type: ignore[arg-type]
     if target.rest:
         raise click.UsageError(f"{name} concerns the whole run; it takes no {target.rest[0]!r}")
     return kind(**given)  # type: ignore[arg-type]
-
-
-def _refuse_nothing(name: str, target: Target, given: Mapping[str, object]) -> None:
-    instead = {option.field for option in TABLE[name].options if option.replaces_ids}
-    if not target.rest and not instead & given.keys():
-        raise click.UsageError(
-            f"{name} what in {target.run}? Name tasks: "
-            f"tidewheel {name} {target.run} POINT/NAME, or '*/NAME:failed'"
-        )
-
-
-def _stop_bound(target: Target) -> dict[str, object]:
-    """Says where to stop: `stop RUN//5` at a point, `stop RUN//5/foo` after a task."""
-    if len(target.rest) > 1:
-        raise click.UsageError("stop takes one point or one task")
-    [bound] = target.rest
-    return {"after_task": bound} if "/" in bound else {"at_point": bound}
 
 
 def give_verb(
@@ -150,11 +121,17 @@ def give_verb(
 ) -> int:
     """Gives the command and prints the answer."""
 
+    def selected(target: Target) -> dict[str, object]:
+        return {"ids": list(target.rest), "all_at_point": True}
+
     given = fields_given(name, options)
     if options.get("dry_run"):
         return try_verb(session, words, lambda target: command_from(name, target, given))
     if given.get("all_at_point") and not session.as_json:
-        _list_first(session, name, words)
+        # A glob may mean more than one thinks: it selects tasks outside the pool, too (§8).
+        page = look(session, "select", words, selected)
+        for task in documents(page, "tasks"):
+            note(f"{name} {safe(task['id'])}, which is {safe(task['state'])}")
     made = give(
         session,
         words,
@@ -162,19 +139,15 @@ def give_verb(
         seconds_max=cast("float", options["seconds_max"]),
     )
     if made.answer.get("kept") and options.get("carries_on"):
-        status = _carry_on(session, made.run)
+        # As `tidewheel run NAME` does.
+        from tidewheel.cli.commands.run import command
+
+        where = ["--store", session.store] if session.store else []
+        line = [made.run, *where, *(["--json"] if session.as_json else [])]
+        with command.make_context("run", line, parent=click.get_current_context()) as context:
+            status = cast("int", command.invoke(context))
         return _after_trigger(session, made, status) if name == "trigger" else status
     return say_given(session, made)
-
-
-def _carry_on(session: Session, run: str) -> int:
-    """Carries a run on, as `tidewheel run NAME` does."""
-    from tidewheel.cli.commands.run import command
-
-    where = ["--store", session.store] if session.store else []
-    words = [run, *where, *(["--json"] if session.as_json else [])]
-    with command.make_context("run", words, parent=click.get_current_context()) as context:
-        return cast("int", command.invoke(context))
 
 
 def _after_trigger(session: Session, made: Given, status: int) -> int:
@@ -188,7 +161,11 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
         answers = [one["answer"] for one in told if one["number"] == made.number]
         ids = [one for answer in answers if answer for one in answer["tasks"]]  # type: ignore[index]
         chosen = await runs.look("select", run=made.run, ids=ids) if ids else {"tasks": []}
-        return [str(one["id"]) for one in documents(chosen, "tasks") if _has_failed(one)]
+        return [
+            str(one["id"])
+            for one in documents(chosen, "tasks")
+            if str(one["state"]).partition(" ")[0] in ("failed", "submit-failed")
+        ]
 
     again = with_runs(session, failed) if status == ExitCode.DONE else []
     for one in again:
@@ -199,152 +176,77 @@ def _after_trigger(session: Session, made: Given, status: int) -> int:
     return FinalStatus(ExitCode.FAILED, status.last_step)
 
 
-def _has_failed(task: Mapping[str, object]) -> bool:
-    return str(task["state"]).partition(" ")[0] in ("failed", "submit-failed")
-
-
-def try_verb(
-    session: Session, words: Sequence[str], command: Callable[[Target], Command]
-) -> int:
-    """Prints what a command would do."""
+def try_verb(session: Session, words: Sequence[str], command: Asked) -> int:
+    """Prints what a command would do, for people or programs."""
 
     def arguments(target: Target) -> dict[str, object]:
         return {"command": json.loads(command_text(command(target)))}
 
-    return say_tried(session, look(session, "dry-run", words, arguments))
+    from tidewheel.cli.pages.run import say_preview
 
-
-def say_tried(session: Session, document: dict[str, object]) -> int:
-    """Prints what a command would do, for people or programs."""
-    from tidewheel.cli.pages.answer import say_preview
-
-    return session.answer(document, say_preview)
-
-
-def _list_first(session: Session, name: str, words: Sequence[str]) -> None:
-    """Lists the tasks that a glob selects, as it may mean more than one thinks (§8).
-
-    That is so because it selects tasks that are not in the pool, too.
-    """
-
-    page = look(
-        session,
-        "select",
-        words,
-        lambda target: {"ids": list(target.rest), "all_at_point": True},
-    )
-    for task in documents(page, "tasks"):
-        note(f"{name} {safe(task['id'])}, which is {safe(task['state'])}")
+    return session.answer(look(session, "dry-run", words, arguments), say_preview)
 
 
 def say_given(session: Session, given: Given) -> int:
     """Prints what became of a command, for people or programs."""
-    from tidewheel.cli.pages.answer import say_answer
+    from tidewheel.cli.pages.run import answer_lines
 
     document = {"run": given.run, "verb": given.verb, "number": given.number}
-    return session.answer(document | {"answer": given.answer}, lambda _: say_answer(given))
+    return session.answer(
+        document | {"answer": given.answer}, lambda _: say("\n".join(answer_lines(given)))
+    )
 
 
 # ---- `broadcast`: settings of tasks that are yet to be submitted ----
 
-BROADCAST_EPILOG = """\b
-Examples:
-  tidewheel broadcast forecast -n model -s '[environment]DEBUG=1'
-  tidewheel broadcast forecast -p 3 -n MODELS -s 'execution time limit=PT2H'
-  tidewheel broadcast forecast --clear -p 3
-  tidewheel broadcast forecast
-"""
 
+@session_command(
+    "broadcast",
+    "broadcast forecast -n model -s '[environment]DEBUG=1'",
+    "broadcast forecast -p 3 -n MODELS -s 'execution time limit=PT2H'",
+    "broadcast forecast --clear -p 3",
+    "broadcast forecast",
+)
+@click.argument("words", nargs=-1, metavar="[RUN]")
+@option(
+    "-p --point --cycle-point points POINT...",
+    "The cycle point; repeatable. [default: every point]",
+)
+@option(
+    "-n --namespace namespaces TEXT...",
+    "A task or family; repeatable. [default: root, which is every task]",
+)
+@option(
+    "-s --set settings ITEM=VALUE...",
+    "A setting as in the definition: '[environment]X=1', 'script=true'; repeatable.",
+)
+@option(
+    "-F --set-file",
+    "A file of such settings, under their sections.",
+    type=click.Path(path_type=Path),
+)
+@option("-c --cancel ITEM...", "Cancel this setting; repeatable.")
+@option("-C --clear", "Cancel all settings, of the given points and names if any.")
+@option("-e --expire POINT", "Cancel the settings for points before this one.", default="")
+@option("-d --display", "Only list what is set.")
+def broadcast_command(session: Session, words: Words, **options: Any) -> int:  # noqa: ANN401
+    """Change settings of tasks that have not started yet; without options, list what is set."""
+    is_listed, set_file = options.pop("display"), options.pop("set_file")
+    if set_file is not None:
+        options["settings"] += tuple(_settings_in(set_file.read_text(encoding="utf-8")))
+    changes = ("settings", "cancel", "clear", "expire")
+    if is_listed or not any(options[name] for name in changes):
+        return _list_broadcasts(session, words)
+    options["points"] = options["points"] or ("*",)
+    options["namespaces"] = options["namespaces"] or ("root",)
 
-class _Wishes(NamedTuple):
-    """Holds the options of `broadcast` as they were given."""
-
-    points: tuple[str, ...]
-    namespaces: tuple[str, ...]
-    settings: tuple[str, ...]
-    set_file: Path | None
-    cancel: tuple[str, ...]
-    expire: str
-    clear: bool
-    display: bool
-
-    @property
-    def changes_something(self) -> bool:
-        return bool(self.settings or self.cancel or self.clear or self.expire)
-
-    def command(self, target: Target) -> Broadcast:
+    def asked(target: Target) -> Broadcast:
         if target.rest:
             word = target.rest[0]
             raise click.UsageError(f"what is {word!r}? Points go with -p, tasks with -n")
-        return Broadcast(
-            points=self.points or ("*",),
-            namespaces=self.namespaces or ("root",),
-            settings=self.settings,
-            cancel=self.cancel,
-            clear=self.clear,
-            expire=self.expire,
-        )
+        return Broadcast(**options)
 
-
-@session_command("broadcast", epilog=BROADCAST_EPILOG)
-@click.argument("words", nargs=-1, metavar="[RUN]")
-@click.option(
-    "-p",
-    "--point",
-    "--cycle-point",
-    "points",
-    multiple=True,
-    metavar="POINT",
-    help="The cycle point; repeatable. [default: every point]",
-)
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    multiple=True,
-    help="A task or family; repeatable. [default: root, which is every task]",
-)
-@click.option(
-    "-s",
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="ITEM=VALUE",
-    help="A setting as in the definition: '[environment]X=1', 'script=true'; repeatable.",
-)
-@click.option(
-    "-F",
-    "--set-file",
-    type=click.Path(path_type=Path),
-    help="A file of such settings, under their sections.",
-)
-@click.option(
-    "-c", "--cancel", multiple=True, metavar="ITEM", help="Cancel this setting; repeatable."
-)
-@click.option(
-    "-C",
-    "--clear",
-    is_flag=True,
-    help="Cancel all settings, of the given points and names if any.",
-)
-@click.option(
-    "-e",
-    "--expire",
-    default="",
-    metavar="POINT",
-    help="Cancel the settings for points before this one.",
-)
-@click.option("-d", "--display", is_flag=True, help="Only list what is set.")
-def broadcast_command(session: Session, words: tuple[str, ...], **options: object) -> int:
-    """Change settings of tasks that have not started yet; without options, list what is set."""
-
-    wishes = _Wishes(**options)  # type: ignore[arg-type]
-    if wishes.set_file is not None:
-        found = _settings_in(wishes.set_file.read_text(encoding="utf-8"))
-        wishes = wishes._replace(settings=(*wishes.settings, *found))
-    if wishes.display or not wishes.changes_something:
-        return _list_broadcasts(session, words)
-    return say_given(session, give(session, words, wishes.command))
+    return say_given(session, give(session, words, asked))
 
 
 def _settings_in(text: str) -> list[str]:
@@ -362,15 +264,12 @@ def _settings_in(text: str) -> list[str]:
     return found
 
 
-def _list_broadcasts(session: Session, words: tuple[str, ...]) -> int:
+def _list_broadcasts(session: Session, words: Words) -> int:
 
     def show(page: Document) -> None:
-        names = ("point", "namespace", "setting", "value")
-        rows = [[str(one[name]) for name in names] for one in documents(page, "broadcasts")]
-        if rows:
-            say_table([name.upper() for name in names], rows)
-        else:
-            note("nothing is broadcast; set something: broadcast RUN -n TASK -s ITEM=VALUE")
+        columns = {name.upper(): name for name in ("point", "namespace", "setting", "value")}
+        empty = "nothing is broadcast; set something: broadcast RUN -n TASK -s ITEM=VALUE"
+        say_found(documents(page, "broadcasts"), columns, empty)
 
     return session.answer(look(session, "broadcasts", words, lambda _: {}), show)
 
@@ -379,16 +278,11 @@ def _list_broadcasts(session: Session, words: tuple[str, ...]) -> int:
 
 WORDS_MAX = 2  # behind the run
 
-EXT_TRIGGER_EPILOG = """\b
-Examples:
-  tidewheel ext-trigger forecast "new data" file-0815
-"""
 
-
-@session_command("ext-trigger", epilog=EXT_TRIGGER_EPILOG)
+@session_command("ext-trigger", 'ext-trigger forecast "new data" file-0815')
 @click.argument("words", nargs=-1, metavar="[RUN] MESSAGE [TRIGGER_ID]")
-@click.option("--task", "ids", multiple=True, metavar="ID", help="Only for these tasks.")
-def ext_trigger_command(session: Session, words: tuple[str, ...], ids: tuple[str, ...]) -> int:
+@option("--task ids ID...", "Only for these tasks.")
+def ext_trigger_command(session: Session, words: Words, ids: tuple[str, ...]) -> int:
     """Tell a run that the MESSAGE for which tasks wait has come from outside.
 
     One task takes it: the oldest that waits. TRIGGER_ID tells one message from the next and is
@@ -406,32 +300,16 @@ def ext_trigger_command(session: Session, words: tuple[str, ...], ids: tuple[str
 
 # ---- `reload`: a run goes on with the definition as it is now ----
 
-RELOAD_EPILOG = """\b
-Examples:
-  tidewheel reload forecast
-  tidewheel reload forecast ~/flows/forecast -s MEMBERS=8
-"""
 
-
-@session_command("reload", epilog=RELOAD_EPILOG)
+@session_command("reload", "reload forecast", "reload forecast ~/flows/forecast -s MEMBERS=8")
 @click.argument("words", nargs=-1, metavar="[RUN] [DIR]")
-@click.option(
-    "-s",
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A template variable; all others stay as they are.",
-)
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would change.")
-def reload_command(
-    session: Session, words: tuple[str, ...], settings: tuple[str, ...], *, dry_run: bool
-) -> int:
+@option("-s --set settings NAME=VALUE...", "A template variable; all others stay as they are.")
+@option("-n --dry-run", "Only show what would change.")
+def reload_command(session: Session, words: Words, settings: Words, *, dry_run: bool) -> int:
     """Give a run its definition anew: from DIR, or from the folder that it came from.
 
     The new definition replaces the old one whole. If there is an error in it, nothing changes.
     """
-
     if this_job(session) is not None:
         # The scheduler reads the folder: a job cannot put a definition into the store.
         if dry_run:
@@ -449,18 +327,22 @@ def reload_command(
     if isinstance(made, int):
         return made
     if isinstance(made, dict):
-        return say_tried(session, made)
+        from tidewheel.cli.pages.run import say_preview
+
+        return session.answer(made, say_preview)
     return say_given(session, Given(made.run, Reload(), made.number, made.document))
 
 
 async def _save_new(
-    runs: Runs, words: Sequence[str], settings: tuple[str, ...], *, as_json: bool
+    runs: Runs, words: Sequence[str], settings: Words, *, as_json: bool
 ) -> tuple[str, Reload] | int:
     """Stores the definition as it is now; returns the run and what to ask of it, or the exit
     status if the definition has errors."""
 
     from tidewheel.cli.definitions import Definition
+    from tidewheel.cli.pages.findings import note_findings, refuse
     from tidewheel.cli.runs.remote import folder_here
+    from tidewheel.core.graph.findings import Findings
     from tidewheel.errors import NotRunning, Refused
 
     target = await find_target(runs, words)
@@ -478,25 +360,15 @@ async def _save_new(
         )
     known = json.loads((await runs.definition(view.name)).variables)
     definition = Definition(path, as_json, settings=(*known, *settings))
-    captured = _captured(definition, view)
-    if isinstance(captured, int):
-        return captured
-    digest = await runs.save_definition(view.name, captured.definition)
-    return view.name, Reload(definition=digest)
-
-
-def _captured(definition: Definition, view: RunView) -> Captured | int:
-    from tidewheel.cli.pages.findings import note_findings, refuse
-    from tidewheel.core.graph.findings import Findings
-
     findings = Findings()
     # A folder may be called differently; the run keeps the name of its workflow.
     loaded, captured, _ = definition.load_for_run(view.options, findings, view.workflow)
     if captured is None:
-        status = refuse(findings, loaded.source, as_json=definition.as_json)
-        if not definition.as_json:
+        status = refuse(findings, loaded.source, as_json=as_json)
+        if not as_json:
             note(f"{view.name} goes on with the definition that it has")
         return status
-    if not definition.as_json:
+    if not as_json:
         note_findings(findings, loaded.source)
-    return captured
+    digest = await runs.save_definition(view.name, captured.definition)
+    return view.name, Reload(definition=digest)

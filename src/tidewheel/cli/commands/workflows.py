@@ -1,8 +1,10 @@
-"""Has the commands of the registry: ``register``; and ``workflows`` to list, show, check …."""
+"""Has the commands of the registry and of blocks: register, workflows, sbi, blocks, objects."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +12,12 @@ import click
 
 from tidewheel.cli.exit_codes import ExitCode
 from tidewheel.cli.output import note
-from tidewheel.cli.session import Session, session_command
+from tidewheel.cli.pages import workflows as page
+from tidewheel.cli.session import Session, Words, ask_client, option, session_command
+from tidewheel.core.graph.findings import InvalidDefinition
 
 if TYPE_CHECKING:
-    from tidewheel.cli.session import Question
+    from tidewheel.client import AsyncClient
     from tidewheel.ports.runs import Document
 
 REGISTER_EPILOG = """\b
@@ -30,15 +34,11 @@ Then: tidewheel workflows, tidewheel run NAME
 @click.argument(
     "paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path)
 )
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@click.option(
-    "--name", default="", help="The name of a flow.cylc or Python workflow. [default: its own]"
+@option("--strict", "Treat warnings as errors.")
+@option(
+    "--name TEXT", "The name of a flow.cylc or Python workflow. [default: its own]", default=""
 )
-@click.option(
-    "--version",
-    default="",
-    help="Its version. [default: `version` of [meta], else 0.0.0]",
-)
+@option("--version TEXT", "Its version. [default: `version` of [meta], else 0.0.0]", default="")
 def register_command(
     session: Session, paths: tuple[Path, ...], *, strict: bool, name: str, version: str
 ) -> int:
@@ -49,9 +49,6 @@ def register_command(
     nothing; other content under the same name and version is refused. A definition that cannot
     run as it is can still be registered; you are told what would have to change.
     """
-    from tidewheel.cli.pages.workflows import say_registered, tell_refusal
-    from tidewheel.core.graph.findings import InvalidDefinition
-
     try:
         told = session.ask_or_make(
             lambda client: client.workflows.register(
@@ -59,51 +56,35 @@ def register_command(
             )
         )
     except InvalidDefinition as error:
-        status = tell_refusal(error, as_json=session.as_json)
+        status = page.tell_refusal(error, as_json=session.as_json)
         if not session.as_json:
             note("nothing was registered")
         return status
-    return session.answer(told, say_registered)
+    return session.answer(told, page.say_registered)
 
 
-EPILOG = """\b
-Examples:
-  tidewheel workflows
-  tidewheel workflows show vis-ingest
-  tidewheel workflows check vis-ingest/1.0.0 -p nodes=4
-  tidewheel workflows render vis-ingest -p nodes=4 --stage ingest
-  tidewheel workflows remove vis-ingest/1.0.0
-"""
 ACTIONS = ("list", "show", "check", "render", "remove")
 
 
-@session_command("workflows", epilog=EPILOG)
+@session_command(
+    "workflows",
+    "workflows",
+    "workflows show vis-ingest",
+    "workflows check vis-ingest/1.0.0 -p nodes=4",
+    "workflows render vis-ingest -p nodes=4 --stage ingest",
+    "workflows remove vis-ingest/1.0.0",
+)
 @click.argument("action", type=click.Choice(ACTIONS), default="list")
-@click.argument("workflow", metavar="[NAME[/VERSION]]", default="")
-@click.option(
-    "-p",
-    "--parameter",
-    "texts",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter of a request: JSON, else a string.",
-)
-@click.option(
-    "-P",
-    "--parameters",
-    "file",
+@click.argument("name", metavar="[NAME[/VERSION]]", default="")
+@option("-p --parameter texts NAME=VALUE...", "A parameter of a request: JSON, else a string.")
+@option(
+    "-P --parameters file",
+    "A JSON or YAML file of parameters.",
     type=click.Path(path_type=Path),
-    help="A JSON or YAML file of parameters.",
 )
-@click.option("--stage", metavar="ID", help="Render only this stage.")
+@option("--stage ID", "Render only this stage.")
 def workflows_command(
-    session: Session,
-    action: str,
-    workflow: str,
-    *,
-    texts: tuple[str, ...],
-    file: Path | None,
-    stage: str | None,
+    session: Session, action: str, name: str, texts: Words, file: Path | None, stage: str | None
 ) -> int:
     """List registered workflows, or do something with one of them.
 
@@ -112,31 +93,150 @@ def workflows_command(
     execute. Removing a workflow does not harm its runs. Exit 2 if `check` finds that it cannot
     run.
     """
-    from tidewheel.cli.pages import workflows as page
-
-    if action != "list" and not workflow:
+    if action != "list" and not name:
         raise click.UsageError(f"say which: tidewheel workflows {action} NAME[/VERSION]")
     given: dict[str, object] | None = None  # no request, which lacks nothing
     if texts or file is not None:
         from tidewheel.formats.sip.parameters import read_parameters
 
         given = read_parameters(texts, file)
-    actions: dict[str, tuple[Question[Document], Callable[[Document], None]]] = {
-        "list": (lambda client: client.workflows.list(workflow), page.say_list),
-        "show": (lambda client: client.workflows.show(workflow), page.say_workflow),
-        "check": (
-            lambda client: client.workflows.check(workflow, given),
-            lambda told: page.say_checked(told, is_request=given is not None),
-        ),
-        "render": (
-            lambda client: client.workflows.render(workflow, given),
-            lambda told: page.say_rendered(told, stage),
-        ),
-        "remove": (lambda client: client.workflows.remove(workflow), page.say_removed),
+    shows: dict[str, Callable[[Document], None]] = {
+        "list": page.say_list,
+        "show": page.say_workflow,
+        "check": partial(page.say_checked, is_request=given is not None),
+        "render": partial(page.say_rendered, stage=stage),
+        "remove": page.say_removed,
     }
-    ask, show = actions[action]
-    told = session.ask(ask)
+    asked = (name, given) if action in ("check", "render") else (name,)
+    told: Document = session.ask(lambda one: getattr(one.workflows, action)(*asked))
     if action == "render" and stage is not None:
         page.check_stage(told, stage)
-    session.answer(told, show)
+    session.answer(told, shows[action])
     return ExitCode.REFUSED if action == "check" and not told["runnable"] else ExitCode.DONE
+
+
+# ---- `sbi` (scheduling block instances), `blocks` and `objects` ----
+
+STDIN = "-"
+LIMIT = click.IntRange(1, 1_000)
+
+
+@session_command("sbi", "sbi submit observation.json", "sbi", "sbi show SBI-20261115-sip-0001")
+@click.argument("action", type=click.Choice(("list", "submit", "show")), default="list")
+@click.argument("what", metavar="[FILE|ID]", default="")
+@option("--limit", "How many to list at most.", type=LIMIT, default=100)
+def sbi_command(session: Session, action: str, what: str, limit: int) -> int:
+    """List or show scheduling block instances, or submit one from a JSON or YAML file.
+
+    submit takes all of its processing blocks or none, with every mistake at once; the same
+    again changes nothing. Each block is a run of a registered workflow, which any scheduler
+    takes up: tidewheel up, or tidewheel scheduler. FILE may be - for standard input.
+    """
+    if action != "list" and not what:
+        missing = "FILE" if action == "submit" else "ID"
+        raise click.UsageError(f"say which: tidewheel sbi {action} {missing}")
+    if action == "submit":
+        return session.answer(_submit(session, what), page.say_submitted)
+    if action == "show":
+        return session.answer(session.ask(lambda one: one.blocks.sbi(what)), page.say_sbi)
+    return session.answer(session.ask(lambda one: one.blocks.sbis(limit)), page.say_list)
+
+
+def _submit(session: Session, what: str) -> Document:
+    """Submits a scheduling block instance from a file or from standard input.
+
+    An empty store is asked first: no store is made for what an empty one refuses.
+    """
+    from tidewheel.wiring.stores import empty_store, store_exists
+
+    if what == STDIN:
+        content = sys.stdin.buffer.read()
+        name = "stdin.json" if content.lstrip().startswith(b"{") else "stdin.yaml"
+    else:
+        name = what
+        try:
+            content = Path(name).read_bytes()
+        except OSError as error:
+            reason = (error.strerror or "no such file").lower()
+            raise click.UsageError(f"{name} cannot be read: {reason}") from None
+
+    async def submit(client: AsyncClient) -> Document:
+        return await client.blocks.submit_text(name, content)
+
+    if not store_exists(session.store):
+        with empty_store() as where:
+            ask_client(where, submit)
+    return session.ask_or_make(submit)
+
+
+@session_command(
+    "blocks",
+    "blocks",
+    "blocks show PB-20261115-sip-0001",
+    'blocks abort PB-20261115-sip-0001 --reason "wrong field"',
+)
+@click.argument("action", type=click.Choice(("list", "show", "abort")), default="list")
+@click.argument("block", metavar="[ID]", default="")
+@option("--sbi ID", "List only the blocks of this instance.")
+@option("--reason TEXT", "Why you abort it; kept for others to read.", default="")
+@option("--limit", "How many to list at most.", type=LIMIT, default=100)
+def blocks_command(
+    session: Session, action: str, block: str, *, sbi: str | None, reason: str, limit: int
+) -> int:
+    """List processing blocks, newest first, or do something with one of them.
+
+    show says what a block waits for, and for each stage its state, times, end, values and
+    events. abort ends the stages that run and starts no more; the block is stopped then. A
+    block is a run called by its id: show, why, log, trigger and the others take it, too.
+    """
+    if action != "list" and not block:
+        raise click.UsageError(f"say which: tidewheel blocks {action} ID")
+    if action == "list" and block:
+        raise click.UsageError(f"list takes no id; write: tidewheel blocks show {block}")
+    if action == "show":
+        return session.answer(session.ask(lambda one: one.blocks.show(block)), page.say_block)
+    if action == "abort":
+        told = session.ask(lambda one: one.blocks.abort(block, reason))
+        return session.answer(told, page.say_aborted)
+    told = session.ask(lambda one: one.blocks.list(sbi=sbi, count=limit))
+    return session.answer(told, page.say_list)
+
+
+@session_command(
+    "objects",
+    "objects",
+    "objects post visibilities-0815 calibration-7",
+    "objects post visibilities-0815 --fact size=2TB",
+    "objects remove visibilities-0815",
+)
+@click.argument("action", type=click.Choice(("list", "post", "remove")), default="list")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@option("--fact facts KEY=VALUE...", "A fact about the objects, such as size=2TB; repeatable.")
+@option("--after NAME", "List the objects after this name.", default="")
+@option("--limit", "How many to list at most.", type=LIMIT, default=1_000)
+def objects_command(
+    session: Session, action: str, names: Words, *, facts: Words, after: str, limit: int
+) -> int:
+    """List buffer objects, or say that some are present, or are no longer.
+
+    Stages that depend on an object wait until it is posted, once for all: runs that begin
+    later find it there.
+    """
+    if (action == "list") == bool(names):
+        raise click.UsageError("write: objects post NAME…, objects remove NAME…, or objects")
+    known: dict[str, str] = {}
+    for text in facts:
+        key, sign, known[key] = text.partition("=")
+        if not key or not sign:
+            raise click.UsageError(f"a fact is KEY=VALUE, not {text!r}")
+
+    async def remove(client: AsyncClient) -> Document:
+        return {"objects": [await client.blocks.remove_object(name) for name in names]}
+
+    if action == "list":
+        told = session.ask(lambda client: client.blocks.objects(after=after, count=limit))
+        return session.answer(told, page.say_list)
+    if action == "remove":
+        return session.answer(session.ask(remove), lambda told: page.say_names(told, "gone"))
+    told = session.ask_to_write(lambda client: client.blocks.post_objects(*names, facts=known))
+    return session.answer(told, lambda told: page.say_names(told, "there"))

@@ -70,20 +70,11 @@ def read_arguments(verb: str, options: Iterable[Option], arguments: Sequence[str
         for one in _IDLE
         if not taken.issuperset(name for name in one.names if name.startswith("--"))
     ]
-    short = "".join(
-        name[1] + (":" if one.takes else "")
-        for one in known
-        for name in one.names
-        if not name.startswith("--")
-    )
-    long = [
-        name[2:] + ("=" if one.takes else "")
-        for one in known
-        for name in one.names
-        if name.startswith("--")
-    ]
+    names = [(name, one.takes) for one in known for name in one.names]
+    short = [name[1] + ":" * takes for name, takes in names if not name.startswith("--")]
+    long = [name[2:] + "=" * takes for name, takes in names if name.startswith("--")]
     try:
-        found, words = getopt.gnu_getopt(list(arguments), short, long)
+        found, words = getopt.gnu_getopt(list(arguments), "".join(short), long)
     except getopt.GetoptError as error:
         accepted = ", ".join("/".join(one.names) for one in own) or "no options"
         raise BadUsage(f"cylc {verb}: {error.msg}; here it takes {accepted}") from None

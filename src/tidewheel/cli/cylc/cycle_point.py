@@ -30,12 +30,19 @@ def cycle_point(said: Arguments) -> tuple[str, int]:
         return "", 0 if _parsed(point) == _parsed(said.last("equal")) else 1
     for unit in _UNITS:
         amount = said.last(f"offset-{unit}")
+        if amount and not _INTEGER.fullmatch(amount):
+            raise BadUsage(f"cylc cycle-point: --offset-{unit} takes a number, not {amount!r}")
         if amount:
-            point = _moved_by(point, unit, amount)
+            sign, time = "-" if int(amount) < 0 else "", "T" if unit == "hours" else ""
+            point = moved(point, f"{sign}P{time}{abs(int(amount))}{unit[0].upper()}")
     if "offset" in said:
         point = moved(point, said.last("offset"))
-    template = _template(said)
-    return (point if template is None else _formatted(point, template)), 0
+    chosen = [template for name, template in _PRINTED.items() if name in said]
+    if "template" in said:
+        chosen.append(os.environ.get(said.last("template"), said.last("template")))
+    if len(chosen) > 1:
+        raise BadUsage("cylc cycle-point: choose one of --template and --print-…")
+    return (_formatted(point, chosen[0]) if chosen else point), 0
 
 
 def moved(point: str, offset: str) -> str:
@@ -43,33 +50,15 @@ def moved(point: str, offset: str) -> str:
     if _INTEGER.fullmatch(point) and (found := _INTEGER_OFFSET.fullmatch(offset)):
         distance = int(found[2])
         return str(int(point) + (-distance if found[1] == "-" else distance))
-    isodatetime = _Isodatetime()
     try:
-        duration = isodatetime.parsers.DurationParser().parse(offset.lstrip("+-"))
-    except isodatetime.errors.IsodatetimeError as error:
+        duration = _isodatetime("parsers").DurationParser().parse(offset.lstrip("+-"))
+    except _isodatetime("exceptions").IsodatetimeError as error:
         raise BadUsage(f"{offset!r} is no interval: {error}; write P1D or -PT6H") from None
     return str(_parsed(point) + duration * (-1 if offset.startswith("-") else 1))
 
 
-def _moved_by(point: str, unit: str, amount: str) -> str:
-    if not _INTEGER.fullmatch(amount):
-        raise BadUsage(f"cylc cycle-point: --offset-{unit} takes a number, not {amount!r}")
-    number, letter = abs(int(amount)), unit[0].upper()
-    sign = "-" if int(amount) < 0 else ""
-    return moved(point, f"{sign}PT{number}H" if letter == "H" else f"{sign}P{number}{letter}")
-
-
-def _template(said: Arguments) -> str | None:
-    chosen = [template for name, template in _PRINTED.items() if name in said]
-    if "template" in said:
-        chosen.append(os.environ.get(said.last("template"), said.last("template")))
-    if len(chosen) > 1:
-        raise BadUsage("cylc cycle-point: choose one of --template and --print-…")
-    return chosen[0] if chosen else None
-
-
 def _formatted(point: str, template: str) -> str:
-    dumper = _Isodatetime().dumpers.TimePointDumper()
+    dumper = _isodatetime("dumpers").TimePointDumper()
     time = _parsed(point)
     if any(part in template for part in _TIME_PARTS):
         return str(dumper.dump(time, template))
@@ -78,21 +67,15 @@ def _formatted(point: str, template: str) -> str:
     return found[1:] if found != f"T{template}" else template
 
 
-class _Isodatetime:
-    """Loads the library isodatetime, which has no types, and only when dates are asked for."""
-
-    def __init__(self) -> None:
-        self.data: Any = import_module("metomi.isodatetime.data")
-        self.dumpers: Any = import_module("metomi.isodatetime.dumpers")
-        self.errors: Any = import_module("metomi.isodatetime.exceptions")
-        self.parsers: Any = import_module("metomi.isodatetime.parsers")
+def _isodatetime(part: str) -> Any:  # noqa: ANN401 - it has no types
+    """Loads a part of the library isodatetime, only when dates are asked for."""
+    return import_module(f"metomi.isodatetime.{part}")
 
 
 def _parsed(point: str) -> Any:  # noqa: ANN401 - as above
-    isodatetime = _Isodatetime()
     mode = os.environ.get("ISODATETIMECALENDAR", "gregorian")
-    isodatetime.data.Calendar.default().set_mode(mode)
+    _isodatetime("data").Calendar.default().set_mode(mode)
     try:
-        return isodatetime.parsers.TimePointParser().parse(point, dump_as_parsed=True)
-    except isodatetime.errors.IsodatetimeError as error:
+        return _isodatetime("parsers").TimePointParser().parse(point, dump_as_parsed=True)
+    except _isodatetime("exceptions").IsodatetimeError as error:
         raise BadUsage(f"{point!r} is no date and time: {error}") from None

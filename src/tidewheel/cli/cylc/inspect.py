@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.cylc.arguments import Arguments, BadUsage, Ids, Option, options, read_ids
-from tidewheel.cli.cylc.client import look
 from tidewheel.errors import NotFound, Refused, Unavailable
 
+if TYPE_CHECKING:
+    from tidewheel.client import AsyncClient
+    from tidewheel.core.operator.verbs import Command
+
 Document = dict[str, Any]
-
-
-class Inspection(NamedTuple):
-    """Describes a call that only looks: its options, and the text that it prints."""
-
-    options: tuple[Option, ...]
-    text: Callable[[Arguments], str]
+MARKS = ("held", "queued", "runahead")
 
 
 def _show(said: Arguments) -> str:
@@ -58,26 +57,20 @@ def _dump(said: Arguments) -> str:
         return "\n".join(f"{name}={value}" for name, value in facts.items())
     first, second = ("point", "name") if "sort" in said else ("name", "point")
     tasks = sorted(document["tasks"], key=lambda task: (task[first], task[second]))
+    return "\n".join(_dump_line(task, (first, second), said) for task in tasks)
+
+
+def _dump_line(task: Document, first: tuple[str, str], said: Arguments) -> str:
+    flows = [f"[{','.join(map(str, task['flows']))}]"] if "flows" in said else []
     if "legacy" in said:
-        return "\n".join(_legacy_line(task, (first, second), said) for task in tasks)
-    return "\n".join(_dump_line(task, said) for task in tasks)
-
-
-def _dump_line(task: Document, said: Arguments) -> str:
-    marks = ",".join(mark for mark in ("held", "queued", "runahead") if task[mark])
-    flows = f" flows=[{_flows(task)}]" if "flows" in said else ""
+        words = [*(task[one] for one in first), task["state"]]
+        return ", ".join(
+            [*words, *(one if task[one] else f"not-{one}" for one in MARKS), *flows]
+        )
+    marks = ",".join(mark for mark in MARKS if task[mark])
     shown = f" ({marks})" if marks else ""
-    return f"{task['point']}/{task['name']}:{task['state']}{shown}{flows}"
-
-
-def _legacy_line(task: Document, first: tuple[str, str], said: Arguments) -> str:
-    words = [*(task[one] for one in first), task["state"]]
-    words += [mark if task[mark] else f"not-{mark}" for mark in ("held", "queued", "runahead")]
-    return ", ".join([*words, f"[{_flows(task)}]"] if "flows" in said else words)
-
-
-def _flows(task: Document) -> str:
-    return ",".join(map(str, task["flows"]))
+    beside = "".join(f" flows={one}" for one in flows)
+    return f"{task['point']}/{task['name']}:{task['state']}{shown}{beside}"
 
 
 def _cat_log(said: Arguments) -> str:
@@ -114,8 +107,7 @@ def _ping(said: Arguments) -> str:
     return f"{document['run']['name']} running"
 
 
-def _scan(said: Arguments) -> str:
-    del said
+def _scan(_said: Arguments) -> str:
     runs: Document = look("", "runs")
     return "\n".join(f"{one['name']} {one['status']}" for one in runs["runs"] if one["driven"])
 
@@ -130,24 +122,25 @@ def display_broadcasts(said: Arguments) -> str:
     return json.dumps(found, indent=4)
 
 
-LOOKS: dict[str, Inspection] = {
-    "show": Inspection(options("--json, --list-prereqs, --task-def="), _show),
-    "dump": Inspection(
+# Calls that only look: their options, and the text that they print.
+LOOKS: dict[str, tuple[tuple[Option, ...], Callable[[Arguments], str]]] = {
+    "show": (options("--json, --list-prereqs, --task-def="), _show),
+    "dump": (
         options(
             "-g --global, -t --tasks, -l --legacy, -f --flows, -r --raw --raw-format, "
             "-p --pretty --pretty-print, -s --sort"
         ),
         _dump,
     ),
-    "cat-log": Inspection(
+    "cat-log": (
         options(
             "-f --file=, -m --mode=, -r --rotation=, -s -t --submit-number --try-number=, "
             "-o --force-remote, --prepend-path"
         ),
         _cat_log,
     ),
-    "ping": Inspection((), _ping),
-    "scan": Inspection(options("-n --name=, -t --format="), _scan),
+    "ping": ((), _ping),
+    "scan": (options("-n --name=, -t --format="), _scan),
 }
 
 
@@ -161,28 +154,23 @@ OPTIONS = options(
     "-T --task-point, -S --status=, -O -m --message --output="
 )
 
-Task = dict[str, Any]
-
 
 def workflow_state(said: Arguments) -> tuple[Iterator[str], int]:
     """Polls for `cylc workflow-state`; returns the lines to print, and the exit status."""
     ids = _with_old_options(said, read_ids("workflow-state", said.words[:1]))
     polls = _number(said, "max-polls", POLLS_MAX)
     interval = _number(said, "interval", INTERVAL_SECONDS)
-    number = 0
-    while True:
-        number += 1
-        found = _found(ids, said)
-        if found:
-            is_old = "old-format" in said
-            style = "{name}, {point}, {state}" if is_old else "{id}:{state}"
+    style = "{name}, {point}, {state}" if "old-format" in said else "{id}:{state}"
+    for number in itertools.count(1):
+        if found := _found(ids, said):
             return (style.format_map(task) for task in found), 0
         if number >= polls:
-            return iter(()), 1
+            break
         time.sleep(interval)
+    return iter(()), 1
 
 
-def _found(ids: Ids, said: Arguments) -> list[Task]:
+def _found(ids: Ids, said: Arguments) -> list[Document]:
     """Looks once; a run or a worker that is not there yet may still come."""
     flow = said.last("flow")
     try:
@@ -221,3 +209,67 @@ def _with_old_options(said: Arguments, ids: Ids) -> Ids:
         return ids
     within = f"{point or '*'}/{task or '*'}"
     return Ids(ids.workflow, (f"{within}:{selector}" if selector else within,))
+
+
+# ---- how a run is asked: inside a job through its worker, elsewhere through the store ----
+
+
+def own_run() -> str:
+    """Returns the run that this job or handler belongs to; "" where there is none."""
+    return os.environ.get("CYLC_WORKFLOW_ID", "")
+
+
+def run_named(workflow: str) -> str:
+    """Returns the run that is meant; the name of this job's workflow means this job's run."""
+    mine = own_run()
+    if not workflow or workflow == os.environ.get("CYLC_WORKFLOW_NAME", ""):
+        workflow = mine or workflow
+    if not workflow:
+        raise Refused("which workflow? Name it: cylc VERB WORKFLOW//POINT/NAME")
+    return workflow
+
+
+def give(workflow: str, command: Command, *, wait: bool = True) -> Document:
+    """Gives a run a command; returns its answer, or raises a refusal.
+
+    Inside a job it need not `wait`.
+    """
+    from tidewheel.core.operator.verbs import command_text
+    from tidewheel.runners.messages.client import call_run
+
+    run, body = run_named(workflow), json.loads(command_text(command))
+    if job := own_job():
+        if run != own_run():
+            raise Refused(
+                f"a job of {own_run()} can look at {run}, and command its own run alone"
+            )
+        return call_run(*job, {"command": body, "wait": wait})
+
+    async def ask(client: AsyncClient) -> Document:
+        return (await client.runs.give(run, command)).document
+
+    return _outside(ask)
+
+
+def look(workflow: str, name: str, **arguments: object) -> Document:
+    """Returns a view of a run."""
+    from tidewheel.runners.messages.client import call_run
+
+    arguments = {"run": run_named(workflow) if name != "runs" else "", **arguments}
+    if job := own_job():
+        return call_run(*job, {"look": name, "arguments": arguments})
+    return _outside(lambda client: client.runs.look(name, **arguments))
+
+
+def own_job() -> tuple[Path, str] | None:
+    """Returns the folder of this job and its secret, by which its worker knows it."""
+    directory, secret = os.environ.get("TIDEWHEEL_JOB_DIR"), os.environ.get("TIDEWHEEL_SECRET")
+    return (Path(directory), secret) if directory and secret else None
+
+
+def _outside(ask: Callable[[AsyncClient], Awaitable[Document]]) -> Document:
+    from tidewheel.cli.session import ask_client
+    from tidewheel.wiring.stores import store_to_read
+
+    with store_to_read() as where:
+        return ask_client(where, ask)

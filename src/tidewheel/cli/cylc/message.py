@@ -56,15 +56,10 @@ def marked(text: str, severity: str) -> str:
     return text if not severity or severity in UNMARKED else f"{severity}:{text}"
 
 
-def _from_input(texts: Iterable[str]) -> Iterator[str]:
+def _from_input(texts: Sequence[str]) -> Iterator[str]:
     """Yields the messages; `-` stands for those on standard input, between empty lines."""
-    reads = False
-    for text in texts:
-        if text == "-":
-            reads = True
-        else:
-            yield text
-    if reads:
+    yield from (text for text in texts if text != "-")
+    if "-" in texts:
         yield from (part.strip() for part in sys.stdin.read().split("\n\n") if part.strip())
 
 
@@ -80,7 +75,7 @@ def _say(workflow: str, job: str, texts: Sequence[str]) -> None:
             "cylc message: this is no job, so say for which one: "
             "cylc message -- WORKFLOW POINT/NAME/SUBMIT TEXT…"
         )
-    from tidewheel.cli.cylc.client import give
+    from tidewheel.cli.cylc.inspect import give
     from tidewheel.core.operator.verbs import Message
 
     give(workflow, Message(id=job, texts=tuple(texts)))

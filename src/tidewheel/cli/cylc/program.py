@@ -19,18 +19,17 @@ from tidewheel.cli.cylc import inspect
 from tidewheel.cli.cylc.arguments import (
     Arguments,
     BadUsage,
-    Ids,
     Option,
     options,
     read_arguments,
     read_ids,
 )
-from tidewheel.cli.cylc.client import give
+from tidewheel.cli.cylc.inspect import give
 from tidewheel.cli.cylc.message import FAILED, USAGE, message
 from tidewheel.cli.verbs import ROWS, CylcCall, Verb
 from tidewheel.core.operator.verbs import VERBS as COMMANDS
 from tidewheel.core.operator.verbs import Broadcast, Command, ExtTrigger, Stop
-from tidewheel.errors import Refused, TidewheelError
+from tidewheel.errors import TidewheelError
 
 VERSION = "8.5.4"  # of Cylc: what these calls mean is what they mean there
 
@@ -58,11 +57,9 @@ def main(arguments: Sequence[str]) -> int:
         return _do(verb, arguments[1:])
     except BadUsage as bad:
         return _complain(str(bad), USAGE)
-    except Refused as refused:
-        declined = refused.code == "declined" and verb in VERBS and VERBS[verb].is_queued
-        return _complain(f"cylc {verb}: {refused}", 0 if declined else FAILED)
     except TidewheelError as error:
-        return _complain(f"cylc {verb}: {error}", FAILED)
+        declined = error.code == "declined" and verb in VERBS and VERBS[verb].is_queued
+        return _complain(f"cylc {verb}: {error}", 0 if declined else FAILED)
 
 
 def _verbs() -> list[str]:
@@ -86,8 +83,8 @@ def _do(verb: str, arguments: Sequence[str]) -> int:
     if verb in VERBS:
         return _command(verb, arguments)
     if verb in inspect.LOOKS:
-        look = inspect.LOOKS[verb]
-        return _print(look.text(read_arguments(verb, look.options, arguments)))
+        known, text_of = inspect.LOOKS[verb]
+        return _print(text_of(read_arguments(verb, known, arguments)))
     if verb == "workflow-state":
         said = read_arguments(verb, inspect.OPTIONS, _signed(arguments))
         lines, status = inspect.workflow_state(said)
@@ -163,27 +160,20 @@ class CylcVerb(NamedTuple):
     is_queued: bool = False
 
 
-def _ids(verb: str, said: Arguments) -> Ids:
-    ids = read_ids(verb, said.words)
-    if not ids.within:
-        raise BadUsage(f"cylc {verb}: which tasks? Write cylc {verb} WORKFLOW//POINT/NAME")
-    return ids
-
-
 def _command_of(verb: Verb, call: CylcCall, said: Arguments) -> tuple[str, Command]:
     """Fills the fields of the command from the options that the verb has here as well."""
     name, kind = call.name or verb.name, COMMANDS[verb.name]
     types = {one.name: str(one.type) for one in fields(kind)}
     given = dict(call.always)
-    replaces_ids = False
     for option in options(call.options):
-        meant = [one for one in verb.options if {*one.names} & {*option.names}]
+        meant = [one for one in verb.options if {*one.names.split()} & {*option.names}]
         if meant and option.key in said:
             given[meant[0].field] = _value(said, option, meant[0].field, types, call)
-            replaces_ids = replaces_ids or meant[0].replaces_ids
-    if "ids" not in types or replaces_ids:
-        return read_ids(name, said.words).workflow, kind(**given)  # type: ignore[arg-type]
-    ids = _ids(name, said)
+    ids = read_ids(name, said.words)
+    if "ids" not in types or verb.replaces_ids in given:
+        return ids.workflow, kind(**given)  # type: ignore[arg-type]
+    if not ids.within:
+        raise BadUsage(f"cylc {name}: which tasks? Write cylc {name} WORKFLOW//POINT/NAME")
     return ids.workflow, kind(ids=ids.within, **given)  # type: ignore[call-arg, arg-type]
 
 
@@ -223,8 +213,7 @@ def _broadcast(said: Arguments) -> tuple[str, Command]:
     points, namespaces = said.options.get("point", []), said.options.get("namespace", [])
     if "expire" in said:
         return workflow, Broadcast(expire=said.last("expire"))
-    settings = [*said.options.get("set", []), *_from_files(said, "set-file")]
-    cancel = [*said.options.get("cancel", []), *_from_files(said, "cancel-file")]
+    settings, cancel = _items(said, "set"), _items(said, "cancel")
     if not settings and not cancel and "clear" not in said:
         raise BadUsage("cylc broadcast: nothing to do; write -s '[environment]NAME=VALUE'")
     return workflow, Broadcast(
@@ -236,8 +225,9 @@ def _broadcast(said: Arguments) -> tuple[str, Command]:
     )
 
 
-def _from_files(said: Arguments, option: str) -> Sequence[str]:
-    return [one for path in said.options.get(option, ()) for one in read_settings_file(path)]
+def _items(said: Arguments, name: str) -> list[str]:
+    files = said.options.get(f"{name}-file", ())
+    return [*said.options.get(name, ()), *(one for path in files for one in _file_items(path))]
 
 
 def _ext_trigger(said: Arguments) -> tuple[str, Command]:
@@ -275,18 +265,14 @@ _SECTION = re.compile(r"(\[+)\s*([^\[\]]+?)\s*\]+")
 _LONG = ('"""', "'''")
 
 
-def read_settings_file(path: str) -> list[str]:
-    """Returns each item of a file (`-`: standard input) as `[SECTION]ITEM=VALUE`."""
+def _file_items(path: str) -> Iterator[str]:
+    """Yields each item of a file (`-`: standard input) as `[SECTION]ITEM=VALUE`."""
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
     except OSError as error:
         raise BadUsage(f"cylc broadcast: {path}: {error.strerror}") from None
-    return list(_settings(text.splitlines()))
-
-
-def _settings(lines: list[str]) -> Iterator[str]:
     sections: list[str] = []
-    rest = iter(lines)
+    rest = iter(text.splitlines())
     for line in rest:
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
@@ -295,19 +281,11 @@ def _settings(lines: list[str]) -> Iterator[str]:
         if section is not None:
             sections = [*sections[: len(section[1]) - 1], section[2]]
             continue
-        item, equals, value = stripped.partition("=")
-        if not equals:
-            yield "".join(f"[{one}]" for one in sections) + item.strip()
-            continue
-        value = value.strip()
+        item, equals, value = (part.strip() for part in stripped.partition("="))
         quotes = value[:3]
         if quotes in _LONG and value.count(quotes) == 1:
-            value = "\n".join([value, *_until(rest, quotes)])
-        yield "".join(f"[{one}]" for one in sections) + f"{item.strip()}={value}"
-
-
-def _until(lines: Iterator[str], quotes: str) -> Iterator[str]:
-    for line in lines:
-        yield line
-        if quotes in line:
-            return
+            for following in rest:
+                value += f"\n{following}"
+                if quotes in following:
+                    break
+        yield "".join(f"[{one}]" for one in sections) + item + equals + value

@@ -212,8 +212,8 @@ def build_lattice(sketch: Sketch, ranks: Sequence[int]) -> Lattice:
 
 def _add_fillers(lattice: Lattice, sketch: Sketch) -> None:
     present: list[set[int]] = [set() for _ in sketch.frames]
-    for cell, rank in enumerate(lattice.ranks):
-        for frame in frames_around(lattice.frames[cell], sketch.frames):
+    for inner, rank in zip(lattice.frames, lattice.ranks, strict=True):
+        for frame in frames_around(inner, sketch.frames):
             present[frame].add(rank)
     for frame, ranks in enumerate(present):
         for rank in range(min(ranks, default=0), max(ranks, default=-1)):
@@ -253,13 +253,10 @@ class _Orderer:
     def __init__(self, lattice: Lattice, frames: tuple[Frame, ...]) -> None:
         self._lattice, self._frames = lattice, frames
         count = len(lattice.ranks)
-        self._left: list[list[int]] = [[] for _ in range(count)]
-        self._right: list[list[int]] = [[] for _ in range(count)]
-        for left, right in lattice.links:
-            self._left[right].append(left)
-            self._right[left].append(right)
+        self._right = _neighbours(count, lattice.links)
+        self._left = _neighbours(count, ((right, left) for left, right in lattice.links))
         self._place = [0.0] * count
-        self._frame_place: list[float] = [float(number) for number in range(len(frames))]
+        self._frame_place: list[float] = []
 
     def best(self) -> Columns:
         columns = self._start()
@@ -294,9 +291,10 @@ class _Orderer:
         neighbours = self._left if to_right else self._right
         fresh = [list(column) for column in columns]
         for rank in range(len(columns)) if to_right else reversed(range(len(columns))):
+            near = {cell: neighbours[cell] or [cell] for cell in columns[rank]}
             wishes = {
-                cell: _mean([self._place[one] for one in neighbours[cell] or [cell]])
-                for cell in columns[rank]
+                cell: sum(self._place[one] for one in others) / len(others)
+                for cell, others in near.items()
             }
             fresh[rank] = self._arranged(columns[rank], wishes)
             self._remember([fresh[rank]])
@@ -316,16 +314,15 @@ class _Orderer:
         """Puts each frame where its cells are on average, or where its `order` says."""
         sums = [0.0] * len(self._frames)
         counts = [0] * len(self._frames)
-        for cell, frame in enumerate(self._lattice.frames):
-            around = frame
-            while around != NO_FRAME:
-                sums[around] += self._place[cell]
+        for place, frame in zip(self._place, self._lattice.frames, strict=True):
+            for around in frames_around(frame, self._frames):
+                sums[around] += place
                 counts[around] += 1
-                around = self._frames[around].parent
-        for number, frame_ in enumerate(self._frames):
-            told = frame_.order
-            mean = sums[number] / max(counts[number], 1)
-            self._frame_place[number] = mean if told is None else float(told)
+        means = (total / max(count, 1) for total, count in zip(sums, counts, strict=True))
+        self._frame_place = [
+            mean if frame.order is None else float(frame.order)
+            for frame, mean in zip(self._frames, means, strict=True)
+        ]
 
     def _arranged(
         self, column: Sequence[int], wishes: dict[int, float] | list[float]
@@ -371,7 +368,3 @@ def crossings(columns: Columns, right: Sequence[Sequence[int]]) -> int:
             for end in ends:
                 insort(seen, end)
     return total
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

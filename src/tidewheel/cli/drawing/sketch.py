@@ -138,42 +138,28 @@ class _Sketcher:
         kind = BoxKind.FAMILY if task.node in self._wishes.collapsed else BoxKind.TASK
         if task.node.startswith("@"):
             kind = BoxKind.XTRIGGER
-        return Box(f"{point}/{task.node}", self._lines(task), kind, self._frame_around(task))
-
-    def _lines(self, task: TaskAt) -> tuple[str, ...]:
+        lines: tuple[str, ...] = (task.node, point)
         if self._wishes.frame_points or len(self._texts) == 1:
-            return (task.node,)
-        point = self._texts[task.point]
-        if len(self._shown.tasks) > TASKS_ON_TWO_LINES_MAX:
-            return (f"{point}/{task.node}",)
-        return (task.node, point)
+            lines = (task.node,)
+        elif len(self._shown.tasks) > TASKS_ON_TWO_LINES_MAX:
+            lines = (f"{point}/{task.node}",)
+        return Box(f"{point}/{task.node}", lines, kind, self._frame_around(task))
 
     def _frame_around(self, task: TaskAt) -> int:
-        family = self._wishes.drawn_in.get(task.node)
-        if family is not None:
-            return self._family_frame(TaskAt(family, task.point))
-        return self._point_frame(task.point) if self._wishes.frame_points else NO_FRAME
-
-    def _family_frame(self, family: TaskAt) -> int:
-        key = (family.point, family.node)
+        """Returns the frame of the family that a task is drawn in, or that of its point."""
+        family = self._wishes.drawn_in.get(task.node, "")
+        if not family and not self._wishes.frame_points:
+            return NO_FRAME
+        key, text = (task.point, family), self._texts[task.point]
         if key not in self._frames:
-            around = self._frame_around(family)
-            identity = f"{self._texts[family.point]}/{family.node}"
-            self._frames[key] = self._add(Frame(identity, family.node, around))
+            if family:
+                around = self._frame_around(TaskAt(family, task.point))
+                frame = Frame(f"{text}/{family}", family, around)
+            else:
+                frame = Frame(text, text, order=list(self._texts).index(task.point))
+            self._frames[key] = len(self._made)
+            self._made.append(frame)
         return self._frames[key]
-
-    def _point_frame(self, point: Point) -> int:
-        key = (point, "")
-        if key not in self._frames:
-            order = list(self._texts).index(point)
-            self._frames[key] = self._add(
-                Frame(self._texts[point], self._texts[point], NO_FRAME, order)
-            )
-        return self._frames[key]
-
-    def _add(self, frame: Frame) -> int:
-        self._made.append(frame)
-        return len(self._made) - 1
 
 
 def _joined(known: Arc | None, key: tuple[int, int, bool], fact: EdgeFact) -> Arc:

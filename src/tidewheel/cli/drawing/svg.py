@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from tidewheel.cli.drawing.layout import LINE_HEIGHT, PageLayout, Rectangle, text_width
-from tidewheel.cli.drawing.placement import FRAME_PAD
+from tidewheel.cli.drawing.layout import (
+    FRAME_PAD,
+    LINE_HEIGHT,
+    PageLayout,
+    Rectangle,
+    text_width,
+)
 from tidewheel.cli.drawing.sketch import NO_FRAME, Arc, Box, BoxKind, Frame, Sketch
 from tidewheel.cli.palette import PALETTE
 from tidewheel.core.graph.outputs import EXPIRED, FAILED, SUBMIT_FAILED
@@ -87,25 +92,17 @@ def _line(line: Arc, route: tuple[tuple[float, float], ...], sketch: Sketch) -> 
 
 def _path(route: tuple[tuple[float, float], ...], *, loop: bool) -> str:
     (x, y), *rest = route
-    parts = [f"M{_number(x)} {_number(y)}"]
-    if loop:
-        [(end_x, end_y)] = rest
-        parts.append(
-            f"C{_number(x + 24)} {_number(y)} {_number(end_x)} {_number(end_y - 24)} "
-            f"{_number(end_x)} {_number(end_y)}"
-        )
-        return "".join(parts)
+    path = f"M{_number(x)} {_number(y)}"
     for next_x, next_y in rest:
-        if next_y == y:
-            parts.append(f"H{_number(next_x)}")
+        if loop:
+            path += f"C{_numbers(x + 24, y, next_x, next_y - 24, next_x, next_y)}"
+        elif next_y == y:
+            path += f"H{_number(next_x)}"
         else:
-            middle = _number((x + next_x) / 2)
-            parts.append(
-                f"C{middle} {_number(y)} {middle} {_number(next_y)} "
-                f"{_number(next_x)} {_number(next_y)}"
-            )
+            middle = (x + next_x) / 2
+            path += f"C{_numbers(middle, y, middle, next_y, next_x, next_y)}"
         x, y = next_x, next_y
-    return "".join(parts)
+    return path
 
 
 def _label(line: Arc, route: tuple[tuple[float, float], ...]) -> str:
@@ -163,6 +160,10 @@ def _rectangle(place: Rectangle) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
+
+
+def _numbers(*values: float) -> str:
+    return " ".join(map(_number, values))
 
 
 def _text(text: str) -> str:

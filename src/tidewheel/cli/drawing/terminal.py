@@ -39,12 +39,11 @@ def text_points(graph: Graph, shown: Window) -> Iterator[TextPoint]:
         if task.node in graph.nodes:
             by_point.setdefault(task.point, []).append(task)
     depths = _depths(shown)
-    writer = _Conditions(graph)
     for point, tasks in by_point.items():
         tasks.sort(key=lambda task: depths[task])
         yield TextPoint(
             graph.cycling.style.text(point),
-            [writer.row(task, min(depths[task], INDENT_MAX)) for task in tasks],
+            [_row(graph, task, min(depths[task], INDENT_MAX)) for task in tasks],
         )
 
 
@@ -61,51 +60,45 @@ def _depths(shown: Window) -> dict[TaskAt, int]:
     return dict(zip(tasks, depths, strict=True))
 
 
-class _Conditions:
-    """Writes what a task waits for, at its point."""
+def _row(graph: Graph, task: TaskAt, depth: int) -> TextRow:
+    node = graph.nodes[task.node]
+    waits = [f"@{label}" for sequence, label in node.xtriggers if sequence.contains(task.point)]
+    removals: list[str] = []
+    for index in (*node.arrows, *node.suicides):
+        arrow = graph.arrows[index]
+        if arrow.sequence.contains(task.point):
+            text = _text(graph, arrow.condition, task.point)
+            if text:
+                (removals if arrow.suicide else waits).append(text)
+    return TextRow(depth, task.node, _all(waits), _any(removals))
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
 
-    def row(self, task: TaskAt, depth: int) -> TextRow:
-        node = self._graph.nodes[task.node]
-        waits = [
-            f"@{label}" for sequence, label in node.xtriggers if sequence.contains(task.point)
-        ]
-        removals: list[str] = []
-        for index in (*node.arrows, *node.suicides):
-            arrow = self._graph.arrows[index]
-            if arrow.sequence.contains(task.point):
-                text = self._text(arrow.condition, task.point)
-                if text:
-                    (removals if arrow.suicide else waits).append(text)
-        return TextRow(depth, task.node, _all(waits), _any(removals))
+def _text(graph: Graph, condition: Condition, point: Point) -> str:
+    """Returns a condition as text; empty for one before the initial point, which is met."""
+    match condition:
+        case Atom(name, output, offset):
+            return _leaf(graph, name, (output,), offset, point)
+        case Group(family, outputs, every, offset):
+            leaf = _leaf(graph, family, outputs, offset, point)
+            return leaf and ("all of " if every else "any of ") + leaf
+        case AllOf(terms):
+            return _all([text for term in terms if (text := _text(graph, term, point))])
+        case AnyOf(terms):
+            texts = [_text(graph, term, point) for term in terms]
+            return _finished(texts) or (_any(texts) if all(texts) else "")
+        case _:
+            return f"@{condition.label}"
 
-    def _text(self, condition: Condition, point: Point) -> str:
-        """Returns a condition as text; empty for one before the initial point, which is met."""
-        match condition:
-            case Atom(name, output, offset):
-                return self._leaf(name, (output,), offset, point)
-            case Group(family, outputs, every, offset):
-                leaf = self._leaf(family, outputs, offset, point)
-                return leaf and ("all of " if every else "any of ") + leaf
-            case AllOf(terms):
-                return _all([text for term in terms if (text := self._text(term, point))])
-            case AnyOf(terms):
-                texts = [self._text(term, point) for term in terms]
-                return _finished(texts) or (_any(texts) if all(texts) else "")
-            case _:
-                return f"@{condition.label}"
 
-    def _leaf(
-        self, name: str, outputs: tuple[str, ...], offset: Offset | None, point: Point
-    ) -> str:
-        at = self._graph.parent_point(offset, point)
-        if at < self._graph.cycling.initial:
-            return ""
-        output = FINISHED if set(outputs) == {SUCCEEDED, FAILED} else outputs[0]
-        place = "" if at == point else f"{self._graph.cycling.style.text(at)}/"
-        return f"{place}{name}" + ("" if output == SUCCEEDED else f":{output}")
+def _leaf(
+    graph: Graph, name: str, outputs: tuple[str, ...], offset: Offset | None, point: Point
+) -> str:
+    at = graph.parent_point(offset, point)
+    if at < graph.cycling.initial:
+        return ""
+    output = FINISHED if set(outputs) == {SUCCEEDED, FAILED} else outputs[0]
+    place = "" if at == point else f"{graph.cycling.style.text(at)}/"
+    return f"{place}{name}" + ("" if output == SUCCEEDED else f":{output}")
 
 
 def _all(texts: list[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,10 +62,17 @@ def show_findings(
     findings: Sequence[Finding], source: SourceText | None, tell: Callable[[str], None]
 ) -> None:
     """Tells each finding, with the line that it is about where that is known."""
-    files = _Files(source)
+    read = cache(_read)  # each file once, when one of its lines is first shown
     for finding in findings:
-        for line in _lines(finding, files):
-            tell(line)
+        place = f"{safe(finding.position)}: " if finding.position != NOWHERE else ""
+        word = click.style(finding.severity.word, fg=COLOURS[finding.severity], bold=True)
+        tell(f"{place}{word}: {safe(finding.message)}")
+        file = finding.position.file
+        if source is not None and file in source.files:
+            for line in _excerpt(finding.position, read(source.folder / file)):
+                tell(line)
+        if finding.hint:
+            tell(f"    {safe(finding.hint)}")
 
 
 def note_findings(findings: Findings, source: SourceText | None) -> None:
@@ -97,41 +105,18 @@ def refuse(findings: Findings, source: SourceText | None, *, as_json: bool) -> i
     return ExitCode.REFUSED
 
 
-def _lines(finding: Finding, files: _Files) -> Iterable[str]:
-    place = f"{safe(finding.position)}: " if finding.position != NOWHERE else ""
-    word = click.style(finding.severity.word, fg=COLOURS[finding.severity], bold=True)
-    yield f"{place}{word}: {safe(finding.message)}"
-    yield from files.excerpt(finding.position)
-    if finding.hint:
-        yield f"    {safe(finding.hint)}"
-
-
-class _Files:
-    """Holds the files of a definition; each is read when one of its lines is first shown."""
-
-    def __init__(self, source: SourceText | None) -> None:
-        self._source = source
-        self._known: dict[str, Mapping[int, str]] = {}
-
-    def excerpt(self, position: Position) -> Iterable[str]:
-        """Yields the line and, under its column, a `^`; nothing if the line is not known."""
-        line = self._lines(position.file).get(position.line, "")
-        before = line[: max(position.column - 1, 0)]
-        if not line.strip() or len(before) > SHOWN_LENGTH_MAX:
-            return
-        indent = len(line) - len(line.lstrip())
-        yield "  | " + safe(line.strip().replace("\t", " ")[:SHOWN_LENGTH_MAX])
-        if position.column and position.column <= len(line):
-            # What is spelled out before the column moves it.
-            width = len(safe(before[indent:].replace("\t", " ")))
-            yield "  | " + " " * width + click.style("^", fg=COLOURS[Severity.ERROR])
-
-    def _lines(self, name: str) -> Mapping[int, str]:
-        if self._source is None or name not in self._source.files:
-            return {}
-        if name not in self._known:
-            self._known[name] = _read(self._source.folder / name)
-        return self._known[name]
+def _excerpt(position: Position, lines: Mapping[int, str]) -> Iterable[str]:
+    """Yields the line and, under its column, a `^`; nothing if the line is not known."""
+    line = lines.get(position.line, "")
+    before = line[: max(position.column - 1, 0)]
+    if not line.strip() or len(before) > SHOWN_LENGTH_MAX:
+        return
+    indent = len(line) - len(line.lstrip())
+    yield "  | " + safe(line.strip().replace("\t", " ")[:SHOWN_LENGTH_MAX])
+    if position.column and position.column <= len(line):
+        # What is spelled out before the column moves it.
+        width = len(safe(before[indent:].replace("\t", " ")))
+        yield "  | " + " " * width + click.style("^", fg=COLOURS[Severity.ERROR])
 
 
 def _read(path: Path) -> Mapping[int, str]:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import cast
 
 import click
 
-from tidewheel.cli.output import Cell, StyledWord, on_terminal, safe, say
+from tidewheel.cli.output import (
+    ColumnsOf,
+    Item,
+    StyledWord,
+    on_terminal,
+    safe,
+    say,
+    say_columns,
+)
 from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
+from tidewheel.quantities import show_duration
 
 Document = Mapping[str, object]
-Columns = Mapping[str, Callable[[Document], Cell] | str]  # of a table of documents, by header
+
+Columns = ColumnsOf[Document]
 
 SHOWN_MAX = 20  # of a list on a page for people
 LABEL_WIDTH = 14
@@ -65,10 +76,6 @@ def at(name: str) -> Callable[[Document], str]:
 
 def took(page: Document) -> str:
     """Returns how long a job ran, if it has ended."""
-    from datetime import datetime
-
-    from tidewheel.quantities import show_duration
-
     began, ended = page["started_at"], page["ended_at"]
     if began is None or ended is None:
         return ""
@@ -87,6 +94,13 @@ def counts_text(page: Document) -> str:
     """Returns how many tasks are in each state, such as `2 running, 3 succeeded`."""
     found = cast("Mapping[str, int]", page["counts"])
     return ", ".join(f"{number} {state}" for state, number in found.items())
+
+
+def say_some(title: str, found: Sequence[Item], columns: ColumnsOf[Item]) -> None:
+    """Prints a section with a table; nothing if nothing was found."""
+    if found:
+        section(title)
+        say_columns(found, columns, indent=2)
 
 
 def section(title: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import codecs
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -15,12 +15,11 @@ import click
 
 from tidewheel.api.tasks import Task
 from tidewheel.cli.output import safe_lines
-from tidewheel.cli.runs.access import Document, Target, find_target, with_runs
+from tidewheel.cli.runs.access import Arguments, find_target, with_runs
 from tidewheel.cli.session import Session
 from tidewheel.client import AsyncClient
 from tidewheel.client.log_places import attempt_log
 from tidewheel.config import home_directory
-from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import BringsLogs
 from tidewheel.ports.store import Store
@@ -36,10 +35,8 @@ WAIT_SECONDS = 20.0  # for more of a run's log to come, before it is asked again
 
 async def log_path(client: AsyncClient, task: Task, stream: str, attempt: int) -> Path:
     """Returns where the log of an attempt would be, were it run on this host."""
-    place = (task.id, task.seq)
-    return await attempt_log(
-        cast("Store", client.store), home_directory(), place, stream, attempt
-    )
+    store, place = cast("Store", client.store), (task.id, task.seq)
+    return await attempt_log(store, home_directory(), place, stream, attempt)
 
 
 async def say_log(
@@ -47,114 +44,85 @@ async def say_log(
 ) -> None:
     """Prints the log of one attempt; with ``follow`` until that attempt is over."""
     number = attempt or max(1, task.attempt)
-    log: Log | ServerLog
     if isinstance(client.store, BringsLogs):
-        log, pause = ServerLog(client.store, task.id, stream, number), FOLLOW_AFAR_SECONDS
+        log = GrowingLog(partial(client.store.task_log, task.id, stream, number))
+        pause, missing = FOLLOW_AFAR_SECONDS, f"the server has no log of attempt {number}"
     else:
-        log, pause = Log(await log_path(client, task, stream, number)), FOLLOW_SECONDS
+        path = await log_path(client, task, stream, number)
+        log = GrowingLog(partial(_read_file, path))
+        pause, missing = FOLLOW_SECONDS, f"there is no file {path}"
     while follow and not task.ended and task.attempt <= number:
         await log.say_new()
         await asyncio.sleep(pause)
         task = await client.get(task.id)
     await log.say_new()
-    if not log.found:
-        raise _no_log(task, number, log.where)
-
-
-def _no_log(task: Task, attempt: int, where: str) -> Refused:
-    if task.attempt < attempt:
-        return Refused(f"task {task.id!r} has had {task.attempt} attempts; wait for the next")
+    if log.found:
+        return
+    if task.attempt < number:
+        raise Refused(f"task {task.id!r} has had {task.attempt} attempts; wait for the next")
     if task.command is None:
-        return Refused(f"task {task.id!r} has no log; only commands write one, not handlers")
-    return Refused(f"{where}; look on the host where {task.owner} ran it")
+        raise Refused(f"task {task.id!r} has no log; only commands write one, not handlers")
+    raise Refused(f"{missing}; look on the host where {task.owner} ran it")
 
 
-class Printer:
-    """Prints bytes of a log as text that moves no cursor.
+def printer() -> Callable[[bytes], None]:
+    """Returns a function that prints bytes of a log as text that moves no cursor.
 
     A letter may be cut in two between one part and the next.
     """
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def print(self, content: bytes) -> None:
-        click.echo(safe_lines(self._decoder.decode(content)), nl=False)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return lambda content: click.echo(safe_lines(decoder.decode(content)), nl=False)
 
 
-class Log:
-    """Prints a log file of this machine as it grows."""
+class GrowingLog:
+    """Prints a log as it grows; ``read`` returns what follows a position, if there is a log."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, read: Callable[[int], Awaitable[bytes | None]]) -> None:
         self.found = False
-        self.where = f"there is no file {path}"  # if it was not found
-        self._position = 0
-        self._printer = Printer()
-
-    async def say_new(self) -> None:
-        """Prints what was added since the last time."""
-        try:
-            # A job may have put anything there: no link is followed, no pipe is waited for.
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return
-            self.found = True
-            file.seek(self._position)
-            while chunk := file.read(CHUNK_BYTES):
-                self._position += len(chunk)
-                self._printer.print(chunk)
-
-
-class ServerLog:
-    """Prints a log as it grows that a worker sends to a server."""
-
-    def __init__(self, store: BringsLogs, task_id: TaskId, stream: str, attempt: int) -> None:
-        self._read = partial(store.task_log, task_id, stream, attempt)
-        self.found = False
-        self.where = f"the server has no log of attempt {attempt}"  # if it was not found
-        self._position = 0
-        self._printer = Printer()
+        self._read, self._position, self._print = read, 0, printer()
 
     async def say_new(self) -> None:
         """Prints what was added since the last time."""
         while (part := await self._read(self._position)) is not None:
             self.found = True
             self._position += len(part)
-            self._printer.print(part)
+            self._print(part)
             if not part:
                 return
+
+
+async def _read_file(path: Path, position: int) -> bytes | None:
+    try:
+        # A job may have put anything there: no link is followed, no pipe is waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return None
+        file.seek(position)
+        return file.read(CHUNK_BYTES)
 
 
 # ---- of a run, or of a job of it ----
 
 
-def follow_log(
-    session: Session, words: Sequence[str], arguments: Callable[[Target], Document]
-) -> None:
+def follow_log(session: Session, words: Sequence[str], arguments: Arguments) -> None:
     """Prints the log of a run or a job until nothing more will come."""
 
     async def follow(runs: Runs) -> None:
         target = await find_target(runs, words)
-        await print_log(runs, target.run, arguments(target))
+        wish, say, offset = arguments(target), printer(), 0
+        while True:
+            part = await runs.log_part(
+                target.run, wish, offset=offset, wait_seconds=WAIT_SECONDS
+            )
+            say(part.content)
+            offset, place = part.next_offset, part.place  # from now on exactly this one
+            wish |= {"id": place.id or "", "submit": place.submit, "attempt": place.attempt}
+            if part.over:
+                break
+        if not part.found:
+            raise Refused(f"{part.place.path} cannot be read; look on the host where it ran")
 
     with_runs(session, follow)
-
-
-async def print_log(runs: Runs, run: str, wish: Document) -> None:
-    """Prints what is there and what comes."""
-    printer = Printer()
-    offset = 0
-    while True:
-        part = await runs.log_part(run, wish, offset=offset, wait_seconds=WAIT_SECONDS)
-        printer.print(part.content)
-        offset = part.next_offset
-        place = part.place  # from now on exactly this one
-        wish = wish | {"id": place.id or "", "submit": place.submit, "attempt": place.attempt}
-        if part.over:
-            break
-    if not part.found:
-        raise Refused(f"{part.place.path} cannot be read; look on the host where it ran")

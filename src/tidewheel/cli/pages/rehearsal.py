@@ -40,7 +40,14 @@ _WORDS = {RunStatus.STOPPED: "stopped at the last point", RunStatus.RUNNING: "cu
 def say_summary(rehearsal: Rehearsal, real_seconds: float) -> None:
     """Prints what happened, in the order in which somebody wants to know it."""
     say(_headline(rehearsal, real_seconds))
-    _say_causes(rehearsal)
+    mark = click.style(PALETTE[Status.FAILED].shape, fg=PALETTE[Status.FAILED].colour)
+    for cause in rehearsal.causes[:CAUSES_SHOWN_MAX]:
+        task = rehearsal.id_of(cause.key)
+        for reason in cause.reasons:
+            name = "" if reason.startswith(task) else f"{task} "
+            say(f"  {mark} {safe(name + reason)}")
+    if (more := len(rehearsal.causes) - CAUSES_SHOWN_MAX) > 0:
+        say(f"  … and {plural(more, 'more cause')}; see --json")
     _say_warnings(rehearsal)
     names = rehearsal.by_name()
     if not names:
@@ -73,17 +80,6 @@ def _headline(rehearsal: Rehearsal, real_seconds: float) -> str:
         f"{span(rehearsal.makespan_seconds)} of virtual time{period} "
         f"(rehearsed in {show_duration(real_seconds)})"
     )
-
-
-def _say_causes(rehearsal: Rehearsal) -> None:
-    for cause in rehearsal.causes[:CAUSES_SHOWN_MAX]:
-        mark = click.style(PALETTE[Status.FAILED].shape, fg=PALETTE[Status.FAILED].colour)
-        task = rehearsal.id_of(cause.key)
-        for reason in cause.reasons:
-            name = "" if reason.startswith(task) else f"{task} "
-            say(f"  {mark} {safe(name + reason)}")
-    if (more := len(rehearsal.causes) - CAUSES_SHOWN_MAX) > 0:
-        say(f"  … and {plural(more, 'more cause')}; see --json")
 
 
 def _say_warnings(rehearsal: Rehearsal) -> None:
@@ -134,19 +130,14 @@ def _say_path(rehearsal: Rehearsal) -> None:
 def _hop_row(rehearsal: Rehearsal, hop: Hop) -> tuple[str, str, str, str]:
     one = hop.submission
     assert one.start_at is not None
-    start = _moment(one.start_at - rehearsal.begins_at)
+    # To the second, as much may happen within a minute: +1d 06:00:10.
+    minutes, second = divmod(round(one.start_at - rehearsal.begins_at), 60)
+    days, minutes = divmod(minutes, 24 * 60)
+    start = f"+{f'{days}d ' if days else ''}{minutes // 60:02}:{minutes % 60:02}:{second:02}"
     again = f" (try {one.try_number})" if one.try_number > 1 else ""
     failed = "" if one.ended == SUCCEEDED else f" {one.ended}"
     task = f"{rehearsal.id_of(one.key)}{again}{failed}"
     return start, task, span(one.length_seconds), reason_text(hop, rehearsal)
-
-
-def _moment(seconds: float) -> str:
-    """Returns a time to the second, as much may happen within a minute: +1d 06:00:10."""
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    days, hour = divmod(hours, 24)
-    return "+" + (f"{days}d " if days else "") + f"{hour:02}:{minute:02}:{second:02}"
 
 
 # For programs.
@@ -154,6 +145,7 @@ def _moment(seconds: float) -> str:
 
 def document(rehearsal: Rehearsal, real_seconds: float) -> dict[str, object]:
     """Returns all of a rehearsal for JSON; times are seconds since the rehearsal began."""
+    begin = rehearsal.begins_at
     return {
         "workflow": rehearsal.graph.name,
         "status": str(rehearsal.status),
@@ -199,23 +191,21 @@ def document(rehearsal: Rehearsal, real_seconds: float) -> dict[str, object]:
         "assumed": rehearsal.assumed,
         "unused_failures": rehearsal.unused_failures,
         "cut": rehearsal.is_cut,
-        "submissions": [_submission(rehearsal, one) for one in rehearsal.submissions],
-    }
-
-
-def _submission(rehearsal: Rehearsal, one: PlayedSubmission) -> dict[str, object]:
-    begin = rehearsal.begins_at
-    return {
-        "id": rehearsal.id_of(one.key),
-        "submit": one.submit,
-        "try": one.try_number,
-        "ready_seconds": one.ready_at - begin,
-        "start_seconds": None if one.start_at is None else one.start_at - begin,
-        "end_seconds": None if one.end_at is None else one.end_at - begin,
-        "ended": one.ended or None,
-        "waited_for": str(one.waited_for),
-        "triggered_off": [rehearsal.id_of(key) for key in one.parents],
-        "flows": sorted(one.flows),
+        "submissions": [
+            {
+                "id": rehearsal.id_of(one.key),
+                "submit": one.submit,
+                "try": one.try_number,
+                "ready_seconds": one.ready_at - begin,
+                "start_seconds": None if one.start_at is None else one.start_at - begin,
+                "end_seconds": None if one.end_at is None else one.end_at - begin,
+                "ended": one.ended or None,
+                "waited_for": str(one.waited_for),
+                "triggered_off": [rehearsal.id_of(key) for key in one.parents],
+                "flows": sorted(one.flows),
+            }
+            for one in rehearsal.submissions
+        ],
     }
 
 
@@ -312,48 +302,38 @@ def svg_lines(rehearsal: Rehearsal) -> Iterator[str]:
     )
     yield f"<title>{_text(rehearsal.graph.name)}</title>"
     yield f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>'
-    yield from _svg_axis(seconds, left, scale, bottom)
+    for mark in marks(seconds):
+        x = left + mark * scale
+        yield (
+            f'<path d="M{x:.1f} {AXIS_HEIGHT - 8:.1f}V{bottom:.1f}" '
+            f'stroke="{PALETTE[Status.WAITING].web_colour}" stroke-opacity=".35"/>'
+        )
+        yield _svg_text(x + 3, AXIS_HEIGHT - 12, f"+{span(mark)}")
     critical = {id(hop.submission) for hop in critical_path(rehearsal)}
     for number, lane in enumerate(rows):
         top = AXIS_HEIGHT + LANE_HEIGHT * number
         if lane.title:
-            yield from _svg_title(lane.title, top, width)
+            yield (
+                f'<path d="M{MARGIN:.0f} {top:.1f}H{width - MARGIN:.0f}" '
+                f'stroke="{PALETTE[Status.WAITING].web_colour}" stroke-opacity=".2"/>'
+            )
+            yield _svg_text(MARGIN, top + BAR_HEIGHT, lane.title)
         for one in lane.bars:
-            yield from _svg_bar(rehearsal, one, left, scale, top, outlined=id(one) in critical)
+            at, outlined = (left, scale, top), id(one) in critical
+            yield from _svg_bar(rehearsal, one, at, outlined=outlined)
     more = f"; {left_out} later ones are not shown" if left_out else ""
     yield _svg_text(left, height - MARGIN, LEGEND + more)
     yield "</svg>"
 
 
-def _svg_axis(seconds: float, left: float, scale: float, height: float) -> Iterator[str]:
-    colour = PALETTE[Status.WAITING].web_colour
-    for mark in marks(seconds):
-        x = left + mark * scale
-        yield (
-            f'<path d="M{x:.1f} {AXIS_HEIGHT - 8:.1f}V{height:.1f}" '
-            f'stroke="{colour}" stroke-opacity=".35"/>'
-        )
-        yield _svg_text(x + 3, AXIS_HEIGHT - 12, f"+{span(mark)}")
-
-
-def _svg_title(title: str, top: float, width: float) -> Iterator[str]:
-    colour = PALETTE[Status.WAITING].web_colour
-    yield (
-        f'<path d="M{MARGIN:.0f} {top:.1f}H{width - MARGIN:.0f}" '
-        f'stroke="{colour}" stroke-opacity=".2"/>'
-    )
-    yield _svg_text(MARGIN, top + BAR_HEIGHT, title)
-
-
 def _svg_bar(
     rehearsal: Rehearsal,
     one: PlayedSubmission,
-    left: float,
-    scale: float,
-    top: float,
+    at: tuple[float, float, float],
     *,
     outlined: bool,
 ) -> Iterator[str]:
+    left, scale, top = at
     times = _times(rehearsal, one)
     ready, start, stop = (left + time * scale for time in times)
     y = top + (LANE_HEIGHT - BAR_HEIGHT) / 2

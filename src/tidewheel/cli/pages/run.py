@@ -5,9 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from tidewheel.cli.output import coloured, note, plural, safe, say, say_columns
+from tidewheel.cli.output import (
+    coloured,
+    note,
+    plural,
+    safe,
+    say,
+    say_columns,
+    say_found,
+)
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Columns,
@@ -23,14 +31,20 @@ from tidewheel.cli.pages.format import (
     run_cell,
     say_lines,
     say_more,
+    say_some,
     section,
     state_cell,
     texts,
     took,
 )
+from tidewheel.cli.verbs import TABLE
+from tidewheel.core.operator.verbs import Hold, Reload, Stop
 from tidewheel.core.operator.views import ABORTED_BY, REOPENED_STATUSES
 from tidewheel.quantities import show_duration
 from tidewheel.views.run_facts import kept_text
+
+if TYPE_CHECKING:
+    from tidewheel.cli.runs.access import Given
 
 POINTS_SHOWN_MAX = 12
 NO_SCHEDULER = "it waits for one; any may take it: tidewheel scheduler"
@@ -39,10 +53,7 @@ GOES_ON = ("running", "paused", "waiting for release", "stopping")
 
 def say_runs(page: Document, workflow: str | None) -> None:
     """Prints the list of runs, all or those of one workflow."""
-    if not page["runs"]:
-        of = f" of {safe(workflow)}" if workflow else ""
-        note(f"there are no runs{of} yet; start one: tidewheel run DIR")
-        return
+    of = f" of {safe(workflow)}" if workflow else ""
     columns: Columns = {
         "RUN": "name",
         "NUMBER": "number",
@@ -51,7 +62,8 @@ def say_runs(page: Document, workflow: str | None) -> None:
         "CHANGED": at("updated_at"),
         "REASON": _list_reason,
     }
-    say_columns(documents(page, "runs"), columns)
+    empty = f"there are no runs{of} yet; start one: tidewheel run DIR"
+    say_found(documents(page, "runs"), columns, empty)
 
 
 def _list_reason(run: Document) -> str:
@@ -93,12 +105,20 @@ def say_run(page: Document) -> None:
     say(f"run {safe(run['name'])}  {coloured(run_cell(run))}")
     _say_facts(run, page)
     _say_points(page)
-    _say_active(page)
-    _say_causes(page)
-    lost = documents(page, "lost")
+    active, causes = documents(page, "active"), documents(page, "causes")
+    say_some("active", active[:SHOWN_MAX], ACTIVE)
+    say_more(len(active))
+    if causes:
+        is_stalled = run["status"] == "stalled"
+        section("stalled because" if is_stalled else "will not go on by itself")
+    for one in causes[:SHOWN_MAX]:
+        say_reasons(documents(one, "reasons"))
+    say_more(len(causes))
+    lost, flows = documents(page, "lost"), documents(page, "flows")
     say_lines("will not run", [f"  {safe(one['chain'])}" for one in lost[:SHOWN_MAX]])
     say_more(len(lost))
-    _say_flows(page)
+    if len(flows) > 1:  # every run begins with one, so one is no news
+        say_some("flows", flows, FLOWS)
     if held := texts(page, "held"):
         section("held")
         say(f"  {safe(', '.join(held[:SHOWN_MAX]))} {more_text(len(held))}".rstrip())
@@ -124,17 +144,12 @@ def _say_facts(run: Document, page: Document) -> None:
     fact("begun", moment(run, "created_at"))
     fact("ended", moment(run, "ended_at"))
     fact("points", f"{bounds['start']} to {bounds['final'] or 'no end'}")
-    fact("runahead", _runahead_text(bounds))
+    if bounds["oldest"] is not None:
+        limit = f", may go to {bounds['runahead_limit']}" if bounds["runahead_limit"] else ""
+        fact("runahead", f"oldest point {bounds['oldest']}{limit}")
     fact("stops", _stop_text(bounds))
     fact("holds after", bounds["hold_after"])
     fact("tasks", counts_text(page))
-
-
-def _runahead_text(bounds: Document) -> str:
-    if bounds["oldest"] is None:
-        return ""
-    limit = bounds["runahead_limit"]
-    return f"oldest point {bounds['oldest']}" + (f", may go to {limit}" if limit else "")
 
 
 def _stop_text(bounds: Document) -> str:
@@ -154,8 +169,8 @@ def _say_points(page: Document) -> None:
     if not points:
         return
     section("progress")
-    if len(points) > POINTS_SHOWN_MAX:
-        say(f"  {len(points) - POINTS_SHOWN_MAX} earlier points: --json shows all")
+    if (earlier := len(points) - POINTS_SHOWN_MAX) > 0:
+        say(f"  {earlier} earlier points: --json shows all")
     columns: Columns = {
         "POINT": "point",
         "DONE": lambda one: f"{one['done']}/{one['tasks']}",
@@ -165,49 +180,6 @@ def _say_points(page: Document) -> None:
     say_columns(points[-POINTS_SHOWN_MAX:], columns, indent=2)
 
 
-def _say_active(page: Document) -> None:
-    active = documents(page, "active")
-    if not active:
-        return
-    section("active")
-    columns: Columns = {
-        "TASK": "id",
-        "STATE": state_cell,
-        "FLOWS": flows_text,
-        "SUBMIT": lambda one: f"{one['submit']:02d}",
-        "SINCE": lambda one: moment(one, "started_at") or moment(one, "submitted_at"),
-        "WORKER": "worker",
-    }
-    say_columns(active[:SHOWN_MAX], columns, indent=2)
-    say_more(len(active))
-
-
-def _say_causes(page: Document) -> None:
-    causes = documents(page, "causes")
-    if not causes:
-        return
-    run = cast("Document", page["run"])
-    section("stalled because" if run["status"] == "stalled" else "will not go on by itself")
-    for one in causes[:SHOWN_MAX]:
-        say_reasons(documents(one, "reasons"))
-    say_more(len(causes))
-
-
-def _say_flows(page: Document) -> None:
-    """Prints the flows if there are several; every run begins with one, so one is no news."""
-    flows = documents(page, "flows")
-    if len(flows) <= 1:
-        return
-    section("flows")
-    columns: Columns = {
-        "FLOW": "flow",
-        "TASKS": _flow_state,
-        "UNTIL": "until",
-        "REMARK": "text",
-    }
-    say_columns(flows, columns, indent=2)
-
-
 def _flow_state(flow: Document) -> str:
     count = cast("int", flow["tasks"])
     if flow["stopped"]:
@@ -215,15 +187,22 @@ def _flow_state(flow: Document) -> str:
     return str(count) if count else "ended"
 
 
+ACTIVE: Columns = {
+    "TASK": "id",
+    "STATE": state_cell,
+    "FLOWS": flows_text,
+    "SUBMIT": lambda one: f"{one['submit']:02d}",
+    "SINCE": lambda one: moment(one, "started_at") or moment(one, "submitted_at"),
+    "WORKER": "worker",
+}
+FLOWS: Columns = {"FLOW": "flow", "TASKS": _flow_state, "UNTIL": "until", "REMARK": "text"}
+
+
 # ---- the commands that it was given ----
 
 
 def say_history(page: Document) -> None:
     """Prints the commands that the run was given, newest first."""
-    commands = documents(page, "commands")
-    if not commands:
-        note("nobody has asked anything of this run yet")
-        return
     columns: Columns = {
         "NUMBER": "number",
         "TIME": at("at"),
@@ -231,7 +210,8 @@ def say_history(page: Document) -> None:
         "COMMAND": _command_text,
         "OUTCOME": _became,
     }
-    say_columns(commands, columns)
+    empty = "nobody has asked anything of this run yet"
+    say_found(documents(page, "commands"), columns, empty)
 
 
 def _command_text(one: Document) -> str:
@@ -259,8 +239,7 @@ def say_tree(page: Document) -> None:
     """Prints a run as a tree: points, below them families, tasks and submissions."""
     points = documents(page, "points")
     say(f"{safe(page['run'])}  {safe(run_cell(page).word)}")
-    left_out = cast("int", page["left_out"])
-    if left_out:
+    if left_out := cast("int", page["left_out"]):
         note(f"{plural(left_out, 'earlier point')} left out: --all shows them")
     if not points:
         note("there is nothing to be seen yet")
@@ -333,3 +312,203 @@ def _in_how_long(page: Document) -> str:
         return ""
     left = datetime.fromisoformat(str(page["until"])).timestamp() - time.time_ns() / 1e9
     return f", in {show_duration(left)}" if left > 0 else ""
+
+
+# ---- what a command did, as the scheduler answered it, or what it would do ----
+
+FORGOTTEN = "is not in the pool: it is forgotten, and will still run when its parents say so"
+# Keys of an answer that lines below are about; any other is shown as it is.
+_KNOWN = frozenset(
+    {"tasks", "submitted", "killed", "polled", "comes_back", "forgotten", "notices", "status"}
+    | {"definition", "changed", "broadcasts", "message", "task", "submit", "stops_at"}
+)
+
+
+def answer_lines(given: Given) -> Iterator[str]:
+    """Yields the answer task by task where there are any, else in one sentence."""
+    answer = given.answer
+    if answer.get("kept"):
+        yield (
+            f"{safe(given.run)} is {safe(answer['status'])}, and no scheduler serves it: "
+            f"{given.verb} is kept: it is done when the run goes on"
+        )
+        yield f"  carry it on: {safe(answer['next'])}"
+        return
+    named = answer.get("tasks")
+    tasks = named if isinstance(named, Mapping) else {}
+    yield from _task_lines(given, tasks)
+    if not tasks:
+        yield f"{safe(given.run)} {_became_of_run(given)}"
+    if others := [one for one in _list(answer, "submitted") if one not in tasks]:
+        yield f"  now runs: {_some(others)}"
+    if back := _list(answer, "comes_back"):
+        yield f"  comes back if it succeeds: {_some(back)}"
+    for row in cast("list[Document]", answer.get("broadcasts") or [])[:SHOWN_MAX]:
+        became = "taken back" if row["value"] is None else f"= {row['value']}"
+        where = f"{row['point']}/{row['namespace']}"
+        yield "  " + safe(f"{where}  {row['setting']} {became}")
+    for notice in _news(answer, tasks)[:SHOWN_MAX]:
+        yield f"  {safe(notice)}"
+    for name, value in answer.items():
+        if name not in _KNOWN and value not in (None, "", [], {}):
+            yield f"  {safe(name.replace('_', ' '))}: {safe(_value_text(value))}"
+
+
+def _task_lines(given: Given, tasks: Mapping[str, object]) -> Iterator[str]:
+    submitted, forgotten = _list(given.answer, "submitted"), _list(given.answer, "forgotten")
+    for task_id in list(tasks)[:SHOWN_MAX]:
+        became = _became_of_task(given.verb, tasks[task_id], task_id in submitted)
+        yield f"{safe(task_id)} {FORGOTTEN if task_id in forgotten else became}"
+    if more := more_text(len(tasks)):
+        yield more
+
+
+def _became_of_task(verb: str, flows: object, runs: bool) -> str:
+    where = "" if flows is None else f" in flow {flows}"
+    where = " alone (flow none)" if flows == "none" else where
+    if runs:
+        return f"runs now{where}"
+    if verb == "set" and flows is None:
+        return "is complete"
+    return TABLE[verb].of_task.format(flow=where)
+
+
+def _became_of_run(given: Given) -> str:
+    """Returns what became of the run, with the bound that was asked for, if there was one."""
+    did = TABLE[given.verb].of_run.format(run=given.run)
+    command = given.command
+    if isinstance(command, Stop):
+        bounds = {
+            "at point": command.at_point,
+            "after": command.after_task,
+            "at": command.at_time,
+        }
+        if command.flow is not None:
+            return f"stops flow {command.flow}"
+        if command.at_point == "none":
+            return "has no stop point any more"
+        said = [f" {word} {bound}" for word, bound in bounds.items() if bound]
+        return did + "".join(said) + (f" ({command.mode})" if command.mode != "clean" else "")
+    if isinstance(command, Hold) and command.after:
+        return f"{did} every task after {command.after}"
+    if isinstance(command, Reload) and given.answer.get("changed") is False:
+        return "goes on: the definition is the same as before"
+    return did
+
+
+def _news(answer: Mapping[str, object], tasks: Mapping[str, object]) -> list[str]:
+    """Returns those notices that the lines above do not say."""
+    known = {f"{one} was triggered" for one in tasks} | {str(answer.get("status"))}
+    return [
+        one
+        for one in _list(answer, "notices")
+        if not any(one == said or one.startswith(f"{said} ") for said in known)
+    ]
+
+
+def _list(answer: Mapping[str, object], name: str) -> list[str]:
+    found = answer.get(name)
+    return [str(one) for one in found] if isinstance(found, list) else []
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
+    return safe(", ".join(names[:SHOWN_MAX])) + more
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    return str(value)
+
+
+# ---- what a command would do: a list, and a drawing of what follows what ----
+
+PREVIEWED_MAX = 50
+
+
+def say_preview(page: Document) -> None:
+    """Prints what would change at once, what would then run, in order, and what would wait."""
+    for line in preview_lines(page):
+        if isinstance(line, Title):
+            section(line.text)
+        else:
+            say(line)
+
+
+class Title(NamedTuple):
+    """Is the heading of the lines that follow it."""
+
+    text: str
+
+
+def preview_lines(page: Document) -> Iterator[str | Title]:
+    """Yields the lines of a preview, for callers that show them in another way."""
+    runs = documents(page, "runs")
+    yield f"{safe(page['run'])}: nothing was done; if every job succeeded,"
+    yield from _change_lines(page)
+    if not runs:
+        yield "  nothing would run"
+    else:
+        more = ", and more" if page["cut"] else ""
+        yield Title(f"{plural(len(runs), 'job')} would run{more}")
+        yield from (f"  {line}" for line in _drawing(page))
+    if back := texts(page, "comes_back"):
+        yield Title("would come back")
+        yield f"  {safe(', '.join(back[:PREVIEWED_MAX]))}"
+    if waits := documents(page, "waits"):
+        yield Title("would wait")
+        for one in waits[:PREVIEWED_MAX]:
+            yield f"  {safe(one['id'])}"
+            yield from reason_lines(documents(one, "reasons"))
+
+
+def _change_lines(page: Document) -> Iterator[str | Title]:
+    status = cast("dict[str, str]", page["status"])
+    changes = documents(page, "changes")
+    if status["before"] != status["after"]:
+        yield f"  the run would be {safe(status['after'])}, not {safe(status['before'])}"
+    if changes:
+        yield Title("would change at once")
+        for one in changes[:PREVIEWED_MAX]:
+            before, after, made = one["before"], one["after"], texts(one, "made")
+            parts = [f"{before} -> {after}"] if before != after else []
+            parts += [f"would make {', '.join(made)}"] if made else []
+            told = "; ".join(parts) or f"{after}, in flow {flows_text(one)}"
+            yield f"  {safe(one['id'])}: {safe(told)}"
+        if more := more_text(len(changes), PREVIEWED_MAX):
+            yield f"  {more}"
+    for word in ("killed", "polled"):
+        if ids := texts(page, word):
+            yield f"  jobs {word}: {safe(', '.join(ids[:PREVIEWED_MAX]))}"
+
+
+def _drawing(page: Document) -> Iterator[str]:
+    """Yields the lines of a tree that has each job below the last of the jobs it runs after."""
+    runs = documents(page, "runs")
+    children: dict[str, list[Document]] = {}
+    seen: set[str] = set()
+    for one in runs[:PREVIEWED_MAX]:
+        after = [before for before in texts(one, "after") if before in seen]
+        children.setdefault(after[-1] if after else "", []).append(one)
+        seen.add(str(one["id"]))
+    yield from _branch(children, "", "", top=True)
+    if more := more_text(len(runs), PREVIEWED_MAX):
+        yield more
+
+
+def _branch(
+    children: dict[str, list[Document]], name: str, before: str, *, top: bool = False
+) -> Iterator[str]:
+    found = children.pop(name, [])
+    for number, one in enumerate(found):
+        last = number == len(found) - 1
+        head = "" if top else CORNER if last else TEE
+        flows, others = flows_text(one), texts(one, "after")[:-1]
+        where = "alone" if flows == "none" else f"flow {flows}"
+        also = f", also after {', '.join(others)}" if others else ""
+        yield f"{before}{head}{safe(one['id'])}  {where}{safe(also)}"
+        deeper = before if top else before + (GAP if last else BAR)
+        yield from _branch(children, str(one["id"]), deeper)

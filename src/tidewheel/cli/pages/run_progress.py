@@ -21,7 +21,7 @@ from tidewheel.cli.session import stop_writing
 from tidewheel.client.local_run import RunEnd
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.lifecycle import STALL
+from tidewheel.core.sched.lifecycle import STALL, root_causes
 from tidewheel.core.sched.pool import RunStatus, TaskPool
 from tidewheel.core.sched.spawn import CLOCK, RETRY
 from tidewheel.core.sched.task_state import Key, PoolState
@@ -127,7 +127,7 @@ class RunPage:
         if self._is_to_be_told:
             self._is_to_be_told = False
             verb = "starts" if self._is_new else "is carried on"
-            self._line(f"{self._run.name} {verb}; Ctrl-C stops it")
+            self.line(f"{self._run.name} {verb}; Ctrl-C stops it")
 
     def on_batch(self, engine: RunEngine, batch: PendingBatch) -> None:
         """Shows a batch that is now in the store."""
@@ -144,16 +144,20 @@ class RunPage:
             self.on_news(engine, one)
         for notice in batch.notices:
             if notice.event in NOTICED and not notice.text.endswith(SAID_BY_ITS_END):
-                self._line(notice.text)
+                self.line(notice.text)
         self._pool = engine.pool
         self._heed_status(engine)
-        self._heed_waiting(engine)
+        # While nothing happens: what the run waits for, and until when.
+        waited_for = waited_for_text(engine) if self._status == "running" else ""
+        if waited_for and waited_for != self._waited_for:
+            self.line(waited_for)
+        self._waited_for = waited_for
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         if one.event in TOLD:
             name = engine.text(one.key)
             words = one.text.removeprefix(name).strip() if one.text else ""
-            self._line(f"{name} {words or one.event}{self._because(one)}")
+            self.line(f"{name} {words or one.event}{self._because(one)}")
 
     def _because(self, one: News) -> str:
         """Returns why a task failed, after a colon; empty if unknown or told already."""
@@ -173,25 +177,18 @@ class RunPage:
             self._stall_option = "" if waits else " --stall-timeout 1h"
             self.on_stall(engine, status)
         elif status == "paused":
-            self._line(f"paused; go on with: tidewheel resume {self._run.name}")
-
-    def _heed_waiting(self, engine: RunEngine) -> None:
-        """Says, while nothing happens, what the run waits for and until when."""
-        waited_for = waited_for_text(engine) if self._status == "running" else ""
-        if waited_for and waited_for != self._waited_for:
-            self._line(waited_for)
-        self._waited_for = waited_for
+            self.line(f"paused; go on with: tidewheel resume {self._run.name}")
 
     def on_stall(self, engine: RunEngine, status: str) -> None:
         self.tell_stall(status, stall_text(engine) if status == "stalled" else "")
 
     def tell_stall(self, status: str, waits: str) -> None:
         """Prints why the run does not go on, and how long it waits until it stops."""
-        self._line(f"{status}:")
+        self.line(f"{status}:")
         for cause in self._causes:
-            self._line(f"  {cause}")
+            self.line(f"  {cause}")
         if waits:
-            self._line(f"  it waits {waits}")
+            self.line(f"  it waits {waits}")
 
     def on_report(self, report: ServiceReport) -> None:
         """Shows what a service reports, if it is trouble that people should know of."""
@@ -199,24 +196,23 @@ class RunPage:
             self._status = "lost"
         words = TROUBLE.get(report.event)
         if words is not None:
-            self._line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
+            self.line(words.format(**{k: safe(v) for k, v in report.facts.items()}))
 
     def stopping(self) -> None:
         self._stops += 1
         if self._stops == 1:
             tasks = () if self._pool is None else self._pool.tasks.values()
             count = plural(sum(task.has_job for task in tasks), "job")
-            self._line(
+            self.line(
                 f"stopping: waiting for {count}; Ctrl-C again leaves at once, and jobs run on"
             )
         else:
             self.leaving()
 
     def leaving(self) -> None:
-        if self._status == "lost":
-            self._line("leaving; jobs that run may be started again by others")
-        else:
-            self._line("leaving; jobs that run go on and are found again")
+        is_lost = self._status == "lost"
+        fate = "may be started again by others" if is_lost else "go on and are found again"
+        self.line(f"leaving; jobs that run {fate}")
 
     # ---- the end ----
 
@@ -270,17 +266,14 @@ class RunPage:
         self._lost = {str(one["id"]): str(one["chain"]) for one in documents(shown, "lost")}
         self._causes = list(cause_lines(shown))
 
-    def line(self, text: str) -> None:
-        """Prints a line that is no news of the run itself."""
-        self._line(text)
-
     def _note(self, text: str) -> None:
         note(self._reached(text))
 
     def _reached(self, text: str) -> str:
         return reached(text, self._run.name, self.option)
 
-    def _line(self, text: str) -> None:
+    def line(self, text: str) -> None:
+        """Prints a line with the time of day."""
         text = self._reached(text)
         print_line(f"{time.strftime('%H:%M:%S')} {safe(text)}" if "\n" not in text else text)
 
@@ -303,13 +296,8 @@ class JsonPage(RunPage):
     """Shows a run that is driven here as one JSON object per line."""
 
     def on_news(self, engine: RunEngine, one: News) -> None:
-        document = {
-            "event": one.event,
-            "task": engine.text(one.key),
-            "submit": one.submit,
-            "text": one.text,
-        }
-        self._tell(document)
+        told: dict[str, object] = {"event": one.event, "task": engine.text(one.key)}
+        self._tell(told | {"submit": one.submit, "text": one.text})
 
     def show_end(self, end: RunEnd, seconds: float | None = None) -> None:
         del seconds
@@ -325,7 +313,7 @@ class JsonPage(RunPage):
         }
         self._tell(document)
 
-    def _line(self, text: str) -> None:
+    def line(self, text: str) -> None:
         self._tell({"event": "note", "text": self._reached(text)})
 
     @staticmethod
@@ -362,26 +350,23 @@ async def ended(door: RunDoor, run: RunView, page: RunPage) -> RunEnd:
     return RunEnd(facts["status"], facts["reason"])
 
 
-def causes(engine: RunEngine) -> list[str]:
-    """Returns the lines that say why a run stands still, each with the command that helps."""
+def causes(engine: RunEngine) -> Iterator[str]:
+    """Yields the lines that say why a run stands still, each with the command that helps."""
     # Most runs go on by themselves.
     from tidewheel.core.sched.explain import why
-    from tidewheel.core.sched.lifecycle import root_causes
     from tidewheel.views.why import command_lines
 
     pool = engine.pool
     found = root_causes(pool)
-    lines = []
     for task in found[:CAUSES_MAX]:
         reasons = why(pool, task.key)
         words = "; ".join(reason.text for reason in reasons)
         command = next((one.command for one in reasons if one.command), "")
         name = engine.text(task.key)
-        lines.append(words if words.startswith(name) else f"{name}: {words}")
-        lines += [f"  {one}" for one in command_lines(engine.run.name, command)]
+        yield words if words.startswith(name) else f"{name}: {words}"
+        yield from (f"  {one}" for one in command_lines(engine.run.name, command))
     if len(found) > CAUSES_MAX:
-        lines.append(f"and {plural(len(found) - CAUSES_MAX, 'task')} more")
-    return lines
+        yield f"and {plural(len(found) - CAUSES_MAX, 'task')} more"
 
 
 def stall_text(engine: RunEngine) -> str:
@@ -448,16 +433,14 @@ class LivePage(RunPage):
         from rich.live import Live
 
         self._live = Live(
-            get_renderable=self._draw,
-            refresh_per_second=DRAWN_PER_SECOND_MAX,
-            transient=True,
+            get_renderable=self._draw, refresh_per_second=DRAWN_PER_SECOND_MAX, transient=True
         )
-        self._live.__enter__()
+        self._live.start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *_error: object) -> None:
         assert self._live is not None
-        self._live.__exit__(None, None, None)
+        self._live.stop()
 
     def on_news(self, engine: RunEngine, one: News) -> None:
         self._engine = engine
@@ -477,12 +460,12 @@ class LivePage(RunPage):
         """Says only for how long the run waits, because the picture shows the causes."""
         waits = stall_text(engine) if status == "stalled" else ""
         if waits:
-            self._line(f"it waits {waits}")
+            self.line(f"it waits {waits}")
 
     def _tell_beginning(self) -> None:
         """Says nothing, because the picture shows that the run has begun."""
 
-    def _line(self, text: str) -> None:
+    def line(self, text: str) -> None:
         self._notes.append(text)
 
     # ---- drawing ----
@@ -491,35 +474,31 @@ class LivePage(RunPage):
         from rich.console import Group
         from rich.text import Text
 
-        parts: list[Text] = [self._head()]
+        now, status = time.monotonic(), self._status or "running"
+        counts = ", ".join(_counted(self._ends))
+        head = Text(f"{self._run.name}  ", style="bold")
+        head.append(status, style="red" if status == "stalled" else "cyan")
+        head.append(f"  {show_duration(now - self._begun_at)}  {counts}", style="default")
+        parts = [head]
         if self._engine is not None:
             parts += self._cycles(self._engine)
-            parts += self._active()
+        for name, since in list(self._started.items())[:ACTIVE_MAX]:
+            parts.append(Text(f"  ▶ {safe(name)}  {show_duration(now - since)}", style="blue"))
+        if (more := len(self._started) - ACTIVE_MAX) > 0:
+            parts.append(Text(f"    and {more} more", style="bright_black"))
         for event, text in self._recent:
             parts.append(Text(f"  {safe(text)}", style=COLOURS.get(event, "yellow")))
         for text in (*self._notes, *self._causes):
             parts.append(Text(safe(text), style="bold yellow"))
         return Group(*parts)
 
-    def _head(self) -> Text:
-        from rich.text import Text
-
-        took = show_duration(time.monotonic() - self._begun_at)
-        counts = ", ".join(f"{count} {word}" for word, count in sorted(self._ends.items()))
-        status = self._status or "running"
-        head = Text(f"{self._run.name}  ", style="bold")
-        head.append(status, style="red" if status == "stalled" else "cyan")
-        head.append(f"  {took}  {counts}", style="default")
-        return head
-
     def _cycles(self, engine: RunEngine) -> list[Text]:
         """Returns a bar per point: how much has finished, how much the pool still holds."""
         from rich.text import Text
 
         text = engine.graph.cycling.style.text
-        pooled: dict[str, int] = {}
-        for point, count in engine.pool.population.counts.items():
-            pooled[text(point)] = count
+        counts = engine.pool.population.counts
+        pooled = {text(point): count for point, count in counts.items()}
         points = sorted({*pooled, *list(self._finished)[-POINTS_MAX:]})
         lines = []
         for name in points[-POINTS_MAX:]:
@@ -530,20 +509,6 @@ class LivePage(RunPage):
             line.append("─" * (BAR_WIDTH - width), style="bright_black")
             line.append(f" {done} done, {there} in the pool")
             lines.append(line)
-        return lines
-
-    def _active(self) -> list[Text]:
-        from rich.text import Text
-
-        now = time.monotonic()
-        shown = list(self._started.items())[:ACTIVE_MAX]
-        lines = [
-            Text(f"  ▶ {safe(name)}  {show_duration(now - since)}", style="blue")
-            for name, since in shown
-        ]
-        more = len(self._started) - len(shown)
-        if more > 0:
-            lines.append(Text(f"    and {more} more", style="bright_black"))
         return lines
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Union
 
@@ -18,10 +19,11 @@ from tidewheel.formats.flow_cylc.sections import Item, PlacedFindings, Section, 
 from tidewheel.formats.flow_cylc.upgrade import upgrade
 from tidewheel.formats.flow_cylc.values import BadValue, plain_text, unquoted
 from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
+from tidewheel.quantities import show_duration, show_size
 
 if TYPE_CHECKING:
     from tidewheel.cli.definitions import Definition
-    from tidewheel.formats.sip.model import Dependency, Resource, Stage
+    from tidewheel.formats.sip.model import Resource, Stage
     from tidewheel.formats.sip.placeholders import Json
     from tidewheel.formats.sip.validation import Validation
 
@@ -62,23 +64,19 @@ def is_known(path: list[str]) -> bool:
 
 def tree_lines(tree: Tree, depth: int = 0) -> Iterator[str]:
     """Yields the lines of a flow.cylc: items before the sections beside them."""
+    lead = INDENT * depth
     for name, value in tree.items():
-        if isinstance(value, str):
-            yield from _item_lines(name, value, INDENT * depth)
+        if isinstance(value, str) and "\n" not in value:
+            yield f"{lead}{name} = {value}".rstrip()
+        elif isinstance(value, str):
+            yield f'{lead}{name} = """'
+            yield from indent(value, lead + INDENT).split("\n")
+            yield f'{lead}"""'
     for name, value in tree.items():
         if not isinstance(value, str):
             brackets = depth + 1
-            yield f"{INDENT * depth}{'[' * brackets}{name}{']' * brackets}"
+            yield f"{lead}{'[' * brackets}{name}{']' * brackets}"
             yield from tree_lines(value, depth + 1)
-
-
-def _item_lines(name: str, value: str, lead: str) -> Iterator[str]:
-    if "\n" not in value:
-        yield f"{lead}{name} = {value}".rstrip()
-        return
-    yield f'{lead}{name} = """'
-    yield from indent(value, lead + INDENT).split("\n")
-    yield f'{lead}"""'
 
 
 def _texts(section: Section) -> Tree:
@@ -115,26 +113,17 @@ def _set_points(tree: Tree, loaded: LoadedWorkflow) -> None:
         return
     cycling = loaded.graph.cycling
     points = {"initial cycle point": cycling.initial, "final cycle point": cycling.final}
-    scheduling.update(
-        {
-            name: cycling.style.text(point)
-            for name, point in points.items()
-            if name in scheduling and point is not None
-        }
-    )
+    for name, point in points.items():
+        if name in scheduling and point is not None:
+            scheduling[name] = cycling.style.text(point)
 
 
 def _runtime(runtime: Section, loaded: LoadedWorkflow) -> Tree:
     own: dict[str, Tree] = {}
     for section in runtime.sections():
-        try:
-            names = [
-                name for name, _ in loaded.settings.parameters.expand_heading(section.name)
-            ]
-        except BadParameter:
-            continue
-        for name in names:
-            own[name] = _merged(own.get(name, {}), _texts(section))
+        with suppress(BadParameter):
+            for name, _ in list(loaded.settings.parameters.expand_heading(section.name)):
+                own[name] = _merged(own.get(name, {}), _texts(section))
     used = loaded.graph.nodes if loaded.graph is not None else {}
     known = {name: node.lineage for name, node in loaded.settings.nodes.items()}
     implicit = {name: (name, ROOT) for name in used if name not in known}
@@ -164,13 +153,11 @@ def _namespace(
 
 
 def _merged(below: Tree, above: Tree) -> Tree:
-    merged = dict(below)
+    merged = below | above
     for name, value in above.items():
-        before = merged.get(name)
+        before = below.get(name)
         if isinstance(before, dict) and isinstance(value, dict):
             merged[name] = _merged(before, value)
-        else:
-            merged[name] = value
     return merged
 
 
@@ -179,7 +166,6 @@ def _merged(below: Tree, above: Tree) -> Tree:
 
 def sip_tree(definition: Definition) -> Tree:
     """Returns a SIP definition: its id, its parameters, and each stage as it would run."""
-    from tidewheel.core.graph.findings import Findings
     from tidewheel.services.definitions.sip import load_sip_file
 
     judged = load_sip_file(definition.path, definition.load_options(), Findings()).validation
@@ -190,23 +176,24 @@ def sip_tree(definition: Definition) -> Tree:
     parameters: Tree = {
         spec.name: _json_text(spec.default) if spec.has_default else "" for spec in judged.specs
     }
-    return {
-        "id": found.id,
-        "version": found.version,
-        "parameters": parameters,
-        "stages": stages,
-    }
+    head: Tree = {"id": found.id, "version": found.version}
+    return {**head, "parameters": parameters, "stages": stages}
 
 
 def _stage(stage: Stage, judged: Validation) -> Tree:
-    from tidewheel.quantities import show_duration
+    from tidewheel.formats.sip.model import PRESENT, ObjectDependency
 
     rendered = judged.rendered.get(stage.id)
     tree: Tree = {"version": stage.version, "type": stage.type.value}
     if stage.timeout_seconds is not None:
         tree["timeout"] = show_duration(stage.timeout_seconds)
-    tree["dependencies"] = "\n".join(_dependency(one) for one in stage.dependencies)
-    tree["resources_required"] = "\n".join(_resource(one) for one in stage.resources)
+    tree["dependencies"] = "\n".join(
+        f"{one.name} {PRESENT}"
+        if isinstance(one, ObjectDependency)
+        else f"{one.stage} {one.condition.value}"
+        for one in stage.dependencies
+    )
+    tree["resources_required"] = "\n".join(map(_resource, stage.resources))
     if rendered is None:
         return tree
     tree["parameters"] = {
@@ -221,17 +208,8 @@ def _stage(stage: Stage, judged: Validation) -> Tree:
     return tree
 
 
-def _dependency(dependency: Dependency) -> str:
-    from tidewheel.formats.sip.model import PRESENT, ObjectDependency
-
-    if isinstance(dependency, ObjectDependency):
-        return f"{dependency.name} {PRESENT}"
-    return f"{dependency.stage} {dependency.condition.value}"
-
-
 def _resource(resource: Resource) -> str:
     from tidewheel.formats.sip.model import BufferNeeded, CpuNeeded, MemoryNeeded
-    from tidewheel.quantities import show_size
 
     match resource:
         case CpuNeeded(cores=cores):

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    Task,
-    UsageView,
-)
+from tidewheel.api.tasks import AttemptView, EdgeView, HistoryEntry, OutputView, Task, UsageView
 from tidewheel.api.wire import document
 from tidewheel.cli.output import (
     Cell,
-    Item,
     coloured,
     plural,
     safe,
@@ -37,20 +29,19 @@ from tidewheel.cli.pages.format import (
     flows_text,
     moment,
     say_lines,
+    say_some,
     section,
     state_cell,
     texts,
     took,
 )
-from tidewheel.cli.pages.format import (
-    documents as entries,
-)
+from tidewheel.cli.pages.format import documents as entries
 from tidewheel.cli.pages.log import log_path
 from tidewheel.cli.pages.run import say_reasons
 from tidewheel.client import AsyncClient
 from tidewheel.client.fields import TaskFields, explained
 from tidewheel.client.log_places import STREAMS
-from tidewheel.core.queue.retry import FixedDelays, RetryPolicy
+from tidewheel.core.queue.retry import FixedDelays
 from tidewheel.core.queue.status import Status
 from tidewheel.exact_json import encode
 from tidewheel.quantities import show_duration, show_instant, show_moment, show_size
@@ -85,25 +76,25 @@ async def gather(client: AsyncClient, task: Task) -> TaskDetails:
         for number in range(1, task.attempt + 1)
         for stream in STREAMS
     ]
-    return TaskDetails(
-        task=task,
-        now=await client.store.now(),
-        why=await client.why(task.id),
-        edges=edges,
-        statuses=statuses,
-        attempts=await client.attempts(task.id),
-        history=await client.history(task.id),
-        outputs=await client.outputs(task.id),
-        values=await client.values(task.id),
-        usage=await client.usage(task.id),
-        logs=[path for path in logs if path.exists()],
-    )
+    told: dict[str, Any] = {
+        name: await getattr(client, name)(task.id)
+        for name in ("why", "attempts", "history", "outputs", "values", "usage")
+    }
+    now, found = await client.store.now(), [path for path in logs if path.exists()]
+    return TaskDetails(task=task, now=now, edges=edges, statuses=statuses, logs=found, **told)
 
 
 def say_page_json(page: TaskDetails) -> None:
     """Prints the page for programs."""
-    task_id = page.task.id
-    edges = [_edge(edge, page.statuses) for edge in page.edges]
+    task_id, statuses = page.task.id, page.statuses
+    edges = [
+        {
+            **document(edge),
+            "parent_status": statuses[edge.parent].value,
+            "child_status": statuses[edge.child].value,
+        }
+        for edge in page.edges
+    ]
     say_json(
         {
             "task": document(page.task),
@@ -120,69 +111,42 @@ def say_page_json(page: TaskDetails) -> None:
     )
 
 
-def _edge(edge: EdgeView, statuses: Mapping[str, Status]) -> dict[str, object]:
-    """Returns a dependency with the state of the task at each end."""
-    return {
-        **document(edge),
-        "parent_status": statuses[edge.parent].value,
-        "child_status": statuses[edge.child].value,
-    }
-
-
 def used_in(usage: Sequence[UsageView]) -> dict[str, float | None]:
     """Returns the peak and the mean of what was used."""
-    memory = [point.sample.memory_bytes for point in usage]
-    cpu = [point.sample.cpu_percent for point in usage]
-    gpu = [point.sample.gpu_percent for point in usage]
+    memory, cpu, gpu = (
+        [value for one in usage if (value := getattr(one.sample, name)) is not None]
+        for name in ("memory_bytes", "cpu_percent", "gpu_percent")
+    )
     return {
         "samples": len(usage),
-        "memory_bytes_peak": max(_known(memory), default=None),
-        "cpu_percent_mean": _mean(_known(cpu)),
-        "cpu_percent_peak": max(_known(cpu), default=None),
-        "gpu_percent_mean": _mean(_known(gpu)),
+        "memory_bytes_peak": max(memory, default=None),
+        "cpu_percent_mean": round(sum(cpu) / len(cpu), 1) if cpu else None,
+        "cpu_percent_peak": max(cpu, default=None),
+        "gpu_percent_mean": round(sum(gpu) / len(gpu), 1) if gpu else None,
     }
-
-
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), 1) if values else None
 
 
 def say_page(page: TaskDetails) -> None:
     """Prints the page for people."""
-    _say_head(page)
-    if page.why:
-        section("why it does not run")
-        for reason in page.why:
-            say(f"  {safe(reason)}")
+    task = page.task
+    say(f"task {safe(task.id)}  {coloured(task.status)}")
+    for label, text in _facts(task, page.now):
+        for number, line in enumerate(safe_lines(text).split("\n")):
+            say(f"  {'' if number else label:{LABEL_WIDTH}}{line}")
+    for error in task.errors:
+        say(f"  {'error':{LABEL_WIDTH}}{safe(error.code)}: {safe(error.description)}")
+    say_lines("why it does not run", [f"  {safe(reason)}" for reason in page.why])
     _say_edges(page)
-    _say_some("attempts", page.attempts[-SHOWN_MAX:], ATTEMPT_COLUMNS)
-    _say_some("messages and outputs", page.outputs[-SHOWN_MAX:], OUTPUT_COLUMNS)
+    say_some("attempts", page.attempts[-SHOWN_MAX:], ATTEMPT_COLUMNS)
+    say_some("messages and outputs", page.outputs[-SHOWN_MAX:], OUTPUT_COLUMNS)
     _say_values(page.values)
     _say_usage(page.usage)
     section("history")
     say_columns(page.history[-SHOWN_MAX:], HISTORY_COLUMNS, indent=2)
     if (more := len(page.history) - SHOWN_MAX) > 0:
         say(f"  {more} earlier steps: --json shows all")
-    if page.logs:
-        section("logs")
-        for path in page.logs[-SHOWN_MAX:]:
-            say(f"  {safe(path)}  {show_size(path.stat().st_size)}")
-
-
-def _say_head(page: TaskDetails) -> None:
-    task = page.task
-    say(f"task {safe(task.id)}  {coloured(task.status)}")
-    for label, text in _facts(task, page.now):
-        lines = safe_lines(text).split("\n")
-        say(f"  {label:{LABEL_WIDTH}}{lines[0]}")
-        for line in lines[1:]:
-            say(f"  {'':{LABEL_WIDTH}}{line}")
-    for error in task.errors:
-        say(f"  {'error':{LABEL_WIDTH}}{safe(error.code)}: {safe(error.description)}")
+    logs = page.logs[-SHOWN_MAX:]
+    say_lines("logs", [f"  {safe(one)}  {show_size(one.stat().st_size)}" for one in logs])
 
 
 def _facts(task: Task, now: float) -> list[tuple[str, str]]:
@@ -229,24 +193,14 @@ def _resources_text(task: Task) -> str:
 def _retries_text(task: Task) -> str:
     if not task.max_retries:
         return ""
-    used = min(task.failures, task.max_retries)
-    return f"{used} of {task.max_retries} used, after {_delays_text(task.retry)}"
-
-
-def _delays_text(policy: RetryPolicy) -> str:
+    policy = task.retry
     if isinstance(policy, FixedDelays):
-        return ", ".join(show_duration(seconds) for seconds in policy.seconds)
-    first, most = show_duration(policy.first_seconds), show_duration(policy.seconds_max)
-    return f"{first}, growing {policy.factor:g}-fold up to {most}"
-
-
-def _say_some(
-    title: str, found: Sequence[Item], columns: Mapping[str, Callable[[Item], Cell] | str]
-) -> None:
-    """Prints a section with a table; nothing if nothing was found."""
-    if found:
-        section(title)
-        say_columns(found, columns, indent=2)
+        delays = ", ".join(show_duration(seconds) for seconds in policy.seconds)
+    else:
+        first, most = show_duration(policy.first_seconds), show_duration(policy.seconds_max)
+        delays = f"{first}, growing {policy.factor:g}-fold up to {most}"
+    used = min(task.failures, task.max_retries)
+    return f"{used} of {task.max_retries} used, after {delays}"
 
 
 def _say_edges(page: TaskDetails) -> None:
@@ -259,10 +213,10 @@ def _say_edges(page: TaskDetails) -> None:
         "OUTPUT": lambda edge: edge.output,
     }
     state: dict[str, Callable[[EdgeView], Cell]] = {"STATE": lambda edge: edge.state.value}
-    _say_some("needs", needs[:SHOWN_MAX], columns | state)
+    say_some("needs", needs[:SHOWN_MAX], columns | state)
     columns["TASK"] = lambda edge: edge.child
     columns["STATUS"] = lambda edge: statuses[edge.child]
-    _say_some("needed by", needed_by[:SHOWN_MAX], columns)
+    say_some("needed by", needed_by[:SHOWN_MAX], columns)
 
 
 ATTEMPT_COLUMNS: dict[str, Callable[[AttemptView], str]] = {
@@ -352,7 +306,7 @@ def _say_task(page: Document) -> None:
     )
     say_lines("verdicts", verdicts)
     if submissions := entries(page, "submissions"):
-        _say_some("submissions", submissions[-SHOWN_MAX:], SUBMISSIONS)
+        say_some("submissions", submissions[-SHOWN_MAX:], SUBMISSIONS)
         _say_last(submissions[-1])
 
 
@@ -365,19 +319,15 @@ def prerequisite_lines(page: Document) -> Iterator[str]:
         hand = "  by hand" if one["by_hand"] else ""
         yield f"  {sign} {safe(one['text'])}{hand}{'  (removes it)' if suicide else ''}"
         for atom in entries(one, "atoms"):
-            yield f"      {_atom_text(atom)}"
+            sign = SIGNS[str(atom["state"])]
+            remarks = [str(atom["parent"])]
+            remarks += ["before the start"] if atom["before_start"] else []
+            remarks += ["by hand"] if atom["by_hand"] else []
+            remarks += [str(atom["state"])] if sign == "x" else []
+            yield f"      {sign} {safe(atom['text'])}  {safe(', '.join(remarks))}"
             missing = [one for one in entries(atom, "members") if not one["made"]]
             for member in missing[:SHOWN_MAX]:
                 yield f"        - {safe(member['id'])}  {safe(member['state'])}"
-
-
-def _atom_text(atom: Document) -> str:
-    sign = SIGNS[str(atom["state"])]
-    remarks = [str(atom["parent"])]
-    remarks += ["before the start"] if atom["before_start"] else []
-    remarks += ["by hand"] if atom["by_hand"] else []
-    remarks += [str(atom["state"])] if sign == "x" else []
-    return f"{sign} {safe(atom['text'])}  {safe(', '.join(remarks))}"
 
 
 def xtrigger_lines(page: Document) -> Iterator[str]:
@@ -419,14 +369,11 @@ SUBMISSIONS: Columns = {
 
 def _say_last(submission: Document) -> None:
     """Prints what the last submission said and left."""
-    said = entries(submission, "messages")[-SHOWN_MAX:]
-    say_lines(
-        "what the last one said",
-        (
-            f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}"
-            for one in said
-        ),
+    said = (
+        f"  {moment(one, 'at')}  {safe(one['output'] or '')}  {safe(one['text'])}"
+        for one in entries(submission, "messages")[-SHOWN_MAX:]
     )
+    say_lines("what the last one said", said)
     values = submission.get("values")
     _say_values(values if isinstance(values, dict) else None)
     attempts = entries(submission, "attempts")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from tidewheel.api.tasks import AttemptView, Task
+from tidewheel.api.tasks import Task
 from tidewheel.cli.output import Row, coloured, note, rich_table, safe, say
 from tidewheel.client import AsyncClient
 from tidewheel.core.queue.status import Status
@@ -40,7 +39,6 @@ class Display:
         self._live: Live | None = None
 
     def __enter__(self) -> Display:
-        self._stack: AbstractContextManager[object] = nullcontext()
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
@@ -52,8 +50,7 @@ class Display:
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._stack = self._live
-        self._stack.__enter__()
+            self._live.start()
         return self
 
     def __exit__(self, *reason: object) -> None:
@@ -71,10 +68,8 @@ class Display:
         if self._live is not None:
             self._live.update(rich_table(("TASK", "STATUS", "PROGRESS"), self._rows()))
         elif before is None or (before.status, before.attempt) != (task.status, task.attempt):
-            note(
-                f"{label(task)}  {task.status}"
-                + (f"  attempt {task.attempt}" if task.attempt > 1 else "")
-            )
+            attempt = f"  attempt {task.attempt}" if task.attempt > 1 else ""
+            note(f"{label(task)}  {task.status}{attempt}")
         elif task.progress > before.progress:
             note(f"{label(task)}  {task.status}  {task.progress:.0%}")
 
@@ -103,17 +98,12 @@ def bar(progress: float) -> str:
 async def say_results(client: AsyncClient, tasks: Sequence[Task]) -> None:
     """Prints how each task ended, and why if it did not go well."""
     for task in tasks:
-        attempts = await client.attempts(task.id)
-        took = took_text(attempts[-1]) if attempts else ""
+        took = ""
+        for last in (await client.attempts(task.id))[-1:]:
+            if last.ended_at is not None:
+                took = f" in {show_duration(last.ended_at - last.claimed_at)}"
         say(f"{label(task)}  {coloured(task.status)}{took}")
         for error in task.errors:
             say(f"  {safe(error.code)}: {safe(error.description)}")
         if task.status is Status.FAILED:
             say(f"  its output: tidewheel task {safe(task.id)} --log err")
-
-
-def took_text(attempt: AttemptView) -> str:
-    """Returns how long an attempt took, if it is over."""
-    if attempt.ended_at is None:
-        return ""
-    return f" in {show_duration(attempt.ended_at - attempt.claimed_at)}"

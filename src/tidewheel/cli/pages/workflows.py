@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tidewheel.cli.output import (
-    Cell,
+    ColumnsOf,
     coloured,
     note,
     plural,
@@ -15,6 +15,7 @@ from tidewheel.cli.output import (
     safe_lines,
     say,
     say_columns,
+    say_found,
 )
 from tidewheel.cli.pages.findings import refuse, show_findings
 from tidewheel.cli.pages.format import at, fact, moment, section, state_cell, status_cell
@@ -31,8 +32,7 @@ from tidewheel.quantities import show_size
 if TYPE_CHECKING:
     from tidewheel.ports.runs import Document
 
-Columns = Mapping[str, Callable[[Any], Cell] | str]
-
+Columns = ColumnsOf[Any]
 INDENT = 2
 
 
@@ -58,28 +58,6 @@ def verdict(one: Mapping[str, Any]) -> str:
         return "it cannot run as it is"
     needed = needs(one)
     return f"it can run, given {', '.join(needed)}" if needed else "it can run"
-
-
-def say_list(document: Document) -> None:
-    columns: Columns = {
-        "WORKFLOW": "name",
-        "VERSION": "version",
-        "KIND": "kind",
-        "RUNS": lambda one: "yes" if one["runnable"] else "no",
-        "NEEDS": lambda one: ", ".join(needs(one)),
-        "REGISTERED": at("registered_at"),
-        "BY": "registered_by",
-    }
-    empty = "no workflow is registered; register some: tidewheel register PATH"
-    _say_found(parts(document, "workflows"), columns, empty)
-
-
-def _say_found(found: list[dict[str, Any]], columns: Columns, empty: str) -> None:
-    """Prints a table, or the note that there is nothing yet, and how to get something."""
-    if found:
-        say_columns(found, columns)
-    else:
-        note(empty)
 
 
 def say_workflow(one: Document) -> None:
@@ -123,7 +101,13 @@ def say_rendered(document: Document, stage: str | None) -> None:
         say(safe_lines(str(document["text"])).rstrip("\n"))
     for name, one in found.items():
         if stage in (None, name):
-            _say_stage(name, one)
+            whole = "" if one["is_whole"] else ", with values still to come"
+            say(f"# stage {safe(name)}{whole}")
+            for key in ("compose", "script"):
+                if key in one:
+                    say(safe_lines(str(one[key])).rstrip("\n"))
+            if "command" in one:
+                say(safe(shlex.join(map(str, one["command"]))))
 
 
 def check_stage(document: Document, stage: str) -> None:
@@ -132,15 +116,6 @@ def check_stage(document: Document, stage: str) -> None:
     if stage not in found:
         there = ", ".join(map(safe, found)) or "none"
         raise Refused(f"{_name(document)} has no stage {safe(stage)!r}; it has {there}")
-
-
-def _say_stage(name: str, one: Mapping[str, Any]) -> None:
-    say(f"# stage {safe(name)}" + ("" if one["is_whole"] else ", with values still to come"))
-    for key in ("compose", "script"):
-        if key in one:
-            say(safe_lines(str(one[key])).rstrip("\n"))
-    if "command" in one:
-        say(safe(shlex.join(map(str, one["command"]))))
 
 
 def needs(one: Mapping[str, Any]) -> list[str]:
@@ -172,8 +147,7 @@ def _value(parameter: Mapping[str, Any]) -> str:
     return f"(from {', '.join(given)})" if given else "(must be given)"
 
 
-def _texts(found: object) -> list[str]:
-    assert isinstance(found, Iterable)
+def _texts(found: Any) -> list[str]:  # noqa: ANN401 - a list of a document
     return [safe(one) for one in found]
 
 
@@ -189,21 +163,10 @@ def say_submitted(document: Document) -> None:
     say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
 
 
-def say_sbis(document: Document) -> None:
-    columns: Columns = {"INSTANCE": "id", "REQUESTED": at("requested_at"), "BY": "requested_by"}
-    empty = "nothing was asked for yet: tidewheel sbi submit FILE"
-    _say_found(parts(document, "sbis"), columns, empty)
-
-
 def say_sbi(document: Document) -> None:
     say(safe(document["id"]))
     fact("requested", f"{moment(document, 'requested_at')} by {document['requested_by']}")
     say_columns(parts(document, "blocks"), BLOCK_COLUMNS)
-
-
-def say_blocks(document: Document) -> None:
-    empty = "there are no blocks; ask for some: tidewheel sbi submit FILE"
-    _say_found(parts(document, "blocks"), BLOCK_COLUMNS, empty)
 
 
 def _workflow(one: Mapping[str, Any]) -> str:
@@ -221,6 +184,42 @@ BLOCK_COLUMNS: Columns = {
         ("never begins: " if one["never"] else "") + "; ".join(one["waits"])
     ),
 }
+LISTS: dict[str, tuple[Columns, str]] = {
+    "workflows": (
+        {
+            "WORKFLOW": "name",
+            "VERSION": "version",
+            "KIND": "kind",
+            "RUNS": lambda one: "yes" if one["runnable"] else "no",
+            "NEEDS": lambda one: ", ".join(needs(one)),
+            "REGISTERED": at("registered_at"),
+            "BY": "registered_by",
+        },
+        "no workflow is registered; register some: tidewheel register PATH",
+    ),
+    "sbis": (
+        {"INSTANCE": "id", "REQUESTED": at("requested_at"), "BY": "requested_by"},
+        "nothing was asked for yet: tidewheel sbi submit FILE",
+    ),
+    "blocks": (BLOCK_COLUMNS, "there are no blocks; ask for some: tidewheel sbi submit FILE"),
+    "objects": (
+        {
+            "OBJECT": "name",
+            "POSTED": at("posted_at"),
+            "BY": "posted_by",
+            "FACTS": lambda one: ", ".join(f"{name}={it}" for name, it in one["facts"].items()),
+        },
+        "no object is there; post one: tidewheel objects post NAME",
+    ),
+}
+
+
+def say_list(document: Document) -> None:
+    """Prints the workflows, instances, blocks or objects that a document lists."""
+    [name] = LISTS.keys() & document.keys()
+    say_found(parts(document, name), *LISTS[name])
+
+
 STAGE_COLUMNS: Columns = {
     "STAGE": lambda one: one["stage"] or f"(object {one['object']})",
     "STATE": state_cell,
@@ -261,19 +260,6 @@ def say_aborted(one: Document) -> None:
         say(f"{name} is stopped: {safe(one['reason'])}")
     else:
         say(f"{name} is being aborted: its stages are ended, nothing else starts")
-
-
-def say_objects(document: Document) -> None:
-    columns: Columns = {
-        "OBJECT": "name",
-        "POSTED": at("posted_at"),
-        "BY": "posted_by",
-        "FACTS": lambda one: ", ".join(
-            f"{name}={value}" for name, value in one["facts"].items()
-        ),
-    }
-    empty = "no object is there; post one: tidewheel objects post NAME"
-    _say_found(parts(document, "objects"), columns, empty)
 
 
 def say_names(document: Document, became: str) -> None:

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tidewheel.cli.session import Session
-from tidewheel.errors import Refused
+from tidewheel.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from tidewheel.client.runs import Runs
     from tidewheel.core.operator.verbs import Command
 
-JOB_DIRECTORY, JOB_SECRET, JOB_RUN = (
-    "TIDEWHEEL_JOB_DIR",
-    "TIDEWHEEL_SECRET",
-    "TIDEWHEEL_WORKFLOW_ID",
-)
+JOB = ("TIDEWHEEL_JOB_DIR", "TIDEWHEEL_SECRET", "TIDEWHEEL_WORKFLOW_ID")
 
 Document = dict[str, object]
 Result = TypeVar("Result")
+
+
+Arguments = Callable[["Target"], Document]  # of a view, from the words behind the run
+Asked = Callable[["Target"], "Command"]
 
 
 class OwnJob(NamedTuple):
@@ -51,19 +51,13 @@ class Given(NamedTuple):
 
 def this_job(session: Session) -> OwnJob | None:
     """Returns the job that this command is part of; None outside of a job of a run."""
-    directory, secret = os.environ.get(JOB_DIRECTORY), os.environ.get(JOB_SECRET)
-    run = os.environ.get(JOB_RUN)
+    directory, secret, run = map(os.environ.get, JOB)
     if session.store or not directory or not secret or not run:
         return None
     return OwnJob(Path(directory), secret, run)
 
 
-def look(
-    session: Session,
-    name: str,
-    words: Sequence[str],
-    arguments: Callable[[Target], Document],
-) -> Document:
+def look(session: Session, name: str, words: Sequence[str], arguments: Arguments) -> Document:
     """Returns a view of the run that the words name; the other words give its arguments."""
     job = this_job(session)
     if job is not None:
@@ -80,7 +74,7 @@ def look(
 def give(
     session: Session,
     words: Sequence[str],
-    command: Callable[[Target], Command],
+    command: Asked,
     *,
     any_word: bool = False,
     seconds_max: float | None = None,
@@ -138,30 +132,23 @@ class Target(NamedTuple):
 
 async def find_target(runs: Runs, words: Sequence[str], *, any_word: bool = False) -> Target:
     """Finds the run in the store; raises a refusal if there is none, or more than one."""
-    from tidewheel.errors import NotFound
-
     if not words:
         return Target((await runs.find()).name)
     first, *rest = words
     run, between, tail = first.partition(BETWEEN)
+    ids = _without_signs([tail, *rest] if tail else rest)
     if between:
-        ids = (tail, *rest) if tail else tuple(rest)
-        return Target((await runs.find(run)).name, _without_signs(ids))
+        return Target((await runs.find(run)).name, ids)
     try:
-        return Target((await runs.find(first)).name, _without_signs(rest))
+        return Target((await runs.find(first)).name, ids)
     except NotFound:
-        if not any_word and (not looks_like_id(first) or await _names_workflow(runs, first)):
+        # Where the workflow `forecast` has runs, `forecast/run9` is one that is not there.
+        workflow = first.partition("/")[0]
+        if not any_word and (
+            not looks_like_id(first) or (await runs.list(workflow=workflow, count=1))["runs"]
+        ):
             raise
     return Target((await runs.find()).name, _without_signs(words))
-
-
-async def _names_workflow(runs: Runs, word: str) -> bool:
-    """Says whether the part before the slash is a workflow that has runs.
-
-    `forecast/run9` is then a run that is not there, and no task.
-    """
-    workflow = word.partition("/")[0]
-    return bool((await runs.list(workflow=workflow, count=1))["runs"])
 
 
 def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False) -> Target:
@@ -170,14 +157,14 @@ def target_in_job(own_run: str, words: Sequence[str], *, any_word: bool = False)
         return Target(own_run)
     first, *rest = words
     run, between, tail = first.partition(BETWEEN)
+    ids = _without_signs([tail, *rest] if tail else rest)
     if between:
-        ids = (tail, *rest) if tail else tuple(rest)
-        return Target(run or own_run, _without_signs(ids))
+        return Target(run or own_run, ids)
     if first == own_run or own_run.startswith(f"{first}/"):
-        return Target(own_run, _without_signs(rest))
+        return Target(own_run, ids)
     if any_word or looks_like_id(first):
         return Target(own_run, _without_signs(words))
-    return Target(first, _without_signs(rest))
+    return Target(first, ids)
 
 
 def looks_like_id(word: str) -> bool:

@@ -13,7 +13,7 @@ import click
 
 from tidewheel.cli.capacity_options import OPTION_NAMES
 from tidewheel.cli.definitions import Definition
-from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
+from tidewheel.cli.exit_codes import SIGNALLED
 from tidewheel.cli.pages.run_progress import RunPage, page_for
 from tidewheel.cli.runs.pending_tasks import UntakenWaits
 from tidewheel.cli.runs.request import (
@@ -35,12 +35,10 @@ from tidewheel.cli.runs.request import (
     wanted_from,
 )
 from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again, under_way
-from tidewheel.cli.session import GlobalOptions, NewStore
+from tidewheel.cli.session import NewStore, Session
 from tidewheel.client.local_run import RunHere, RunHereSettings
 from tidewheel.config import home_directory
-from tidewheel.core.operator.definition import (
-    StoredDefinition,
-)
+from tidewheel.core.operator.definition import StoredDefinition
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import Aborted, Refused, Unavailable
@@ -73,7 +71,7 @@ UNDELIVERED_MAX = 100  # runs that are looked at
 
 
 def run_definition(definition: Definition, options: dict[str, Any]) -> int:
-    outer = click.get_current_context().find_object(GlobalOptions) or GlobalOptions()
+    outer = click.get_current_context().find_object(Session) or Session()
     where = options["store"] = options["store"] or outer.store
     wanted = wanted_from(definition, options)
     if isinstance(wanted, int):
@@ -95,20 +93,15 @@ def _run_far(
     only_here = ("slots", "tie_jobs", "trigger_log", *OPTION_NAMES)
     for option in click.get_current_context().command.params:
         if option.name in only_here and is_said(option.name):
-            raise click.UsageError(
-                f"{option.opts[0]} is for a run that is driven in this process"
-            )
-    server = store_settings(where).url
+            what = f"{option.opts[0]} is for a run that is driven in this process"
+            raise click.UsageError(what)
     how = Following(
-        server=server,
+        server=store_settings(where).url,
         detach=options["detach"],
         as_json=as_json,
         is_named=where is not None,
     )
-    far = asyncio.run(run_on_server(where, wanted, how))
-    if far.end is None:
-        return ExitCode.DONE
-    return settled(far.owed, far.end, far.signalled, wanted.fail_on)
+    return asyncio.run(run_on_server(where, wanted, how))
 
 
 async def _run(
@@ -145,16 +138,11 @@ async def _run(
             page.on_batch(stage, work)
             untaken.heed(work)
 
+        report = page.on_report
         here = RunHere(
-            where,
-            store,
-            run,
-            settings,
-            on_claimed=claimed,
-            on_batch=on_batch,
-            on_report=page.on_report,
+            where, store, run, settings, on_claimed=claimed, on_batch=on_batch, on_report=report
         )
-        left = asyncio.create_task(_deliver_left(where, store, run, on_report=page.on_report))
+        left = asyncio.create_task(_deliver_left(where, store, run, on_report=report))
         watching = asyncio.create_task(untaken.watch(page.line))
         signals = _Signals(here, page)
         with page:
@@ -185,9 +173,9 @@ class _Signals:
             self._terminated.set()
             self._page.leaving()
             self._here.leave()
-            return
-        self._page.stopping()
-        self._here.ask_stop()
+        else:
+            self._page.stopping()
+            self._here.ask_stop()
 
     async def awaits(self, task: asyncio.Task[None], seconds_max: float) -> None:
         """Waits for what is done beside the run, no longer than this, nor after SIGTERM."""
@@ -251,19 +239,12 @@ async def _chosen(
     if not wanted.is_new and not wanted.name:
         now, request = await store.now(), wanted.request
         newest = newest_of(runs, wanted.folder)
-        if (
-            newest is not None
-            and is_same_request(newest, request)
-            and is_driven(newest, now, is_process_alive)
-        ):
-            raise under_way(newest, _look_at(newest))
+        is_same = newest is not None and is_same_request(newest, request)
+        if newest is not None and is_same and is_driven(newest, now, is_process_alive):
+            raise under_way(newest, f"look at it: tidewheel show {newest.name}")
+        further = bool(wanted.options.final)
         found = run_to_carry_on(
-            runs,
-            wanted.folder,
-            now,
-            is_process_alive,
-            goes_further=bool(wanted.options.final),
-            request=request,
+            runs, wanted.folder, now, is_process_alive, goes_further=further, request=request
         )
         if found is not None:
             tell_of_change(found, definition.digest, " once it runs")
@@ -286,9 +267,5 @@ def _is_owed(run: RunView, definition: StoredDefinition, words: str, now: Instan
     if not owed.to(words):
         return False
     if (teller := owed.teller(now)) is not None:
-        raise under_way(run, _look_at(run), teller)
+        raise under_way(run, f"look at it: tidewheel show {run.name}", teller)
     return is_still_asked(run, definition.digest)
-
-
-def _look_at(run: RunView) -> str:
-    return f"look at it: tidewheel show {run.name}"

@@ -13,7 +13,7 @@ from tidewheel.core.graph.outputs import SUBMITTED
 from tidewheel.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable
 
     from tidewheel.ports.runs import RunDoor
     from tidewheel.scheduler.pending_batch import PendingBatch
@@ -42,7 +42,14 @@ class UntakenWaits:
         found = await _causes(self._door, self._run, only_queues=self._is_here)
         new = {cause: ids for cause, ids in found.items() if cause not in self._told}
         self._told.update(new)
-        return _lines(new)
+        lines = [
+            f"{some(ids)} {'waits' if len(ids) == 1 else 'wait'}: {cause}"
+            for cause, ids in new.items()
+        ]
+        more = (
+            f"and tasks wait for {len(lines) - TOLD_MAX} more causes: tidewheel why says which"
+        )
+        return [*lines[:TOLD_MAX], more] if len(lines) > TOLD_MAX else lines
 
     def heed(self, batch: PendingBatch) -> None:
         """Looks whether a batch of a run that is driven here submitted anything."""
@@ -89,14 +96,3 @@ def _one_of_each_first(ids: Iterable[str]) -> list[str]:
         ranked.append((seen[name], one))
         seen[name] += 1
     return [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
-
-
-def _lines(causes: Mapping[str, Sequence[str]]) -> list[str]:
-    lines = [
-        f"{some(ids)} {'waits' if len(ids) == 1 else 'wait'}: {cause}"
-        for cause, ids in causes.items()
-    ]
-    more = len(lines) - TOLD_MAX
-    return lines[:TOLD_MAX] + (
-        [f"and tasks wait for {more} more causes: tidewheel why says which"] if more > 0 else []
-    )

@@ -12,12 +12,13 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidewheel.cli.exit_codes import SIGNALLED, ExitCode
 from tidewheel.cli.output import note, safe, safe_lines, say_json
 from tidewheel.cli.pages.format import documents
 from tidewheel.cli.pages.run_progress import (
@@ -43,7 +44,7 @@ from tidewheel.cli.runs.request import (
     tell_of_namesake_far,
     the_run,
 )
-from tidewheel.cli.runs.result import Owed, is_still_asked, tell_again, under_way
+from tidewheel.cli.runs.result import Owed, is_still_asked, settled, tell_again, under_way
 from tidewheel.client import AsyncClient
 from tidewheel.client.local_run import LEFT, RunEnd
 from tidewheel.config import home_directory
@@ -55,17 +56,16 @@ from tidewheel.quantities import parse_duration, show_duration
 from tidewheel.scheduler.restart_options import is_same_request, newest_of, run_to_carry_on
 
 if TYPE_CHECKING:
-    from tidewheel.cli.runs.request import Wanted
     from tidewheel.client.runs import Runs
 
 WAIT_SECONDS = 20.0  # for the next lines, before it is asked again
 SILENT_SECONDS = 3.0  # of the log, before a person is told who is missing
 AGAIN_SECONDS_MAX = 5.0  # between two attempts to reach the server
+NOT_TAKEN = "no scheduler has taken it yet; one that runs there will: tidewheel scheduler"
 NOW = Instant(0.0)  # a server says itself whether a run is driven
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Following:
+class Following(NamedTuple):
     """Says at which server a run is followed, and how the run is shown here."""
 
     server: str
@@ -78,10 +78,6 @@ class Following:
         """Returns the option with which the next command finds the server, if it needs one."""
         return f" --server {quote(self.server)}" if self.is_named else ""
 
-    def reached(self, run: str, text: str) -> str:
-        """Returns advice with the option of the server, for a run that has no page yet."""
-        return reached(text, run, self.option)
-
 
 def folder_text(folder: str) -> str:
     """Returns where a definition lay, told apart from the same folder of another machine."""
@@ -93,48 +89,41 @@ def folder_here(text: str) -> str:
     return text.removeprefix(f"{socket.gethostname()}:")
 
 
-class FarRun(NamedTuple):
-    """Says how a run was left: its end (None: it was only begun), and the signal, if any."""
+async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> int:
+    """Begins or finds the run, and follows it until it ends or somebody wants to leave.
 
-    owed: Owed
-    end: RunEnd | None = None
-    signalled: signal.Signals | None = None
-
-
-async def run_on_server(where: str | None, wanted: Wanted, how: Following) -> FarRun:
-    """Begins or finds the run, and follows it until it ends or somebody wants to leave."""
+    Returns the exit status.
+    """
     async with AsyncClient(where) as client:
         runs = client.runs
         chosen = await _chosen(client, wanted, how)
         run, is_new = chosen.run, chosen.is_new
-        owed = _owed(how, run)
+        owed = Owed.from_server(home_directory(), how.server, run)
         if chosen.is_over:
             owed.note(wanted.words)
-            again = tell_again(runs.door, run, as_json=how.as_json, option=how.option)
-            return FarRun(owed, await again)
-        offset = 0 if is_new else await _size(runs, run)
+            end = await tell_again(runs.door, run, as_json=how.as_json, option=how.option)
+            return settled(owed, end, None, wanted.fail_on)
+        offset = 0
+        with suppress(NotFound):  # where the log ends that an earlier start has left
+            offset = 0 if is_new else (await runs.log_part(run.name, {}, bytes_max=1)).size
         if not chosen.is_ours:
             await _offer(runs, run, wanted, how, is_new=is_new)
         if how.detach:
             _say_begun(run, how, is_new=is_new)
-            return FarRun(owed)
+            return ExitCode.DONE
         owed.note(wanted.words)
         page = (FarJsonPage if how.as_json else FarPage)(run, is_new=is_new)
         page.begins(how)
         signalled = await _followed(runs, run, offset, page)
         if signalled is not None:
             page.leaves()
-            return FarRun(owed, RunEnd(LEFT, ""), signalled)
+            return settled(owed, RunEnd(LEFT, ""), signalled, wanted.fail_on)
         end = await ended(runs.door, run, page)
         page.show_end(end)
-        return FarRun(owed, end)
+        return settled(owed, end, None, wanted.fail_on)
 
 
 # ---- which run ----
-
-
-def _owed(how: Following, run: RunView) -> Owed:
-    return Owed.from_server(home_directory(), how.server, run)
 
 
 async def _chosen(client: AsyncClient, wanted: Wanted, how: Following) -> Chosen:
@@ -188,22 +177,18 @@ async def _earlier(
     newest = newest_of(views, origin.folder)
     if newest is None:
         return None
-    owed = _owed(how, newest)
+    owed = Owed.from_server(home_directory(), how.server, newest)
     is_ours = owed.to(wanted.words)
-    follow = how.reached(newest.name, f"follow it: tidewheel run {newest.name}")
+    follow = reached(f"follow it: tidewheel run {newest.name}", newest.name, how.option)
     if is_ours and (teller := owed.teller()) is not None:
         raise under_way(newest, follow, teller)
     if newest.is_driven(NOW) and is_same_request(newest, origin.request):
         if not is_ours:
             raise under_way(newest, follow)
         return Chosen(newest, is_ours=True)
+    further, request = bool(wanted.options.final), origin.request
     carried_on = run_to_carry_on(
-        views,
-        origin.folder,
-        NOW,
-        lambda _: True,
-        goes_further=bool(wanted.options.final),
-        request=origin.request,
+        views, origin.folder, NOW, lambda _: True, goes_further=further, request=request
     )
     if carried_on is not None:
         return Chosen(carried_on)
@@ -223,7 +208,7 @@ async def _offer(
                 f"{run.name} is driven already; follow it without options, or stop it first: "
                 f"tidewheel stop {run.name}"
             )
-            raise Refused(how.reached(run.name, text))
+            raise Refused(reached(text, run.name, how.option))
         return
     await runs.carry_on(run.name, wanted.given)
 
@@ -232,21 +217,13 @@ def _say_begun(run: RunView, how: Following, *, is_new: bool) -> None:
     if how.as_json:
         say_json({"run": run.name, "is_new": is_new, "server": how.server})
     else:
-        verb = "starts" if is_new else "is carried on"
-        print_line(f"{safe(run.name)} {verb} at {how.server}")
-        name = safe(run.name)
+        verb, name = "starts" if is_new else "is carried on", safe(run.name)
+        print_line(f"{name} {verb} at {how.server}")
         text = f"follow it: tidewheel run {name}; stop it: tidewheel stop {name}"
-        note(how.reached(name, text))
+        note(reached(text, name, how.option))
 
 
 # ---- following ----
-
-
-async def _size(runs: Runs, run: RunView) -> int:
-    """Returns where the log ends that an earlier start has left."""
-    with suppress(NotFound):
-        return (await runs.log_part(run.name, {}, bytes_max=1)).size
-    return 0
 
 
 async def _followed(
@@ -261,14 +238,14 @@ async def _followed(
         heard.append(number)
         following.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALLED:
         loop.add_signal_handler(number, leave, number)
     try:
         await following
     except asyncio.CancelledError:
         return heard[-1]
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in SIGNALLED:
             loop.remove_signal_handler(number)
     return None
 
@@ -277,14 +254,24 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     wait, again = SILENT_SECONDS, 0.0
     rest = ""  # of a line that is not whole yet
-    missing, clock = _Missing(runs, run), asyncio.get_running_loop().time
+    clock, is_told = asyncio.get_running_loop().time, False
+    untaken = UntakenWaits(runs.door, run.name, is_here=False)
+
+    async def missing() -> list[str]:
+        """Returns, once each, why nothing is heard of the run if somebody has to act."""
+        nonlocal is_told
+        if (await runs.find(run.name)).given is None:
+            return await untaken.new_lines()
+        was_told, is_told = is_told, True
+        return [] if was_told else [NOT_TAKEN]
+
     asked_at = clock()
     while True:
         try:
             part = await runs.log_part(run.name, {}, offset=offset, wait_seconds=wait)
             is_due = not part.content or clock() - asked_at >= UNTAKEN_SECONDS
             if is_due and not part.over:
-                for line in await missing.new_lines():
+                for line in await missing():
                     page.line(line)
                 asked_at = clock()
         except Unavailable as error:
@@ -304,23 +291,6 @@ async def _follow(runs: Runs, run: RunView, offset: int, page: FarPage) -> None:
         if part.over:
             page.log(rest)
             return
-
-
-class _Missing:
-    """Tells, once each, the causes why nothing is heard of a run if somebody has to act."""
-
-    def __init__(self, runs: Runs, run: RunView) -> None:
-        self._runs, self._run = runs, run
-        self._untaken = UntakenWaits(runs.door, run.name, is_here=False)
-        self._is_told = False
-
-    async def new_lines(self) -> list[str]:
-        if (await self._runs.find(self._run.name)).given is None:
-            return await self._untaken.new_lines()
-        if self._is_told:
-            return []
-        self._is_told = True
-        return ["no scheduler has taken it yet; one that runs there will: tidewheel scheduler"]
 
 
 # ---- what is seen ----

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -46,10 +46,8 @@ from tidewheel.core.operator.views import RunView, UndoneKind
 from tidewheel.errors import AmbiguousRun, NotFound, Refused
 from tidewheel.formats.sip.parameters import refused_unused, report_unused
 from tidewheel.ports.store import Store
-from tidewheel.services.definitions.snapshot import Captured
-from tidewheel.wiring.stores import (
-    is_remote,
-)
+from tidewheel.services.definitions.snapshot import Captured, restore
+from tidewheel.wiring.stores import is_remote
 
 if TYPE_CHECKING:
     from tidewheel.client.workflows import Workflows
@@ -94,17 +92,6 @@ def named_request(path: Path) -> RunRequest | None:
     if name_problem(workflow) or (version and version_problem(version)):
         return None
     return RunRequest(workflow=workflow, version=version, code_trusted=True)
-
-
-def with_parameters(
-    asked: RunRequest, definition: Definition, options: RunOptions, name: str
-) -> RunRequest:
-    """Returns the request with the parameters, options and name of run that were given."""
-    findings = Findings()
-    parameters = definition.variables(findings)
-    if findings.has_errors:
-        raise InvalidDefinition(str(asked), findings.sorted())
-    return replace(asked, parameters=parameters, options=options, name=name)
 
 
 def unknown_name(name: str) -> Refused:
@@ -158,7 +145,9 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
     new, definition = await request_run(store, asked, findings)
     if definition.kind == SIP:
         _refuse_unused(asked, findings)
-        tell(_stages(definition, new.options))
+        stages = restore(definition, new.options, Path()).stages
+        assert stages is not None
+        tell(stages)
     return replace(
         wanted,
         captured=Captured(definition, ()),
@@ -176,22 +165,12 @@ def _refuse_unused(asked: RunRequest, findings: Findings) -> None:
         raise InvalidDefinition(str(asked), refused)
 
 
-def _stages(definition: StoredDefinition, options: RunOptions) -> StageSource:
-    from tidewheel.services.definitions.snapshot import restore
-
-    found = restore(definition, options, Path()).stages
-    assert found is not None
-    return found
-
-
 async def tell_of_namesake(store: Store, wanted: Wanted) -> None:
     """Tells how to name the registered workflow, since a path wins over a name."""
-    asked = wanted.registered
-    if asked is None:
-        return
-    found = await store.workflows(asked.workflow)
-    if any(asked.version in ("", one.version) for one in found):
-        _tell_of_path(asked)
+    if asked := wanted.registered:
+        found = await store.workflows(asked.workflow)
+        if any(asked.version in ("", one.version) for one in found):
+            _tell_of_path(asked)
 
 
 def _tell_of_path(asked: RunRequest) -> None:
@@ -235,11 +214,8 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
         ids = {str(stage) for one in declared for stage in one["stages"]}
         report_unused(asked.parameters, known, ids, findings)
         _refuse_unused(asked, findings)
-    return Origin(
-        registry_text(reference),
-        asked.parameters_text if is_sip else None,
-        not is_sip and bool(asked.parameters),
-    )
+    request = asked.parameters_text if is_sip else None
+    return Origin(registry_text(reference), request, not is_sip and bool(asked.parameters))
 
 
 # ---- from the words of the command line ----
@@ -248,8 +224,18 @@ async def registered_far(workflows: Workflows, asked: RunRequest) -> Origin | No
 def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int:
     """Returns what was asked for, or the exit status if it is wrong."""
     given = _options(definition, options)
+    wanted = Wanted(
+        None,
+        "",
+        given,
+        str(definition.path),
+        is_new=options["is_new"],
+        given=given if is_said("mode") else replace(given, mode=""),
+        registered=named_request(definition.path),
+        fail_on=options["fail_on"],
+    )
     if not definition.path.exists():
-        return _wanted_by_name(definition, options, given)
+        return _wanted_by_name(definition, wanted, options["name"])
     findings = Findings()
     loaded, captured, stages = definition.load_for_run(given, findings)
     is_near = not is_remote(options["store"])  # else the server says what is known there
@@ -260,41 +246,26 @@ def wanted_from(definition: Definition, options: dict[str, Any]) -> Wanted | int
     if not definition.as_json:
         note_findings(findings, loaded.source)
     if captured.too_large:
-        some = ", ".join(captured.too_large[:3])
-        note(f"too large to be kept with the run, left where they are: {some}")
+        names = ", ".join(captured.too_large[:3])
+        note(f"too large to be kept with the run, left where they are: {names}")
     if stages is not None and is_near:
         tell_of_needs(stages, settings_here(options))
     folder = str(definition.path.resolve())
-    return Wanted(
-        captured,
-        folder,
-        given,
-        options["name"],
-        is_new=options["is_new"],
-        given=_without_defaults(given),
-        registered=named_request(definition.path),
-        fail_on=options["fail_on"],
-    )
+    return replace(wanted, captured=captured, folder=folder, name=options["name"])
 
 
-def _wanted_by_name(
-    definition: Definition, options: dict[str, Any], given: RunOptions
-) -> Wanted:
-    asked = named_request(definition.path)
-    if definition.is_python or definition.is_sip or (options["is_new"] and asked is None):
+def _wanted_by_name(definition: Definition, wanted: Wanted, name: str) -> Wanted:
+    asked = wanted.registered
+    if definition.is_python or definition.is_sip or (wanted.is_new and asked is None):
         raise Refused(f"there is no file or folder {definition.path}")
-    if asked is not None:
-        asked = with_parameters(asked, definition, given, options["name"])
-    return Wanted(
-        None,
-        "",
-        given,
-        str(definition.path),
-        is_new=options["is_new"],
-        given=_without_defaults(given),
-        registered=asked,
-        fail_on=options["fail_on"],
-    )
+    if asked is None:
+        return wanted
+    findings = Findings()
+    parameters = definition.variables(findings)
+    if findings.has_errors:
+        raise InvalidDefinition(str(asked), findings.sorted())
+    asked = replace(asked, parameters=parameters, options=wanted.options, name=name)
+    return replace(wanted, registered=asked)
 
 
 def tell_of_needs(stages: StageSource, settings: RunHereSettings) -> None:
@@ -325,34 +296,17 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _options(definition: Definition, options: dict[str, Any]) -> RunOptions:
+    # Bad JSON of parameters is told when the definition is read.
+    given = definition.variables(Findings()) if definition.is_sip else {}
+    own = {one.name: options[one.name] for one in fields(RunOptions) if one.name in options}
     return RunOptions(
+        **own,
         compat=definition.compat or "",
-        mode=options["mode"],
         initial=definition.icp,
         final=definition.fcp,
-        start=options["start"],
-        start_tasks=tuple(options["start_tasks"]),
-        stop=options["stop"],
-        hold_after=options["hold_after"],
-        paused=options["paused"],
         now=time.time_ns() / 1e9,
-        abort_if_any_task_fails=options["aborts"],
-        stall_timeout_seconds=options["stall_timeout"],
-        parameters=_parameters(definition),
-        priority=options["priority"],
+        parameters=json.dumps(given, default=str, sort_keys=True) if given else "",
     )
-
-
-def _parameters(definition: Definition) -> str:
-    """Returns the parameters as they are kept; bad JSON is told when the definition is read."""
-    if not definition.is_sip:
-        return ""
-    given = definition.variables(Findings())
-    return json.dumps(given, default=str, sort_keys=True) if given else ""
-
-
-def _without_defaults(options: RunOptions) -> RunOptions:
-    return options if is_said("mode") else replace(options, mode="")
 
 
 def is_said(name: str) -> bool:
@@ -361,12 +315,8 @@ def is_said(name: str) -> bool:
 
 
 def settings_here(options: dict[str, Any]) -> RunHereSettings:
-    return RunHereSettings(
-        slots=options["slots"],
-        tie_jobs=options["tie_jobs"],
-        trigger_log=options["trigger_log"],
-        **offered(options),
-    )
+    own = {name: options[name] for name in ("slots", "tie_jobs", "trigger_log")}
+    return RunHereSettings(**own, **offered(options))
 
 
 # ---- which run is meant ----

@@ -26,7 +26,7 @@ import json
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,10 +34,7 @@ from tidewheel.cli.exit_codes import SIGNALLED, ExitCode, FinalStatus
 from tidewheel.cli.output import note
 from tidewheel.cli.pages.run_progress import JsonPage, RunPage, ended
 from tidewheel.client.local_run import LEFT, LOST, RunEnd
-from tidewheel.core.operator.definition import (
-    RunOptions,
-    is_same_content,
-)
+from tidewheel.core.operator.definition import RunOptions, is_same_content
 from tidewheel.core.operator.views import RunView, UndoneKind, is_at_own_stop_point
 from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.task import Instant
@@ -52,9 +49,6 @@ from tidewheel.wiring.machine import is_process_alive, this_process
 from tidewheel.wiring.stores import this_failpoint
 
 if TYPE_CHECKING:
-    from tidewheel.client.local_run import RunEnd
-    from tidewheel.core.operator.definition import RunOptions
-    from tidewheel.core.operator.views import RunView
     from tidewheel.ports.runs import RunDoor
 
 IN_RUN = Path("log", "config", "owed")  # goes with the run when it is deleted
@@ -66,14 +60,6 @@ def words_of(folder: str, options: RunOptions, variables: str = "") -> str:
     """Returns what was asked for, in brief: the same for the same command on another day."""
     said = [folder, variables, asdict(replace(options, now=0.0))]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:WORDS_LENGTH]
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """Holds the content of the file that says to whom a result is owed."""
-
-    debt: str = ""  # run and words
-    process: HostProcess | None = None  # None: an earlier version did not say it
 
 
 class Owed:
@@ -97,14 +83,14 @@ class Owed:
 
     def to(self, words: str) -> bool:
         """Returns whether the result is owed to a command of these words."""
-        return self._written().debt == self._debt(words)
+        return self._written()[0] == f"{self._run} {words}"
 
     def teller(self, now: Instant | None = None) -> HostProcess | None:
         """Returns the process that is about to tell the result; None: it is dead, or unknown.
 
         Without a time, a process that cannot be seen from here counts as dead.
         """
-        process, own = self._written().process, this_process()
+        process, own = self._written()[1], this_process()
         if process is None:
             return None
         if (process.host, process.boot_id) == (own.host, own.boot_id):
@@ -116,16 +102,15 @@ class Owed:
 
         Who is to call them is only known of a run that `tidewheel run` has driven.
         """
-        if self._written().process is None:
-            return self._is_quiet(now)
-        return self.teller(now) is None
+        is_unknown = self._written()[1] is None
+        return self._is_quiet(now) if is_unknown else self.teller(now) is None
 
     def note(self, words: str) -> None:
         """Notes that this process owes the result.
 
         A file that cannot be written is no error: the run itself meets worse trouble then.
         """
-        text = f"{self._debt(words)}\n{json.dumps(asdict(this_process()))}\n"
+        text = f"{self._run} {words}\n{json.dumps(asdict(this_process()))}\n"
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_whole(self._path, text.encode(), mode=0o600)
@@ -140,19 +125,17 @@ class Owed:
         """Says whether the run was over for longer than any process awaits its handlers."""
         return now - self._ended_at >= QUIET_SECONDS
 
-    def _debt(self, words: str) -> str:
-        return f"{self._run} {words}"
-
-    def _written(self) -> _Written:
+    def _written(self) -> tuple[str, HostProcess | None]:
+        """Returns the run and the words, and the process, if the file says it."""
         try:
             debt, _, process = self._path.read_text(encoding="utf-8").partition("\n")
         except (OSError, ValueError):
-            return _Written()
+            return "", None
         if not debt.startswith(f"{self._run} "):  # of a run that had its name before
-            return _Written()
+            return "", None
         with suppress(ValueError, TypeError):
-            return _Written(debt, HostProcess(**json.loads(process)))
-        return _Written(debt)
+            return debt, HostProcess(**json.loads(process))
+        return debt, None
 
 
 async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str = "") -> RunEnd:
@@ -162,8 +145,8 @@ async def tell_again(door: RunDoor, run: RunView, *, as_json: bool, option: str 
     end = await ended(door, run, page)
     ended_at = run.updated_at if run.ended_at is None else run.ended_at
     page.line(
-        f"{run.name} ended at {_moment(ended_at)}, and its result was not told yet; it "
-        "follows. The same command again begins the next run"
+        f"{run.name} ended at {show_instant(int(ended_at))}, and its result was not told yet; "
+        "it follows. The same command again begins the next run"
     )
     page.show_end(end, ended_at - run.created_at)
     return end
@@ -192,19 +175,12 @@ def under_way(run: RunView, look: str, teller: HostProcess | None = None) -> Run
     if teller is not None and run.owner is None:
         status += ", and its result is being told"
     owner = "" if by is None else f"process {by.pid} on {by.host}, "
-    return RunUnderWay(run.name, status, f"{owner}since {_moment(run.created_at)}", look)
-
-
-def _moment(at: Instant) -> str:
-    """Returns a time to the second, which is enough for people."""
-    return show_instant(Instant(int(at)))
+    since = f"since {show_instant(int(run.created_at))}"
+    return RunUnderWay(run.name, status, f"{owner}{since}", look)
 
 
 def settled(
-    owed: Owed,
-    end: RunEnd,
-    signalled: signal.Signals | None,
-    fail_on: Sequence[UndoneKind],
+    owed: Owed, end: RunEnd, signalled: signal.Signals | None, fail_on: Sequence[UndoneKind]
 ) -> int:
     """Returns the exit status; it settles the result, unless the run goes on without us."""
     status = _exit_status(end, signalled, fail_on)

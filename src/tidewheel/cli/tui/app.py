@@ -9,20 +9,33 @@ what would happen and somebody said yes.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
+import shlex
 import signal
+import time
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, assert_never
 
-from tidewheel.cli.pages.format import Document
-from tidewheel.cli.tui.background_tasks import BackgroundTasks
-from tidewheel.cli.tui.keymap import ListRuns, ShowTask, WatchRun, pressed
+from tidewheel.cli.error_output import what_and_advice
+from tidewheel.cli.output import plural, safe, safe_lines
+from tidewheel.cli.pages.format import Document, documents
+from tidewheel.cli.pages.run import answer_lines
+from tidewheel.cli.runs.access import Given
+from tidewheel.cli.tui import keymap, panes
+from tidewheel.cli.tui.panes import Choice, Pane, Question, State
 from tidewheel.cli.tui.render import painted
-from tidewheel.cli.tui.state import State
+from tidewheel.cli.tui.spans import BOLD, DIM, Line, line
 from tidewheel.cli.tui.terminal import Keys, Terminal
+from tidewheel.cli.verbs import TABLE
+from tidewheel.core.operator.verbs import VERBS, Command
+from tidewheel.errors import NotFound, Refused, TidewheelError
 
 if TYPE_CHECKING:
     from tidewheel.client import AsyncClient
+    from tidewheel.client.runs import Runs
 
 ESCAPE_SECONDS = 0.05  # for the rest of a key to come over a slow line
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,7 +47,7 @@ class App:
     def __init__(self, client: AsyncClient, terminal: Terminal, run: str) -> None:
         self._terminal = terminal
         self._keys = Keys()
-        self._over = asyncio.Event()
+        self.over = asyncio.Event()
         self._failure: BaseException | None = None
         self._background = BackgroundTasks(client, self)
         self.state = State(run=run, size=terminal.size)
@@ -46,11 +59,13 @@ class App:
         loop.add_signal_handler(signal.SIGWINCH, self.repaint)
         loop.add_signal_handler(signal.SIGTSTP, self._suspend)
         for number in ENDS:
-            loop.add_signal_handler(number, self._over.set)
+            loop.add_signal_handler(number, self.over.set)
         loop.set_exception_handler(lambda _, what: self.fail(what.get("exception")))
-        self._background.go(WatchRun(self.state.run) if self.state.run else ListRuns())
+        self._background.go(
+            keymap.WatchRun(self.state.run) if self.state.run else keymap.ListRuns()
+        )
         try:
-            await self._over.wait()
+            await self.over.wait()
         finally:
             loop.remove_reader(self._terminal.input)
             self._background.end()
@@ -60,7 +75,7 @@ class App:
     def _read(self) -> None:
         content = self._terminal.read()
         if not content:  # the terminal is gone
-            self._over.set()
+            self.over.set()
             return
         self._press(self._keys.feed(content))
         if self._keys.is_waiting:
@@ -69,18 +84,15 @@ class App:
 
     def _press(self, keys: list[str]) -> None:
         for key in keys:
-            state, wish = pressed(self.state, key)
+            state, wish = keymap.pressed(self.state, key)
             self.show(state)
             if wish is not None:
                 self._background.go(wish)
 
-    def leave(self) -> None:
-        self._over.set()
-
     def fail(self, error: BaseException | None) -> None:
         """Keeps a bug of ours, to be raised when the shell has its terminal back, and ends."""
         self._failure = self._failure or error
-        self._over.set()
+        self.over.set()
 
     def repaint(self) -> None:
         """Paints the whole screen anew, whatever stands there."""
@@ -90,7 +102,7 @@ class App:
     def show_page(self, page: Document) -> None:
         self.show(replace(self.state, tree=self.state.tree.changed(page=page), trouble=""))
         if self.state.task is not None:
-            self._background.go(ShowTask(self.state.task, again=True))
+            self._background.go(keymap.ShowTask(self.state.task, again=True))
 
     def _suspend(self) -> None:
         """Suspends the program (Ctrl-Z): the shell gets its terminal back as it was."""
@@ -103,3 +115,279 @@ class App:
         """Paints a state, and keeps it as the one that is seen."""
         self.state, lines = painted(state)
         self._terminal.paint(lines)
+
+
+# ---- what takes time, beside the screen: views, logs, commands ----
+
+END_OF_LOG = line("(the end)", DIM)
+
+
+class BackgroundTasks:
+    """Runs what one screen asks for; the newest look and the newest log count."""
+
+    def __init__(self, client: AsyncClient, screen: App) -> None:
+        self._client, self._runs, self._screen = client, client.runs, screen
+        self._beside: set[asyncio.Task[None]] = set()
+        self._updates: LiveUpdates | None = None
+        self._watch_task: asyncio.Task[None] | None = None
+        self._log_task: asyncio.Task[None] | None = None
+
+    def end(self) -> None:
+        for task in self._beside:
+            task.cancel()
+
+    def go(self, wish: keymap.Wish) -> None:
+        """Begins what was asked for, and returns at once."""
+        match wish:
+            case keymap.Leave():
+                self._screen.over.set()
+            case keymap.LookAgain():
+                self._screen.repaint()
+                self._look_again()
+            case keymap.ShowTask():
+                self._beside.add(self._begun(self._show_task(wish)))
+            case keymap.ShowLog():
+                self._stop_log()
+                self._log_task = self._begun(self._show_log(wish))
+            case keymap.ListRuns():
+                self._beside.add(self._begun(self._list_runs()))
+            case keymap.WatchRun(run=run):
+                self._watch(run)
+            case keymap.AskFirst(question=question):
+                self._beside.add(self._begun(self._ask(question)))
+            case keymap.Do(question=question, mode=mode):
+                self._beside.add(self._begun(self._do(question, mode)))
+            case _:
+                assert_never(wish)
+
+    def _begun(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._caught(work))
+        self._beside.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._beside.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._screen.fail(task.exception())
+
+    async def _caught(self, work: Coroutine[object, object, None]) -> None:
+        """Awaits the work; a refusal, or a server that does not answer, is shown."""
+        try:
+            await work
+        except (TidewheelError, OSError) as error:
+            self._put(said=trouble_text(error))
+
+    def _watch(self, run: str) -> None:
+        if self._watch_task is not None:
+            self._watch_task.cancel()
+        self._screen.show(State(run=run, size=self._screen.state.size))
+        self._updates = LiveUpdates(self._client, self._runs, run, self._screen)
+        self._watch_task = self._begun(self._updates.run())
+
+    def _look_again(self) -> None:
+        if self._updates is not None:
+            self._updates.news.set()
+
+    def _stop_log(self) -> None:
+        if self._log_task is not None:
+            self._log_task.cancel()
+
+    async def _list_runs(self) -> None:
+        found, current = panes.run_lines(await self._runs.list()), self._screen.state.run
+        names = tuple(name for name, _ in found)
+        at = names.index(current) if current in names else 0
+        self._put(choice=Choice(names, tuple(one for _, one in found), at))
+
+    async def _show_task(self, wish: keymap.ShowTask) -> None:
+        [page] = documents(await self._runs.show(self._screen.state.run, wish.id), "tasks")
+        lines = tuple(panes.task_lines(page))
+        pane = Pane(kind=panes.TASK, subject=safe(wish.id), lines=lines)
+        seen = self._screen.state.pane
+        if not wish.again and self._screen.state.question is None:
+            self._put(pane=pane)
+        elif seen is not None and seen.is_about(pane):
+            self._put(pane=replace(pane, top=seen.top))
+
+    async def _show_log(self, wish: keymap.ShowLog) -> None:
+        run = self._screen.state.run
+        what = ("log", run) if wish.id is None else (wish.file, wish.id)
+        pane = Pane(kind=panes.LOG, subject=f"{what[0]} of {safe(what[1])}", follows=True)
+        self._put(pane=pane)
+        async for lines in log_lines(self._runs, run, wish):
+            if not self._goes_on(pane, lines):
+                return
+        self._goes_on(pane, [END_OF_LOG])
+
+    def _goes_on(self, log: Pane, lines: list[Line]) -> bool:
+        """Adds lines to the log on the screen; says False if another pane is open by now."""
+        seen = self._screen.state.pane
+        if seen is None or not seen.is_about(log):
+            return False
+        self._put(pane=seen.longer(lines))
+        return True
+
+    async def _ask(self, question: Question) -> None:
+        self._stop_log()
+        pane = await question_pane(self._runs, self._screen.state.run, question)
+        self._put(pane=pane, question=question)
+
+    async def _do(self, question: Question, mode: str) -> None:
+        command = command_of(question, mode)
+        answer = await self._runs.give(self._screen.state.run, command)
+        given = Given(answer.run, command, answer.number, answer.document)
+        first, *more = answer_lines(given)
+        tree = replace(self._screen.state.tree, marked=frozenset())
+        self._put(tree=tree, said=first)
+        if more:
+            lines = tuple(map(line, (first, *more)))
+            self._put(pane=Pane(kind=panes.ANSWER, subject=question.verb, lines=lines))
+        self._look_again()
+
+    def _put(self, **fields: Any) -> None:  # noqa: ANN401 - those of the state
+        self._screen.show(replace(self._screen.state, is_busy=False, **fields))
+
+
+LOOK_SECONDS = 5.0  # though nothing was heard
+REST_SECONDS_MIN = 0.2
+TROUBLE_SECONDS = 2.0
+GONE = "the run is gone; b shows others"
+
+
+class LiveUpdates:
+    """Keeps the tree of one run up to date: looks again when something has happened to it.
+
+    Events only say when to look; what is shown is always a whole view, so nothing can be missed
+    or shown twice. However much happens, looking takes no more than a third of the time.
+    """
+
+    def __init__(self, client: AsyncClient, runs: Runs, run: str, screen: App) -> None:
+        self._client, self._runs, self._run, self._screen = client, runs, run, screen
+        self.news = asyncio.Event()  # when it is set, the run is looked at soon
+
+    async def run(self) -> None:
+        """Keeps the tree up to date until it is cancelled or the run is gone."""
+        following = asyncio.create_task(self._follow())
+        try:
+            await self._look()
+        finally:
+            following.cancel()
+
+    async def _look(self) -> None:
+        while True:
+            self.news.clear()
+            began = time.monotonic()
+            try:
+                everything = self._screen.state.everything
+                page = await self._runs.tree(self._run, everything=everything)
+            except NotFound:
+                self._screen.show(replace(self._screen.state, trouble=GONE))
+                return
+            except (TidewheelError, OSError) as error:
+                text = f"trying again: {trouble_text(error)}"
+                self._screen.show(replace(self._screen.state, trouble=text))
+                await asyncio.sleep(TROUBLE_SECONDS)
+                continue
+            self._screen.show_page(page)
+            took = time.monotonic() - began
+            await asyncio.sleep(max(REST_SECONDS_MIN, 2 * took))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self.news.wait()
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                events = self._client.events(run=self._run, kind="run")
+                async with aclosing(events):
+                    async for _ in events:
+                        self.news.set()
+            except Refused:  # not allowed to follow: looking from time to time has to do
+                return
+            except (TidewheelError, OSError):
+                await asyncio.sleep(TROUBLE_SECONDS)
+
+
+# ---- what the screen wants of a run: views as lines, commands with what they would do ----
+
+TAIL_BYTES = 64_000
+WAIT_SECONDS = 5.0
+IDS_SHOWN_MAX = 10  # in one line
+IDS_NAMED_MAX = 50
+
+
+def command_of(question: Question, mode: str) -> Command:
+    """Returns the command of a question: the value that the command line would make."""
+    kind: Any = VERBS[question.verb]
+    given = {"ids": question.ids} if panes.takes_ids(TABLE[question.verb]) else {}
+    return kind(**given, **({"mode": mode} if mode else {}))  # type: ignore[no-any-return]
+
+
+def typed_line(run: str, question: Question) -> str:
+    """Returns what would be typed in a shell for the same command, to be copied."""
+    ids = map(shlex.quote, question.ids[:IDS_SHOWN_MAX])
+    more = ["…"] if len(question.ids) > IDS_SHOWN_MAX else []
+    return " ".join(("tidewheel", question.verb, shlex.quote(run), *ids, *more))
+
+
+def which_lines(question: Question) -> Iterator[str]:
+    """Yields how many tasks a question is about, and those that the line above left out."""
+    if question.filter:
+        many = plural(len(question.ids), "task")
+        yield f"{many}, as the filter {safe(question.filter)} shows"
+    if question.hidden:
+        yield f"left alone: {question.hidden} marked, which the filter hides"
+    for one in question.ids[IDS_SHOWN_MAX:IDS_NAMED_MAX]:
+        yield f"  {safe(one)}"
+    if (more := len(question.ids) - IDS_NAMED_MAX) > 0:
+        yield f"  and {more} more"
+
+
+async def question_pane(runs: Runs, run: str, question: Question) -> Pane:
+    """Returns a pane with what would happen, or why nobody can tell."""
+    verb = TABLE[question.verb]
+    sentence = verb.help.split("\n\n")[0].strip()
+    lines: list[Line] = [line(sentence), line(typed_line(run, question), DIM)]
+    lines += [*map(line, which_lines(question)), ()]
+    if verb.dry_run:
+        try:
+            page = await runs.dry_run(run, command_of(question, ""))
+            lines += panes.would_do_lines(page)
+        except Refused as refused:
+            what, advice = what_and_advice(refused)
+            lines += [line("it would be refused:", BOLD), line(safe(what))]
+            lines.append(line(safe(advice), DIM))
+    return Pane(
+        kind=panes.QUESTION, subject=f"{question.verb} in {safe(run)}", lines=tuple(lines)
+    )
+
+
+def trouble_text(error: Exception) -> str:
+    if isinstance(error, TidewheelError):
+        return "; ".join(filter(None, what_and_advice(error)))
+    return str(error) or repr(error)
+
+
+async def log_lines(runs: Runs, run: str, wish: keymap.ShowLog) -> AsyncIterator[list[Line]]:
+    """Yields what a log has, and what comes, as whole lines; the last one when it is over."""
+    asked: Document = {"id": wish.id or "", "file": wish.file, "submit": wish.submit}
+    if wish.attempt is not None:
+        asked = {**asked, "attempt": wish.attempt}
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    part = await runs.log_part(run, asked, bytes_max=TAIL_BYTES)
+    rest = ""
+    while True:
+        text = rest + decoder.decode(part.content, final=part.over)
+        whole, end, rest = text.rpartition("\n")
+        found = safe_lines(whole).expandtabs().split("\n") if end else []
+        if part.over and rest:
+            found.append(safe_lines(rest).expandtabs())
+            rest = ""
+        yield [line(one) for one in found]
+        if part.over:
+            return
+        place = part.place
+        asked = {**asked, "submit": place.submit, "attempt": place.attempt}
+        part = await runs.log_part(
+            run, asked, offset=part.next_offset, wait_seconds=WAIT_SECONDS
+        )

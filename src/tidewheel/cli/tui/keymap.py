@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from tidewheel.cli.tui.panes import help_pane, takes_ids
-from tidewheel.cli.tui.state import Choice, Question, State
-from tidewheel.cli.tui.tree import FAMILY, POINT
+from tidewheel.cli.tui.panes import Choice, Question, State, help_pane, takes_ids
+from tidewheel.cli.tui.tree import FAMILY, POINT, Tree
 from tidewheel.cli.verbs import ROWS
 
 BY_KEY = {verb.key: verb for verb in ROWS if verb.key}
@@ -86,10 +85,9 @@ def pressed(state: State, key: str) -> Pressed:
 
 def _typing(state: State, key: str) -> State:
     assert state.typed is not None
-    if key == "enter":
-        return replace(state, typed=None)
-    if key == "esc":
-        return replace(state, typed=None, tree=state.tree.changed(query=""))
+    if key in ("enter", "esc"):
+        tree = state.tree.changed(query="") if key == "esc" else state.tree
+        return replace(state, typed=None, tree=tree)
     text = state.typed[:-1] if key == "backspace" else state.typed
     if len(key) == 1 and len(text) < QUERY_MAX:
         text += key
@@ -101,8 +99,8 @@ def _answering(state: State, key: str) -> Pressed:
     assert question is not None
     answers = dict(question.answers)
     if key not in answers and (step := _step(state, key)):
-        pane = state.pane
-        return replace(state, pane=pane and pane.moved(step, state.pane_size)), None
+        pane = state.pane and state.pane.moved(step, state.pane_size)
+        return replace(state, pane=pane), None
     asked = replace(state, question=None, pane=None)
     if key not in answers:
         return replace(asked, said=f"{question.verb}: nothing was done"), None
@@ -139,6 +137,8 @@ def _looking(state: State, key: str) -> Pressed:
         return replace(state, tree=tree.moved(step)), None
     if key == "a":
         return replace(state, everything=not state.everything), LookAgain()
+    if key in _TREE_CHANGES:
+        return replace(state, tree=_TREE_CHANGES[key](tree)), None
     if key in _CHANGES:
         return _CHANGES[key](state), None
     if key in _WISHES:
@@ -155,13 +155,10 @@ def _asking(state: State, question: Question) -> Pressed:
 
 def _question(state: State, key: str) -> Question | None:
     """Returns what a key would do to the run, or to the chosen tasks."""
-    verb = BY_KEY.get(key)
-    if verb is None:
-        return None
-    if not takes_ids(verb):
+    verb, tree = BY_KEY.get(key), state.tree
+    if verb is not None and not takes_ids(verb):
         return Question(verb.name, (), verb.confirm)
-    tree = state.tree
-    if not tree.rows:
+    if verb is None or not tree.rows:
         return None
     which = " ".join(filter(None, ("pool" if tree.pool_only else "", tree.query)))
     return Question(verb.name, tree.chosen, verb.confirm, which, tree.hidden)
@@ -184,20 +181,20 @@ def _back(state: State) -> State:
     """Closes what was opened last."""
     if state.pane is not None:
         return replace(state, pane=None)
-    if state.tree.query:
-        return replace(state, tree=state.tree.changed(query=""))
-    return replace(state, tree=replace(state.tree, marked=frozenset()))
+    tree = state.tree
+    undone = tree.changed(query="") if tree.query else replace(tree, marked=frozenset())
+    return replace(state, tree=undone)
 
 
+_TREE_CHANGES: dict[str, Callable[[Tree], Tree]] = {
+    "right": Tree.opened,
+    "l": Tree.opened,
+    "left": Tree.closed,
+    "h": Tree.closed,
+    " ": Tree.marks,
+    "tab": lambda tree: tree.changed(pool_only=not tree.pool_only),
+}
 _CHANGES: dict[str, Callable[[State], State]] = {
-    "right": lambda state: replace(state, tree=state.tree.opened()),
-    "l": lambda state: replace(state, tree=state.tree.opened()),
-    "left": lambda state: replace(state, tree=state.tree.closed()),
-    "h": lambda state: replace(state, tree=state.tree.closed()),
-    " ": lambda state: replace(state, tree=state.tree.marks()),
-    "tab": lambda state: replace(
-        state, tree=state.tree.changed(pool_only=not state.tree.pool_only)
-    ),
     "/": lambda state: replace(state, typed=state.tree.query, pane=None),
     "?": lambda state: replace(state, pane=help_pane()),
     "esc": _back,

@@ -1,14 +1,13 @@
-"""Writes the panes beside or instead of the tree as lines: a task, a log, a question, help."""
+"""Writes the panes beside or instead of the tree as lines; holds the state of the screen."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import cast
+from dataclasses import dataclass, field, fields, replace
+from typing import NamedTuple, cast
 
 from tidewheel.cli.output import safe
-from tidewheel.cli.pages.answer import Title, preview_lines
 from tidewheel.cli.pages.format import (
     SHOWN_MAX,
     Document,
@@ -18,7 +17,7 @@ from tidewheel.cli.pages.format import (
     texts,
     took,
 )
-from tidewheel.cli.pages.run import reason_lines
+from tidewheel.cli.pages.run import Title, preview_lines, reason_lines
 from tidewheel.cli.pages.task import (
     ENDED,
     PREREQUISITES,
@@ -26,8 +25,9 @@ from tidewheel.cli.pages.task import (
     prerequisite_lines,
     xtrigger_lines,
 )
-from tidewheel.cli.palette import TASK_STATES
-from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line
+from tidewheel.cli.palette import RUN_STATUSES, TASK_STATES
+from tidewheel.cli.tui.spans import BOLD, DIM, Line, StyledText, fold, line, shaped
+from tidewheel.cli.tui.tree import Tree
 from tidewheel.cli.verbs import ROWS, Verb
 from tidewheel.core.operator.verbs import VERBS
 
@@ -45,14 +45,11 @@ def _verb_lines() -> Iterator[tuple[str, str]]:
     rows = [verb for verb in ROWS if verb.key]
     of_tasks, of_run = filter(takes_ids, rows), itertools.filterfalse(takes_ids, rows)
     while some := list(itertools.islice(of_tasks, 3)):
-        yield _keys(some), ", ".join(verb.key_word or verb.name for verb in some)
-    *first, last = of_run_list = list(of_run)
-    names = ", ".join(verb.name for verb in first)
-    yield _keys(of_run_list), f"{names} and {last.name} the run"
-
-
-def _keys(verbs: Iterable[Verb]) -> str:
-    return "  ".join(verb.key for verb in verbs)
+        names = ", ".join(verb.key_word or verb.name for verb in some)
+        yield "  ".join(verb.key for verb in some), names
+    *others, last = of_run
+    names = ", ".join(verb.name for verb in others)
+    yield "  ".join(verb.key for verb in (*others, last)), f"{names} and {last.name} the run"
 
 
 HELP = (
@@ -128,12 +125,10 @@ def help_pane() -> Pane:
 def task_lines(page: Document) -> Iterator[Line]:
     """Yields the lines of one task of the view `show`."""
     state = str(page["state"])
-    look = TASK_STATES.get(state)
     remarks = texts(page, "remarks")
-    shown = f"{look.shape} {state}" if look is not None else state
     yield (
         StyledText(f"{safe(page['id'])}  ", BOLD),
-        StyledText(shown, "" if look is None else look.colour),
+        shaped(state, TASK_STATES.get(state)),
         StyledText(f" ({', '.join(remarks)})" if remarks else ""),
     )
     if page["title"]:
@@ -171,15 +166,11 @@ def _submission_lines(page: Document) -> Iterator[str]:
         words = [f"{one['submit']:02d}", str(one["status"]), moment(one, "submitted_at")]
         yield "  " + safe("  ".join(filter(None, words)))
         for attempt in documents(one, "attempts"):
-            yield f"      {_attempt_text(attempt)}"
-
-
-def _attempt_text(attempt: Document) -> str:
-    status = attempt["exit_status"]
-    words = [f"attempt {attempt['attempt']}", str(attempt["ended_by"] or "running")]
-    words += [took(attempt), "" if status is None else f"exit {status}"]
-    words += [str(attempt["worker"] or ""), str(attempt["error"] or "")]
-    return safe("  ".join(filter(None, words)))
+            status = attempt["exit_status"]
+            words = [f"attempt {attempt['attempt']}", str(attempt["ended_by"] or "running")]
+            words += [took(attempt), "" if status is None else f"exit {status}"]
+            words += [str(attempt["worker"] or ""), str(attempt["error"] or "")]
+            yield f"      {safe('  '.join(filter(None, words)))}"
 
 
 def would_do_lines(page: Document) -> Iterator[Line]:
@@ -192,25 +183,80 @@ def would_do_lines(page: Document) -> Iterator[Line]:
             yield line(one)
 
 
-def sentence_of(verb: Verb) -> str:
-    """Returns what a verb does, in its own words."""
-    return verb.help.split("\n\n")[0].strip()
-
-
 def run_lines(page: Document) -> list[tuple[str, Line]]:
     """Returns the name of each run of the view `runs`, with its line."""
-    from tidewheel.cli.palette import RUN_STATUSES
-
     found: list[tuple[str, Line]] = []
     for one in documents(page, "runs"):
         status = str(one["status"])
-        look = RUN_STATUSES.get(status)
-        shape = "" if look is None else f"{look.shape} "
         driven = "" if one["driven"] or status == "completed" else "  nobody drives it"
         spans = (
             StyledText(f"{safe(one['name']):30}  "),
-            StyledText(f"{shape}{status:12}", "" if look is None else look.colour),
+            shaped(f"{status:12}", RUN_STATUSES.get(status)),
             StyledText(f"  {moment(one, 'updated_at')}{driven}", DIM),
         )
         found.append((cast("str", one["name"]), spans))
     return found
+
+
+# ---- the state of the screen as one value; keys and news make another of it ----
+
+TREE_SHARE = 0.45  # of the width, where a pane is beside it
+BETWEEN = " │ "
+BESIDE_WIDTH_MIN = 110  # of a terminal in which a pane is beside the tree
+
+
+class Question(NamedTuple):
+    """Is a command to be confirmed: the verb, the ids it is for, and the keys that give it."""
+
+    verb: str
+    ids: tuple[str, ...]
+    answers: tuple[tuple[str, str], ...]  # (key, mode), as (("y", ""),)
+    filter: str = ""  # that chose the ids among others, as somebody sees it
+    hidden: int = 0  # marked tasks that are left alone, because the filter hides them
+
+
+class Choice(NamedTuple):
+    """Holds the runs to choose from."""
+
+    names: tuple[str, ...]
+    lines: tuple[Line, ...]
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Holds everything that is seen, and what a key would be about."""
+
+    run: str = ""
+    tree: Tree = field(default_factory=Tree)
+    everything: bool = False  # all points, not only the newest
+    pane: Pane | None = None
+    question: Question | None = None
+    choice: Choice | None = None
+    typed: str | None = None  # of what is looked for, while it is typed
+    said: str = ""  # what became of the last command
+    trouble: str = ""  # why what is seen may be old
+    is_busy: bool = False
+    size: tuple[int, int] = (80, 24)
+
+    @property
+    def height(self) -> int:
+        """Returns the number of lines between head and foot."""
+        return self.size[1] - 3
+
+    @property
+    def pane_size(self) -> tuple[int, int]:
+        """Returns the width and height of a pane, below its title."""
+        width = self.size[0]
+        beside = width - int(width * TREE_SHARE) - len(BETWEEN)
+        return (beside if self.is_wide else width), self.height - 1
+
+    @property
+    def task(self) -> str | None:
+        """Returns the task whose pane is open, if one is."""
+        pane = self.pane
+        return pane.subject if pane is not None and pane.kind == TASK else None
+
+    @property
+    def is_wide(self) -> bool:
+        return self.size[0] >= BESIDE_WIDTH_MIN

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import cast
 
 from tidewheel.cli.output import safe
 from tidewheel.cli.pages.format import Document, documents
 from tidewheel.cli.pages.run import stall_line
-from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES, Look
-from tidewheel.cli.tui.panes import Pane
-from tidewheel.cli.tui.spans import BOLD, DIM, REVERSE, Line, StyledText, cut, line, restyled
-from tidewheel.cli.tui.state import BETWEEN, State
+from tidewheel.cli.palette import PALETTE, RUN_STATUSES, TASK_STATES
+from tidewheel.cli.tui.panes import BETWEEN, Pane, Question, State
+from tidewheel.cli.tui.spans import (
+    BOLD,
+    DIM,
+    REVERSE,
+    Line,
+    StyledText,
+    cut,
+    line,
+    restyled,
+    shaped,
+)
 from tidewheel.cli.tui.tree import POINT, SUBMISSION, Row, Tree
 from tidewheel.core.queue.status import Status
 
@@ -32,11 +42,9 @@ def painted(state: State) -> tuple[State, list[Line]]:
 
 def _head(state: State) -> Line:
     status = str(state.tree.page["status"])
-    look = RUN_STATUSES.get(status)
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for point in documents(state.tree.page, "points"):
-        for word, number in dict(point["counts"]).items():  # type: ignore[call-overload]
-            counts[word] = counts.get(word, 0) + number
+        counts.update(cast("dict[str, int]", point["counts"]))
     told = ", ".join(f"{number} {word}" for word, number in counts.items())
     tree = state.tree
     remarks = [
@@ -49,7 +57,7 @@ def _head(state: State) -> Line:
     stall = cast("Document | None", tree.page.get("stall"))
     return (
         StyledText(f"{safe(state.run) or 'tidewheel'}  ", BOLD),
-        _looking(status, look),
+        shaped(status, RUN_STATUSES.get(status)),
         StyledText(f" {safe(stall_line(stall))}" if stall else "", DIM),
         StyledText(f"  {beside}" if beside else ""),
         StyledText(f"  {told}", DIM),
@@ -61,9 +69,9 @@ def _middle(state: State, width: int, height: int) -> list[Line]:
         return _choice(state, width, height)
     if state.pane is None:
         return _tree(state.tree, width, height)
-    if not state.is_wide:
-        return _pane(state.pane, state.pane_size)
     beside = _pane(state.pane, state.pane_size)
+    if not state.is_wide:
+        return beside
     left = width - state.pane_size[0] - len(BETWEEN)
     both = zip(_tree(state.tree, left, height), beside, strict=True)
     return [(*one, StyledText(BETWEEN, DIM), *other) for one, other in both]
@@ -88,13 +96,9 @@ def _row(row: Row, *, is_marked: bool) -> Line:
     look = TASK_STATES.get(row.state)
     if row.kind == SUBMISSION:
         look = PALETTE.get(Status(row.state)) if row.state in list(Status) else None
-    state = (_looking(row.state, look), StyledText("  ")) if row.state else ()
+    state = (shaped(row.state, look), StyledText("  ")) if row.state else ()
     name = StyledText(f"{row.name}  ", BOLD if row.kind == POINT else "")
     return (StyledText(head), name, *state, StyledText(row.beside, DIM))
-
-
-def _looking(word: str, look: Look | None) -> StyledText:
-    return StyledText(word) if look is None else StyledText(f"{look.shape} {word}", look.colour)
 
 
 def _pane(pane: Pane, size: tuple[int, int]) -> list[Line]:
@@ -130,33 +134,26 @@ def _filled(lines: list[Line], width: int, height: int) -> list[Line]:
 
 def _foot(state: State) -> Line:
     if state.typed is not None:
-        return (
-            StyledText(f"/{safe(state.typed)}"),
-            StyledText(" ", REVERSE),
-            StyledText("  enter, esc", DIM),
-        )
+        typed = StyledText(f"/{safe(state.typed)}"), StyledText(" ", REVERSE)
+        return (*typed, StyledText("  enter, esc", DIM))
     if state.question is not None:
-        return (StyledText(_asked(state), BOLD),)
+        return line(_asked(state.question), BOLD)
     if state.trouble:
-        return (StyledText(safe(state.trouble), "yellow"),)
+        return line(safe(state.trouble), "yellow")
     if state.said:
-        return (StyledText(safe(state.said), BOLD),)
+        return line(safe(state.said), BOLD)
     if state.choice is not None:
         return line(CHOOSING, DIM)
     covered = state.pane is not None and not state.is_wide
     return line(READING if covered else HINTS, DIM)
 
 
-def _asked(state: State) -> str:
-    assert state.question is not None
-    verb, ids, answers = state.question.verb, state.question.ids, state.question.answers
+WAYS = {"": "do it", "clean": "tasks finish first", "now": "jobs run on", "kill": "kill jobs"}
+
+
+def _asked(question: Question) -> str:
+    ids = question.ids
     more = [f"… ({len(ids)} tasks)"] if len(ids) > 3 else []  # noqa: PLR2004
-    what = " ".join((verb, *ids[:3], *more))
-    ways = {
-        "": "do it",
-        "clean": "tasks finish first",
-        "now": "jobs run on",
-        "kill": "kill jobs",
-    }
-    keys = ", ".join(f"{key}: {ways[mode]}" for key, mode in answers)
+    what = " ".join((question.verb, *ids[:3], *more))
+    keys = ", ".join(f"{key}: {WAYS[mode]}" for key, mode in question.answers)
     return f"{safe(what)}?  {keys}; any other key: not"

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from textwrap import wrap
 from typing import NamedTuple
 
+from tidewheel.cli.palette import Look
+
 BOLD, DIM, REVERSE = "bold", "dim", "reverse"
 
 
@@ -21,6 +23,11 @@ Line = tuple[StyledText, ...]
 
 def line(text: str, style: str = "") -> Line:
     return (StyledText(text, style),)
+
+
+def shaped(word: str, look: Look | None) -> StyledText:
+    """Returns a word with the shape and the colour that the palette has for it."""
+    return StyledText(word) if look is None else StyledText(f"{look.shape} {word}", look.colour)
 
 
 def cut(spans: Iterable[StyledText], width: int) -> Line:
@@ -46,10 +53,8 @@ def fold(spans: Line, width: int) -> list[Line]:
 
     Further lines are indented more. A line of several styles stays one line.
     """
-    if sum(len(one.text) for one in spans) <= width:
-        return [spans]
-    if len(spans) > 1:
-        return [spans]  # a row of facts, whose end may be cut
+    if sum(len(one.text) for one in spans) <= width or len(spans) > 1:
+        return [spans]  # the end of a row of facts may be cut
     text, style = spans[0]
     indent = text[: len(text) - len(text.lstrip())]
     parts = wrap(text, max(width, 20), subsequent_indent=f"{indent}  ")
@@ -59,7 +64,3 @@ def fold(spans: Line, width: int) -> list[Line]:
 def restyled(spans: Iterable[StyledText], style: str) -> Line:
     """Returns the line with this style added to each of its pieces."""
     return tuple(one._replace(style=f"{one.style} {style}".strip()) for one in spans)
-
-
-def plain(spans: Iterable[StyledText]) -> str:
-    return "".join(one.text for one in spans)

@@ -14,7 +14,6 @@ import sys
 import termios
 import tty
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from tidewheel.cli.tui.spans import Line, StyledText
@@ -36,7 +35,7 @@ class Terminal:
 
     def __init__(self, *, has_colour: bool, has_shapes: bool) -> None:
         self._has_colour, self._has_shapes = has_colour, has_shapes
-        self._in, self._out = sys.stdin.fileno(), sys.stdout
+        self.input, self._out = sys.stdin.fileno(), sys.stdout
         self._before: list[object] | None = None
         self._shown: dict[int, str] = {}
 
@@ -44,40 +43,33 @@ class Terminal:
         self.take()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.give_back()
 
     def take(self) -> None:
-        self._before = termios.tcgetattr(self._in)
-        tty.setcbreak(self._in)
+        self._before = termios.tcgetattr(self.input)
+        tty.setcbreak(self.input)
         self._write(ENTER)
         self._shown.clear()
 
     def give_back(self) -> None:
         if self._before is not None:
-            termios.tcsetattr(self._in, termios.TCSADRAIN, self._before)  # type: ignore[arg-type]
+            termios.tcsetattr(self.input, termios.TCSADRAIN, self._before)  # type: ignore[arg-type]
             self._before = None
             self._write(LEAVE)
 
     @property
     def size(self) -> tuple[int, int]:
         """Returns the number of columns and lines."""
-        columns, lines = os.get_terminal_size(self._in)  # as it is now, not as a shell knew it
+        columns, lines = os.get_terminal_size(
+            self.input
+        )  # as it is now, not as a shell knew it
         return max(columns, SMALLEST[0]), max(lines, SMALLEST[1])
-
-    @property
-    def input(self) -> int:
-        return self._in
 
     def read(self) -> bytes:
         """Returns what was pressed; nothing: the terminal is gone."""
         try:
-            return os.read(self._in, 4_096)
+            return os.read(self.input, 4_096)
         except OSError:
             return b""
 

@@ -177,10 +177,8 @@ def _rows(tree: Tree) -> Iterator[Row]:
             yield from below
 
 
-def _children(
-    tree: Tree, children: object, point: str, depth: int, parent: str
-) -> Iterator[Row]:
-    for one in cast("list[Document]", children):
+def _children(tree: Tree, found: object, point: str, depth: int, parent: str) -> Iterator[Row]:
+    for one in cast("list[Document]", found):
         name = safe(one["name"])
         key = f"{parent}|{name}"
         if one["family"]:
@@ -207,23 +205,12 @@ def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Itera
     submissions = documents(one, "submissions")
     is_open = key in tree.turned
     flows = flows_text(one)
-    remarks = [
-        *texts(one, "remarks"),
-        *([f"flow {flows}"] if flows not in ("1", "none") else []),
-    ]
-    if len(submissions) > 1:
-        remarks.append(f"{len(submissions)} submissions")
-    yield Row(
-        key,
-        TASK,
-        depth,
-        safe(one["name"]),
-        safe(one["id"]),
-        state=str(one["state"]),
-        beside=safe(", ".join(remarks)),
-        parent=parent,
-        is_open=is_open if submissions else None,
-    )
+    remarks = [*texts(one, "remarks")]
+    remarks += [f"flow {flows}"] if flows not in ("1", "none") else []
+    remarks += [f"{len(submissions)} submissions"] if len(submissions) > 1 else []
+    row = Row(key, TASK, depth, safe(one["name"]), safe(one["id"]), str(one["state"]))
+    beside = safe(", ".join(remarks))
+    yield row._replace(beside=beside, parent=parent, is_open=is_open if submissions else None)
     if is_open:
         for submission in submissions:
             yield from _submission(tree, submission, key, depth + 1, safe(one["id"]))
@@ -232,38 +219,17 @@ def _task(tree: Tree, one: Document, key: str, depth: int, parent: str) -> Itera
 def _submission(tree: Tree, one: Document, parent: str, depth: int, ids: str) -> Iterator[Row]:
     submit, attempts = cast("int", one["submit"]), documents(one, "attempts")
     several = f"{len(attempts)} attempts" if attempts else ""
-    row = Row(
-        f"{parent}|#{submit}",
-        SUBMISSION,
-        depth,
-        f"{submit:02d}",
-        ids,
-        state=str(one["status"]),
-        beside=", ".join(filter(None, (*_how_it_went(one), several))),
-        parent=parent,
-        is_open=None if not attempts else f"{parent}|#{submit}" in tree.turned,
-        submit=submit,
-    )
-    yield row
-    if row.is_open:
-        for attempt in attempts:
-            yield _attempt(attempt, row)
-
-
-def _attempt(one: Document, submission: Row) -> Row:
-    number, ended_by = cast("int", one["attempt"]), one["ended_by"]
-    words = ("running" if ended_by is None else str(ended_by), *_how_it_went(one))
-    return Row(
-        f"{submission.key}|{number}",
-        ATTEMPT,
-        submission.depth + 1,
-        f"attempt {number}",
-        submission.ids,
-        beside=safe(", ".join(filter(None, (*words, str(one["worker"] or ""))))),
-        parent=submission.key,
-        submit=submission.submit,
-        attempt=number,
-    )
+    key = f"{parent}|#{submit}"
+    is_open = key in tree.turned if attempts else None
+    row = Row(key, SUBMISSION, depth, f"{submit:02d}", ids, str(one["status"]))
+    beside = ", ".join(filter(None, (*_how_it_went(one), several)))
+    yield row._replace(beside=beside, parent=parent, is_open=is_open, submit=submit)
+    for attempt in attempts if is_open else ():
+        number, ended_by = cast("int", attempt["attempt"]), attempt["ended_by"]
+        words = ("running" if ended_by is None else str(ended_by), *_how_it_went(attempt))
+        row = Row(f"{key}|{number}", ATTEMPT, depth + 1, f"attempt {number}", ids)
+        beside = safe(", ".join(filter(None, (*words, str(attempt["worker"] or "")))))
+        yield row._replace(beside=beside, parent=key, submit=submit, attempt=number)
 
 
 def _how_it_went(one: Document) -> tuple[str, str]:
@@ -282,9 +248,7 @@ def _is_wanted(tree: Tree, task: Document) -> bool:
     words = (str(task["state"]), *texts(task, "remarks"))
     if state and not any(word.startswith(state) for word in words):
         return False
-    if not name:
-        return True
     ids = str(task["id"])
-    globs = (name, f"*/{name}")
-    is_glob = any(sign in name for sign in "*?[")
-    return any(fnmatchcase(ids, one) for one in globs) if is_glob else name in ids
+    if any(sign in name for sign in "*?["):
+        return fnmatchcase(ids, name) or fnmatchcase(ids, f"*/{name}")
+    return name in ids
