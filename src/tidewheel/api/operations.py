@@ -21,7 +21,11 @@ from typing import Annotated, Any
 import msgspec
 
 from tidewheel.api.operation import (
+    ADMIN,
+    OPERATE,
     REQUIRED,
+    SUBMIT,
+    WORKER,
     Answer,
     Concern,
     Echo,
@@ -102,8 +106,6 @@ def _body(name: str, kind: Any, default: Any = REQUIRED, **rest: Any) -> Paramet
 
 _WHO = Parameter("who", Place.CALLER, "")
 _OWN_WORKER = _path("worker", "id", check=check_worker)
-_OPERATE, _WORKER = (Scope.OPERATE,), (Scope.WORKER,)
-_SUBMIT, _ADMIN = (Scope.SUBMIT,), (Scope.ADMIN,)
 
 # Tasks.
 
@@ -136,6 +138,15 @@ HISTORY = _of_task(
         _query("after", Number, 0),
         _query("count", Count, 100, key="limit", check=page_count),
     ),
+)
+ARM = Operation(
+    "arm",
+    f"POST {_TASK}/arm",
+    "Let a task that was created unarmed run.",
+    Task,
+    scopes=SUBMIT,
+    concerns=Concern.CHANGED_TASK,
+    takes=(_NAMED_TASK,),
 )
 PARTS_OF_TASKS = (
     _of_task(
@@ -207,7 +218,7 @@ PAUSES = tuple(
         f"POST {_QUEUE}/{verb}",
         says,
         QueueView,
-        scopes=_OPERATE,
+        scopes=OPERATE,
         concerns=Concern.QUEUE,
         takes=(_NAMED_QUEUE,),
         fixed={"paused": paused},
@@ -282,7 +293,7 @@ MANY = (
             Violation,
             "Every row that breaks a promise; none is the right answer.",
         ),
-        scopes=_ADMIN,
+        scopes=ADMIN,
     ),
 )
 
@@ -301,7 +312,7 @@ WORKERS = (
         "POST /workers/{id}/stop",
         "Sign off; leases that the worker still holds run out by themselves.",
         Echo("WorkerIdOut", "id"),
-        scopes=_WORKER,
+        scopes=WORKER,
         concerns=Concern.WORKER,
         takes=(_OWN_WORKER,),
         again=True,
@@ -311,7 +322,7 @@ WORKERS = (
         "POST /workers/{id}/trouble",
         "Let people know why the worker takes no tasks just now.",
         Echo("WorkerIdOut", "id"),
-        scopes=_WORKER,
+        scopes=WORKER,
         concerns=Concern.WORKER,
         takes=(_OWN_WORKER, _body("trouble", Trouble | None, None)),
         form=(
@@ -327,7 +338,7 @@ ORPHANS = Operation(
     "GET /orphans",
     "Leases of this token's workers on a host: what a new worker there may adopt.",
     Listed("OrphansOut", "leases", HeldLease),
-    scopes=_WORKER,
+    scopes=WORKER,
     takes=(_query("host", Host), _query("boot_id", Host)),
 )
 
@@ -378,7 +389,7 @@ BLOCKS = tuple(
             f"POST {_BLOCK}/abort",
             "End the stages of a block that run, and start no more.",
             "api.blocks.AbortedBlock",
-            scopes=_OPERATE,
+            scopes=OPERATE,
             concerns=Concern.BLOCK,
             takes=(_path("block_id", "block"), _WHO, _body("reason", Reason, "")),
             form=("AbortIn", "The reason of an abort, for people."),
@@ -458,7 +469,7 @@ _OF_ONE_WORKFLOW = (
         "DELETE ",
         "Forget {} of a workflow; runs of it are not harmed.",
         "api.workflows.WorkflowFacts",
-        scopes=_SUBMIT,
+        scopes=SUBMIT,
     ),
 )
 
@@ -505,7 +516,7 @@ NOTIFICATIONS = (
         "GET /notifications",
         "The rules by which people are told, what waits to be sent, and what was.",
         "api.notifications.NotificationsOut",
-        scopes=_ADMIN,
+        scopes=ADMIN,
         of=ServiceName.NOTIFICATIONS,
     ),
     Operation(
@@ -513,7 +524,7 @@ NOTIFICATIONS = (
         "POST /notifications/test",
         "Send a test under one rule or all of them, and say how that went.",
         "api.notifications.TestsOut",
-        scopes=_ADMIN,
+        scopes=ADMIN,
         of=ServiceName.NOTIFICATIONS,
         takes=(_body("rule", RuleName | None, None),),
         form=("TestIn", "The name of the rule to try; without one, each rule is tried."),
@@ -530,14 +541,14 @@ TOKENS = (
         "GET /tokens",
         "Every token with its last use, without its secret.",
         Listed("TokensOut", "tokens", TokenView),
-        scopes=_ADMIN,
+        scopes=ADMIN,
     ),
     Operation(
         "revoke_token",
         "POST /tokens/{number}/revoke",
         "Let a token open nothing any more, within a second.",
         TokenView,
-        scopes=_ADMIN,
+        scopes=ADMIN,
         takes=(_path("number", kind=int),),
         again=True,
     ),
@@ -545,6 +556,7 @@ TOKENS = (
 
 OPERATIONS: tuple[Operation, ...] = (
     HISTORY,
+    ARM,
     *PARTS_OF_TASKS,
     *QUEUES,
     *PAUSES,

@@ -13,7 +13,7 @@ import msgspec
 from tidewheel import __version__
 from tidewheel.server.errors import Problem
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.validation import field_names
+from tidewheel.server.validation import field_names
 
 Document = dict[str, Any]
 

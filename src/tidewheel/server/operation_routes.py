@@ -42,7 +42,7 @@ from tidewheel.server.routes import (
     queue_of_path,
     queue_of_task,
 )
-from tidewheel.server.wire.validation import In
+from tidewheel.server.validation import In
 from tidewheel.wiring.services import notification_desk
 
 if TYPE_CHECKING:
@@ -252,6 +252,7 @@ async def _workflows_of_sbi(call: Call) -> Iterable[str]:
 _GUARDS: dict[Concern, dict[str, Any]] = {
     Concern.NOTHING: {"queues": no_queue},
     Concern.TASK: {"queues": queue_of_task, "job": own_task},
+    Concern.CHANGED_TASK: {"queues": queue_of_task},
     Concern.QUEUE: {"queues": queue_of_path},
     Concern.WORKER: {"queues": no_queue, "worker": lambda call: call.path["id"]},
     Concern.WORKFLOW: {"queues": no_queue, "workflows": workflow_of_path},

@@ -52,7 +52,7 @@ from tidewheel.server.middleware import KNOWN
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_services import RunServices
 from tidewheel.server.static_page import LOGIN_NEEDED
-from tidewheel.server.wire.validation import read, read_query
+from tidewheel.server.validation import read, read_query
 from tidewheel.views.events import EventDocuments
 
 KEY_LENGTH_MAX = 256

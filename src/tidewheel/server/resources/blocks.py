@@ -11,18 +11,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from tidewheel.api.blocks import ObjectList, SbiAnswer
+from tidewheel.api.operation import SUBMIT
 from tidewheel.api.operations import BLOCKS, CHANGES_OBJECTS, OBJECTS, SECONDS_MAX
 from tidewheel.core.operator.blocks import BLOCKS_MAX, OBJECTS_MAX, PRIORITY_MAX, PRIORITY_MIN
-from tidewheel.core.queue.access import Scope, covers_workflow
+from tidewheel.core.queue.access import covers_workflow
 from tidewheel.errors import NotFound
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.operation_routes import block_door, routes_of
-from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.validation import In
+from tidewheel.server.routes import Needs, RouteList, no_queue
+from tidewheel.server.validation import In
 
-MEDIA_TYPES = ("application/json", "application/yaml")
-CREATED = 201
-
+ROUTES = RouteList()
 Named = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Version = str | float
 
@@ -86,13 +85,24 @@ class ObjectsIn(In):
     objects: Annotated[tuple[ObjectIn, ...], msgspec.Meta(min_length=1, max_length=OBJECTS_MAX)]
 
 
+@ROUTES.add(
+    "POST /sbis",
+    Needs(SUBMIT, no_queue),
+    "Ask for every block of a scheduling block instance, or for none: JSON or YAML.",
+    SbiAnswer,
+    query=SbiQuery,
+    raw=("application/json", "application/yaml"),
+    body=SbiIn,
+    status=201,
+    seconds_max=SECONDS_MAX,
+)
 async def submit(call: Call) -> object:
     """Submits an instance; the text itself is read, so that findings have lines."""
     file = call.query_as(SbiQuery).file
     async with call.doors.beginning:
         told = await block_door(call).submit_sbi(file, call.raw, who=call.who)
     call.targets.append(str(told["id"]))
-    return Answer(body=told, status=CREATED if told["is_new"] else 200)
+    return Answer(body=told, status=201 if told["is_new"] else 200)
 
 
 async def list_sbis(call: Call) -> object:
@@ -112,35 +122,20 @@ async def _sees_all(call: Call, sbi_id: str) -> bool:
     return all(covers_workflow(call.grant, one.run.workflow) for one in sbi.blocks)
 
 
+ROUTES += routes_of(BLOCKS, {"sbis": list_sbis})
+
+
+@ROUTES.add(
+    "POST /objects",
+    Needs(CHANGES_OBJECTS, no_queue),
+    "Objects that are there from now on: stages that wait for them begin.",
+    ObjectList,
+    body=ObjectsIn,
+)
 async def post_objects(call: Call) -> object:
     posted = {one.name: one.facts for one in call.body_as(ObjectsIn).objects}
     call.targets += list(posted)
     return await block_door(call).post_objects(posted, who=call.who)
 
 
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{API}/sbis",
-        guard=Needs(scopes=(Scope.SUBMIT,), queues=no_queue),
-        handler=submit,
-        says="Ask for every block of a scheduling block instance, or for none: JSON or YAML.",
-        query=SbiQuery,
-        raw=MEDIA_TYPES,
-        body=SbiIn,
-        answers=SbiAnswer,
-        status=CREATED,
-        seconds_max=SECONDS_MAX,
-    ),
-    *routes_of(BLOCKS, {"sbis": list_sbis}),
-    Route(
-        method="POST",
-        path=f"{API}/objects",
-        guard=Needs(scopes=CHANGES_OBJECTS, queues=no_queue),
-        handler=post_objects,
-        says="Objects that are there from now on: stages that wait for them begin.",
-        body=ObjectsIn,
-        answers=ObjectList,
-    ),
-    *routes_of(OBJECTS),
-)
+ROUTES += routes_of(OBJECTS)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+from typing import Annotated
 
 import msgspec
 
+from tidewheel.api.operation import WORKER
 from tidewheel.api.tasks import Task
+from tidewheel.api.wire import answer
 from tidewheel.core.graph.outputs import STARTED, unknown_output_text
 from tidewheel.core.operator.definition import JOB_OUTPUTS, read_job_name, run_named_by
-from tidewheel.core.queue.access import JobWords, KeptAnswer, Scope
+from tidewheel.core.queue.access import JobWords, KeptAnswer
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
@@ -18,28 +21,28 @@ from tidewheel.core.queue.tokens import attempt_token
 from tidewheel.errors import LeaseLost
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
+from tidewheel.server.resources.reports import REPORTS, HolderIn
 from tidewheel.server.routes import (
-    API,
     Needs,
-    Route,
+    RouteList,
     any_job,
     no_queue,
     own_task,
     queue_of_task,
 )
-from tidewheel.server.wire.validation import In, Out
-from tidewheel.server.wire.workers import Fraction, HolderIn
+from tidewheel.server.validation import In
 
 # The line of a job's script that lists its outputs (`scheduler/submissions.py`).
 _DECLARED = re.compile(rf"^export {JOB_OUTPUTS}=(.*)$", re.MULTILINE)
 
 
-class AttemptTokenOut(Out):
-    """Good for this attempt, for as long as it has its lease."""
-
-    id: str
-    attempt: int
-    token: str
+ROUTES = RouteList()
+AttemptTokenOut = answer(
+    "AttemptTokenOut",
+    "Good for this attempt, for as long as it has its lease.",
+    **{"id": str, "attempt": int, "token": str},
+)
+HeardOut = answer("HeardOut", "The attempt whose message is stored.", id=str, attempt=int)
 
 
 class WordsIn(In):
@@ -47,16 +50,17 @@ class WordsIn(In):
 
     text: str = ""
     output: str | None = None
-    progress: Fraction | None = None
+    progress: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
 
 
-class HeardOut(Out):
-    """The attempt whose message is stored."""
-
-    id: str
-    attempt: int
-
-
+@ROUTES.add(
+    "POST /tasks/{id}/token",
+    REPORTS,
+    "A token for the job of this attempt: its messages, its task, its run.",
+    AttemptTokenOut,
+    body=HolderIn,
+    audited=False,  # it is good for what the attempt does, and in its place
+)
 async def give_token(call: Call) -> object:
     assert call.token is not None
     form, task = call.body_as(HolderIn), await call.found_task()
@@ -66,9 +70,17 @@ async def give_token(call: Call) -> object:
         raise LeaseLost(task.id, asked=asked, held=(owner, task.attempt))
     parent = call.token
     text = attempt_token(parent.number, parent.digest, (task.id, task.seq), task.attempt)
-    return AttemptTokenOut(id=task.id, attempt=task.attempt, token=text)
+    return {"id": task.id, "attempt": task.attempt, "token": text}
 
 
+@ROUTES.add(
+    "POST /tasks/{id}/messages",
+    Needs(WORKER, queue_of_task, job=own_task),
+    "What a job says by itself, with the token of its attempt.",
+    HeardOut,
+    body=WordsIn,
+    audited=False,  # in the outputs of the task
+)
 async def hear(call: Call) -> object:
     if call.job is None:
         raise NotAllowed(
@@ -79,7 +91,7 @@ async def hear(call: Call) -> object:
     _check(form, call.key)
     if form.output is not None:
         _check_declared(await call.store.get(holder.task_id), form.output)
-    heard = HeardOut(id=holder.task_id, attempt=holder.attempt)
+    heard = {"id": holder.task_id, "attempt": holder.attempt}
     words = JobWords(
         holder=holder,
         text=form.text,
@@ -118,7 +130,7 @@ def _check_declared(task: Task, output: str) -> None:
         raise BadRequest([unknown_output_text(name, output, declared)])
 
 
-def _kept(call: Call, heard: HeardOut) -> KeptAnswer | None:
+def _kept(call: Call, heard: object) -> KeptAnswer | None:
     """Returns the answer to keep; it is written together with the message, so that of two
     requests at once only one counts."""
     if call.key is None:
@@ -133,39 +145,11 @@ def _kept(call: Call, heard: HeardOut) -> KeptAnswer | None:
     )
 
 
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{API}/tasks/{{id}}/token",
-        guard=Needs(
-            scopes=(Scope.WORKER,),
-            queues=queue_of_task,
-            worker=lambda call: call.body_as(HolderIn).worker,
-        ),
-        handler=give_token,
-        says="A token for the job of this attempt: its messages, its task, its run.",
-        body=HolderIn,
-        answers=AttemptTokenOut,
-        audited=False,  # it is good for what the attempt does, and in its place
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/tasks/{{id}}/messages",
-        guard=Needs(scopes=(Scope.WORKER,), queues=queue_of_task, job=own_task),
-        handler=hear,
-        says="What a job says by itself, with the token of its attempt.",
-        body=WordsIn,
-        answers=HeardOut,
-        audited=False,  # in the outputs of the task
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/job/messages",
-        guard=Needs(scopes=(Scope.WORKER,), queues=no_queue, job=any_job),
-        handler=hear,
-        says="The same for the job whose token is shown: it need not know its task's id.",
-        body=WordsIn,
-        answers=HeardOut,
-        audited=False,
-    ),
-)
+ROUTES.add(
+    "POST /job/messages",
+    Needs(WORKER, no_queue, job=any_job),
+    "The same for the job whose token is shown: it need not know its task's id.",
+    HeardOut,
+    body=WordsIn,
+    audited=False,
+)(hear)

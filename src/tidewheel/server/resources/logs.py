@@ -8,10 +8,11 @@ from typing import Annotated
 
 import msgspec
 
+from tidewheel.api.operation import WORKER
 from tidewheel.api.tasks import Task
+from tidewheel.api.wire import answer
 from tidewheel.client.log_places import attempt_folder
 from tidewheel.core.operator.definition import LATEST, read_job_name
-from tidewheel.core.queue.access import Scope
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import LeaseLost, NotFound, Unavailable
@@ -26,13 +27,15 @@ from tidewheel.runners.job_logs import (
     point_to_latest,
 )
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.validation import In, Out
-from tidewheel.server.wire.workers import Attempt
+from tidewheel.server.resources.reports import Attempt
+from tidewheel.server.routes import Needs, RouteList, no_queue, queue_of_task
+from tidewheel.server.validation import In
 
 LATE_SECONDS_MAX = 86_400.0  # after its end: this server may have been away for long
-RAW = ("application/octet-stream", "text/plain")
 RUNS = "runs"
+
+
+ROUTES = RouteList()
 
 
 class ChunkQuery(In):
@@ -43,20 +46,20 @@ class ChunkQuery(In):
     offset: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
-class LogSizeOut(Out):
-    """The size of the file now: send from there on; if it is full, send no more."""
-
-    size: int
-    full: bool
-
-
-class HomeOut(Out):
+LogSizeOut = answer(
+    "LogSizeOut",
+    "The size of the file now: send from there on; if it is full, send no more.",
+    size=int,
+    full=bool,
+)
+HomeOut = answer(
+    "HomeOut",
     """The id in the file home.id of this server's state directory.
 
     A host that finds the same id in its own state directory shares this server's folder.
-    """
-
-    id: str
+    """,
+    id=str,
+)
 
 
 class LogsUnwritable(Unavailable):
@@ -65,6 +68,16 @@ class LogsUnwritable(Unavailable):
     code = "logs_unwritable"
 
 
+@ROUTES.add(
+    "PUT /tasks/{id}/logs/{stream}",
+    Needs(WORKER, queue_of_task, worker=lambda call: call.query_as(ChunkQuery).worker),
+    "A part of what an attempt wrote elsewhere: out, err, job or status.",
+    LogSizeOut,
+    query=ChunkQuery,
+    raw=("application/octet-stream", "text/plain"),
+    body_bytes_max=CHUNK_BYTES_MAX,
+    audited=False,  # as all that workers say of their attempts
+)
 async def take_in(call: Call) -> object:
     query, stream = call.query_as(ChunkQuery), call.path["stream"]
     if stream not in FILES:
@@ -78,7 +91,7 @@ async def take_in(call: Call) -> object:
         end = await asyncio.to_thread(_write, task, *write)
     except OSError as error:
         raise LogsUnwritable(LogsUnwritable.__doc__) from error
-    return LogSizeOut(size=end.size, full=end.full)
+    return {"size": end.size, "full": end.full}
 
 
 def _write(
@@ -108,37 +121,14 @@ async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
     raise LeaseLost(task.id, asked=asked, held=(owner, task.attempt))
 
 
-async def home(call: Call) -> object:
-    where = call.settings.state_directory
-    return HomeOut(id=await asyncio.to_thread(home_id, where))
-
-
-ROUTES = (
-    Route(
-        method="PUT",
-        path=f"{API}/tasks/{{id}}/logs/{{stream}}",
-        guard=Needs(
-            scopes=(Scope.WORKER,),
-            queues=queue_of_task,
-            worker=lambda call: call.query_as(ChunkQuery).worker,
-        ),
-        handler=take_in,
-        says="A part of what an attempt wrote elsewhere: out, err, job or status.",
-        query=ChunkQuery,
-        raw=RAW,
-        body_bytes_max=CHUNK_BYTES_MAX,
-        answers=LogSizeOut,
-        audited=False,  # as all that workers say of their attempts
-    ),
-    Route(
-        method="GET",
-        path=f"{API}/home",
-        guard=Needs(scopes=(Scope.WORKER,), queues=no_queue),
-        handler=home,
-        says="Which folder this server keeps logs in, for workers that may share it.",
-        answers=HomeOut,
-    ),
+@ROUTES.add(
+    "GET /home",
+    Needs(WORKER, no_queue),
+    "Which folder this server keeps logs in, for workers that may share it.",
+    HomeOut,
 )
+async def home(call: Call) -> object:
+    return {"id": await asyncio.to_thread(home_id, call.settings.state_directory)}
 
 
 # Logs over HTTP: the end of one, or a part of it, as plain text whatever it holds (S11).

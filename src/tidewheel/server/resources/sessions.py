@@ -13,15 +13,16 @@ from urllib.parse import parse_qs, quote
 import msgspec
 from starlette.responses import Response
 
+from tidewheel.api.wire import answer
 from tidewheel.client.tokens import derive_token
-from tidewheel.core.queue.access import Scope, TokenKind, TokenView
+from tidewheel.core.queue.access import TokenKind, TokenView
 from tidewheel.ports.store import TokenStore
 from tidewheel.server.auth import SESSION_COOKIE, csrf_token
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
-from tidewheel.server.routes import API, Needs, Open, Route, no_queue
+from tidewheel.server.routes import READS, Open, RouteList
 from tidewheel.server.static_page import PLAIN_HEAD
-from tidewheel.server.wire.validation import In, Out
+from tidewheel.server.validation import In
 
 LOGIN_SECONDS = 300.0
 SESSION_SECONDS = 12 * 3600.0
@@ -42,31 +43,34 @@ _PAGE = (
 )
 
 
+_LOGIN = Open(because="whoever logs in is not known yet")
+ROUTES = RouteList()
+
+
 class LoginQuery(In):
     code: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
-class LinkOut(Out):
-    """A path of this server, good once and for five minutes."""
-
-    path: str
-
-
-class SessionOut(Out):
-    """The session of the caller; ``csrf`` goes into the header X-CSRF-Token of every change."""
-
-    name: str
-    kind: str
-    scopes: list[str]
-    queues: list[str]
-    workflows: list[str]
-    csrf: str | None
+LinkOut = answer("LinkOut", "A path of this server, good once and for five minutes.", path=str)
+SessionOut = answer(
+    "SessionOut",
+    "The session of the caller; ``csrf`` goes into the header X-CSRF-Token of every change.",
+    **{"name": str, "kind": str, "scopes": list[str], "queues": list[str]},
+    **{"workflows": list[str], "csrf": str | None},
+)
 
 
+@ROUTES.add(
+    "POST /login-links",
+    READS,
+    "A link for a browser, good once: it allows what this token allows.",
+    LinkOut,
+    status=201,
+)
 async def make_link(call: Call) -> object:
     assert call.token is not None
     call.key = None  # what is good once is kept nowhere
-    return Answer(body=LinkOut(path=await login_path(call.store, call.token)), status=201)
+    return Answer(body={"path": await login_path(call.store, call.token)}, status=201)
 
 
 async def login_path(store: TokenStore, token: TokenView) -> str:
@@ -75,6 +79,15 @@ async def login_path(store: TokenStore, token: TokenView) -> str:
     return f"/login?code={quote(text)}"
 
 
+@ROUTES.add(
+    "GET /login",
+    _LOGIN,
+    "The page behind such a link.",
+    str,
+    root="",
+    query=LoginQuery,
+    media_type="text/html",
+)
 async def login_page(call: Call) -> object:
     page = _PAGE.format(code=escape(call.query_as(LoginQuery).code))
     return Answer(body=page, media_type="text/html; charset=utf-8")
@@ -88,6 +101,17 @@ def read_form(call: Call) -> str:
     return given[0]
 
 
+@ROUTES.add(
+    "POST /login",
+    _LOGIN,
+    "Use up the link: answers with the cookie of a session.",
+    root="",
+    media_type="text/html",  # a browser that is refused finds a page
+    parse=read_form,
+    form=True,
+    body_bytes_max=LOGIN_BYTES_MAX,
+    body_seconds_max=LOGIN_BODY_SECONDS_MAX,
+)
 async def login(call: Call) -> object:
     used = await call.authenticator.spend(call.body_as(str), call.client)
     text, call.token = await derive_token(call.store, used, TokenKind.SESSION, SESSION_SECONDS)
@@ -103,19 +127,26 @@ async def login(call: Call) -> object:
     return answer
 
 
+@ROUTES.add(
+    "GET /session",
+    READS,
+    "Who is calling, and what a browser needs to send with changes.",
+    SessionOut,
+)
 async def session(call: Call) -> object:
     assert call.token is not None
-    token = call.token
-    return SessionOut(
-        name=token.name,
-        kind=token.kind.value,
-        scopes=sorted(token.grant.scopes),
-        queues=list(token.grant.queues),
-        workflows=list(token.grant.workflows),
-        csrf=csrf_token(token) if token.kind is TokenKind.SESSION else None,
-    )
+    token, grant = call.token, call.grant
+    return {
+        "name": token.name,
+        "kind": token.kind.value,
+        "scopes": sorted(grant.scopes),
+        "queues": list(grant.queues),
+        "workflows": list(grant.workflows),
+        "csrf": csrf_token(token) if token.kind is TokenKind.SESSION else None,
+    }
 
 
+@ROUTES.add("POST /logout", READS, "End a browser's session.")
 async def logout(call: Call) -> object:
     assert call.token is not None
     if call.token.kind is not TokenKind.SESSION:
@@ -124,55 +155,3 @@ async def logout(call: Call) -> object:
     answer = Response(status_code=204)
     answer.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict", secure=call.secure)
     return answer
-
-
-_ANYBODY = Needs(scopes=(Scope.READ,), queues=no_queue)
-_LOGIN = Open(because="whoever logs in is not known yet")
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{API}/login-links",
-        guard=_ANYBODY,
-        handler=make_link,
-        says="A link for a browser, good once: it allows what this token allows.",
-        answers=LinkOut,
-        status=201,
-    ),
-    Route(
-        method="GET",
-        path="/login",
-        guard=_LOGIN,
-        handler=login_page,
-        media_type="text/html",
-        says="The page behind such a link.",
-        query=LoginQuery,
-        answers=str,
-    ),
-    Route(
-        method="POST",
-        path="/login",
-        guard=_LOGIN,
-        handler=login,
-        media_type="text/html",  # a browser that is refused finds a page
-        says="Use up the link: answers with the cookie of a session.",
-        parse=read_form,
-        form=True,
-        body_bytes_max=LOGIN_BYTES_MAX,
-        body_seconds_max=LOGIN_BODY_SECONDS_MAX,
-    ),
-    Route(
-        method="GET",
-        path=f"{API}/session",
-        guard=_ANYBODY,
-        handler=session,
-        says="Who is calling, and what a browser needs to send with changes.",
-        answers=SessionOut,
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/logout",
-        guard=_ANYBODY,
-        handler=logout,
-        says="End a browser's session.",
-    ),
-)

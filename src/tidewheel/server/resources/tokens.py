@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from tidewheel.api.operation import ADMIN
 from tidewheel.api.operations import TOKENS, Count, Number
 from tidewheel.api.wire import Out, answer, time_text, write
 from tidewheel.client.tokens import make_token
@@ -19,8 +20,11 @@ from tidewheel.core.queue.access import AuditEntry, NewToken, Scope, TokenView, 
 from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.operation_routes import routes_of
-from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.validation import Duration, In
+from tidewheel.server.routes import API, Needs, RouteList, no_queue
+from tidewheel.server.validation import Duration, In
+
+_ADMINS = Needs(ADMIN, no_queue)
+ROUTES = RouteList()
 
 # Tokens.
 
@@ -48,6 +52,14 @@ NewTokenOut = answer(
 )
 
 
+@ROUTES.add(
+    "POST /tokens",
+    _ADMINS,
+    "Make a token; its text is shown this once.",
+    NewTokenOut,
+    body=TokenIn,
+    status=201,
+)
 async def create(call: Call) -> object:
     form = call.body_as(TokenIn)
     grant = grant_of(form.scopes, form.queues, form.workflows)
@@ -63,6 +75,8 @@ async def create(call: Call) -> object:
     call.key = None
     return Answer(body=write({"token": text, "stored": view}), status=201)
 
+
+ROUTES += routes_of(TOKENS)
 
 # The audit.
 
@@ -199,21 +213,6 @@ class AuditPage(Out):
     next: int | None
 
 
-def audit_out(entry: AuditEntry) -> AuditOut:
-    return AuditOut(
-        number=entry.number,
-        at=time_text(entry.at),
-        token=entry.token,
-        who=entry.who,
-        client=entry.client,
-        words=deed_words(entry),
-        verb=entry.verb,
-        target=entry.target,
-        status=entry.status,
-        correlation=entry.correlation,
-    )
-
-
 class AuditQuery(In):
     """A page of the audit."""
 
@@ -221,33 +220,24 @@ class AuditQuery(In):
     before: Number | None = None
 
 
+@ROUTES.add(
+    "GET /audit",
+    _ADMINS,
+    "Who changed what, newest first, page by page.",
+    AuditPage,
+    query=AuditQuery,
+)
 async def audit(call: Call) -> object:
     query = call.query_as(AuditQuery)
     found = await call.store.audit(query.before, query.limit)
     following = found[-1].number if len(found) == query.limit else None
-    return AuditPage(entries=[audit_out(one) for one in found], next=following)
-
-
-_ADMINS = Needs(scopes=(Scope.ADMIN,), queues=no_queue)
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{API}/tokens",
-        guard=_ADMINS,
-        handler=create,
-        says="Make a token; its text is shown this once.",
-        body=TokenIn,
-        answers=NewTokenOut,
-        status=201,
-    ),
-    *routes_of(TOKENS),
-    Route(
-        method="GET",
-        path=f"{API}/audit",
-        guard=_ADMINS,
-        handler=audit,
-        says="Who changed what, newest first, page by page.",
-        query=AuditQuery,
-        answers=AuditPage,
-    ),
-)
+    kept = [name for name in AuditOut.__struct_fields__ if name not in ("at", "words")]
+    entries = [
+        AuditOut(
+            **{name: getattr(one, name) for name in kept},
+            at=time_text(one.at),
+            words=deed_words(one),
+        )
+        for one in found
+    ]
+    return AuditPage(entries=entries, next=following)

@@ -7,28 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
 
+from tidewheel.api.operation import READ, SUBMIT
 from tidewheel.api.operations import SECONDS_MAX, WORKFLOWS, Named, Parameters
 from tidewheel.api.workflows import DefinitionGraph, RegisteredWorkflows
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.core.queue.access import Scope
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import registry_door, routes_of, workflow_of_path
 from tidewheel.server.resources.run_creation import FILES_MAX, Path, Point, Text
-from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.validation import In, read
+from tidewheel.server.routes import Needs, RouteList, no_queue
+from tidewheel.server.validation import In, read
 
-JSON = "application/json"
-ARCHIVES = ("application/x-tar", "application/gzip", "application/zip")
-CREATED = 201
 BUNDLES_MAX = 1_000
+ROUTES = RouteList()
 
 
 class BytesIn(In):
@@ -75,37 +72,37 @@ class GraphIn(In):
     stop: Point = ""
 
 
-def bundles_of(form: RegisterIn) -> list[Bundle]:
-    """Returns the bundles to register."""
-    if bool(form.files) == bool(form.bundles):
-        raise BadRequest(["give either files, by their paths, or bundles of such files"])
-    return [_bundle(one) for one in (form.bundles or (form,))]
-
-
 def _bundle(form: BundleIn) -> Bundle:
+    said = {name: getattr(form, name) for name in ("name", "version", "file", "folder")}
     return Bundle(
         files={path: _content(path, given) for path, given in form.files.items()},
         executable=frozenset(form.executable) & form.files.keys(),
-        name=form.name,
-        version=form.version,
-        file=form.file,
-        folder=form.folder,
         folders=frozenset(form.folders),
+        **said,
     )
 
 
 def _content(path: str, given: str | BytesIn) -> bytes:
-    if isinstance(given, str):
-        try:
-            return given.encode()
-        except UnicodeEncodeError:
-            raise BadRequest([f"files: {path[:100]!r} is no Unicode text"]) from None
+    wanted = "no Unicode text" if isinstance(given, str) else "not base64"
     try:
+        if isinstance(given, str):
+            return given.encode()
         return base64.b64decode(given.base64, validate=True)
-    except (binascii.Error, ValueError):
-        raise BadRequest([f"files: {path[:100]!r} is not base64"]) from None
+    except ValueError:  # both kinds are
+        raise BadRequest([f"files: {path[:100]!r} is {wanted}"]) from None
 
 
+@ROUTES.add(
+    "POST /workflows",
+    Needs(SUBMIT, no_queue),
+    "Register every definition of a bundle, or none: an archive, or files as JSON.",
+    RegisteredWorkflows,
+    query=RegisterQuery,
+    raw=("application/json", "application/x-tar", "application/gzip", "application/zip"),
+    body=RegisterIn,
+    status=201,
+    seconds_max=SECONDS_MAX,
+)
 async def register(call: Call) -> object:
     query = call.query_as(RegisterQuery)
     async with call.doors.beginning:
@@ -114,12 +111,15 @@ async def register(call: Call) -> object:
     made: Any = told["workflows"]
     call.targets += [f"{one['name']}/{one['version']}" for one in made]
     is_new = any(one["is_new"] for one in made)
-    return Answer(body=told, status=CREATED if is_new else 200)
+    return Answer(body=told, status=201 if is_new else 200)
 
 
 def _bundles(raw: bytes, query: RegisterQuery) -> Sequence[Bundle]:
     if raw.lstrip()[:1] in (b"{", b""):
-        return bundles_of(read(raw or b"{}", RegisterIn))
+        form = read(raw or b"{}", RegisterIn)
+        if bool(form.files) == bool(form.bundles):
+            raise BadRequest(["give either files, by their paths, or bundles of such files"])
+        return [_bundle(one) for one in (form.bundles or (form,))]
     from tidewheel.core.graph.findings import Findings, InvalidDefinition
     from tidewheel.services.registry.bundles import read_archive
 
@@ -130,37 +130,20 @@ def _bundles(raw: bytes, query: RegisterQuery) -> Sequence[Bundle]:
     return [replace(bundle, name=query.name, version=query.version)]
 
 
+ROUTES += routes_of(WORKFLOWS)
+
+
+@ROUTES.add(
+    "POST /workflows/{name}/{version}/graph",
+    Needs(READ, no_queue, workflow_of_path),
+    "The graph of one version before any run: who would wait for whom.",
+    DefinitionGraph,
+    body=GraphIn,
+    audited=False,  # it changes nothing
+    seconds_max=SECONDS_MAX,
+)
 async def graph(call: Call) -> object:
     asked, named = call.body_as(GraphIn), (call.path["name"], call.path["version"])
     given, points = asked.parameters or {}, (asked.start, asked.stop)
     async with call.doors.beginning:
         return await registry_door(call).graph(*named, given, points)
-
-
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{API}/workflows",
-        guard=Needs(scopes=(Scope.SUBMIT,), queues=no_queue),
-        handler=register,
-        says="Register every definition of a bundle, or none: an archive, or files as JSON.",
-        query=RegisterQuery,
-        raw=(JSON, *ARCHIVES),
-        body=RegisterIn,
-        answers=RegisteredWorkflows,
-        status=CREATED,
-        seconds_max=SECONDS_MAX,
-    ),
-    *routes_of(WORKFLOWS),
-    Route(
-        method="POST",
-        path=f"{API}/workflows/{{name}}/{{version}}/graph",
-        guard=Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_path),
-        handler=graph,
-        says="The graph of one version before any run: who would wait for whom.",
-        body=GraphIn,
-        answers=DefinitionGraph,
-        audited=False,  # it changes nothing
-        seconds_max=SECONDS_MAX,
-    ),
-)

@@ -197,9 +197,7 @@ class RemoteWrites(ServerPart):
             answers += response.part("answers", list[Answered])
         return [_submitted(one) for one in answers]
 
-    async def arm(self, task_id: TaskId) -> Task:
-        response = await self.transport.call("POST", task_path(task_id, "arm"))
-        return read(Task, response.read(Fields))
+    arm = asks(TaskStore.arm)
 
     async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
         response = await self.transport.call(
