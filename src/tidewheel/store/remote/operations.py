@@ -9,7 +9,7 @@ written into a request: half a character is no UTF-8, and a server bounds its UR
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import cache
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -26,14 +26,13 @@ from tidewheel.api.operation import (
     ServiceName,
     resolved,
 )
-from tidewheel.api.operations import OPERATIONS
+from tidewheel.api.operations import OPERATIONS, check_task
 from tidewheel.api.wire import Fields, read, read_all
 from tidewheel.core.queue.requests import (
     ANY_RESOURCES,
     Amendment,
     ClaimRequest,
     NewWorker,
-    QueueSettings,
     Report,
     TaskFilter,
     page_count,
@@ -42,8 +41,8 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import NO_DELAY, FixedDelays, RetryPolicy
 from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.submission import SubmitLimits, name_finding
-from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, Need, NewTask, TaskId
-from tidewheel.errors import BadSetting, NotFound, PayloadTooLarge
+from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, NewTask, TaskId
+from tidewheel.errors import NotFound, PayloadTooLarge
 from tidewheel.store.remote.connection import path_of, segment
 from tidewheel.store.remote.transport import Response, Transport
 from tidewheel.store.rows import storable, storable_end
@@ -205,26 +204,20 @@ def task_body(task: NewTask) -> Body:
             body[theirs] = value
     body["queue"] = task.queue
     if task.needs:
-        body["needs"] = [_need(need) for need in task.needs]
+        body["needs"] = [
+            need.task_id if need.output == SUCCEEDED_OUTPUT else [need.task_id, need.output]
+            for need in task.needs
+        ]
     if task.resources != _PLAIN.resources:
-        body |= _asked(task.resources)
+        body |= _resources(task.resources)
     return body | _retry(task.retry)
 
 
-def _need(need: Need) -> str | list[str]:
-    return need.task_id if need.output == SUCCEEDED_OUTPUT else [need.task_id, need.output]
-
-
-def _asked(resources: Resources) -> Body:
-    return {
-        "cpu": resources.cpu,
-        "memory": resources.memory_bytes,
-        "gpu": resources.gpu,
-        "labels": sorted(resources.labels),
-        "nodes": resources.nodes,
-        "exclusive": resources.exclusive,
-        "buffer": resources.buffer_bytes,
-    }
+def _resources(asked: Resources) -> Body:
+    said = {one.name: getattr(asked, one.name) for one in fields(Resources)}
+    del said["idle_nodes"]  # which no task asks for
+    said["labels"] = sorted(asked.labels)
+    return {name.removesuffix("_bytes"): value for name, value in said.items()}
 
 
 def _retry(policy: RetryPolicy) -> Body:
@@ -237,20 +230,10 @@ def _retry(policy: RetryPolicy) -> Body:
 
 def amendment_body(amendment: Amendment) -> Body:
     """Returns the body of an amendment; null leaves a field as it is."""
-    given = {
-        "name": amendment.name,
-        "command": amendment.command,
-        "retries": amendment.max_retries,
-        "estimated_runtime": amendment.estimated_runtime_seconds,
-        "max_termination": amendment.max_termination_seconds,
-    }
-    asked = _asked(amendment.resources) if amendment.resources is not None else {}
-    return given | asked
-
-
-def queue_body(settings: QueueSettings) -> Body:
-    """Returns the body that sets everything about a queue."""
-    return {one.name: getattr(settings, one.name) for one in fields(QueueSettings)}
+    said = {one.name: getattr(amendment, one.name) for one in fields(Amendment)}
+    asked = said.pop("resources")
+    given = {_RENAMED.get(name, name): value for name, value in said.items()}
+    return given if asked is None else given | _resources(asked)
 
 
 def filter_body(which: TaskFilter) -> Body:
@@ -262,20 +245,9 @@ def filter_body(which: TaskFilter) -> Body:
 
 def worker_body(worker: NewWorker) -> Body:
     """Returns the body with which a worker registers itself and its process on its host."""
-    process, abilities = worker.process, worker.abilities
-    return {
-        "name": worker.name,
-        "queues": worker.queues,
-        "slots": worker.slots,
-        "capacity": worker.capacity,
-        "commands": abilities.commands,
-        "handlers": _sorted(abilities.handlers),
-        "bare": abilities.bare,
-        "host": process.host,
-        "boot_id": process.boot_id,
-        "pid": process.pid,
-        "started": process.started,
-    }
+    said = {name: getattr(worker, name) for name in ("name", "queues", "slots", "capacity")}
+    abilities = asdict(worker.abilities) | {"handlers": _sorted(worker.abilities.handlers)}
+    return said | abilities | asdict(worker.process)
 
 
 def claim_body(request: ClaimRequest) -> Body:
@@ -374,25 +346,10 @@ def is_findable(which: TaskFilter) -> bool:
 def check_tasks(task_ids: Iterable[TaskId]) -> None:
     """Raises NotFound for an id that no task can have."""
     for task_id in task_ids:
-        if not is_possible(task_id):
-            raise NotFound("task", task_id)
+        check_task(task_id)
 
 
 def task_path(task_id: TaskId, *rest: str) -> str:
     """Returns the path of a task, or of something that belongs to it."""
-    check_tasks([task_id])
+    check_task(task_id)
     return path_of("tasks", task_id, *rest)
-
-
-def queue_path(queue: str, *rest: str) -> str:
-    """Returns the path of a queue; raises BadSetting if no queue can have this name."""
-    if finding := name_finding("queue", queue):
-        raise BadSetting("queue", queue, finding)
-    return path_of("queues", queue, *rest)
-
-
-def worker_path(worker: str, *rest: str) -> str:
-    """Returns the path of a worker, or of something that belongs to it."""
-    if not is_possible(worker):
-        raise NotFound("worker", worker)
-    return path_of("workers", worker, *rest)

@@ -498,6 +498,13 @@ def error_from(problem: ReceivedProblem) -> TidewheelError:
     return error
 
 
+def refusal_from(problem: ReceivedProblem | None) -> Refused | None:
+    """Returns the refusal that stands in the answer to one of many; None if it was done."""
+    refused = None if problem is None else error_from(problem)
+    assert refused is None or isinstance(refused, Refused), refused
+    return refused
+
+
 def _built(
     code: str, root: type[TidewheelError], details: dict[str, Any]
 ) -> Iterator[TidewheelError]:
@@ -514,22 +521,14 @@ def _is_passing(status: int) -> bool:
     return status in TRY_LATER or status >= SERVERS_FAULT
 
 
-def _classes(code: str) -> Iterator[type[TidewheelError]]:
-    """Yields the class that a code names, then its base classes, the nearest first."""
-    kind = _by_code().get("wrong_status" if code == "cancelled" else code)
-    for one in kind.__mro__ if kind else ():
-        if issubclass(one, TidewheelError):
-            yield one
-
-
-@cache
-def _by_code() -> Mapping[str, type[TidewheelError]]:
-    listed = [
-        kind
-        for kind in vars(errors).values()
-        if isinstance(kind, type) and issubclass(kind, TidewheelError)
-    ]
-    return {kind.code: kind for kind in listed}
+def _classes(code: str) -> tuple[type[TidewheelError], ...]:
+    """Returns the class that a code names, then its base classes, the nearest first."""
+    named = "wrong_status" if code == "cancelled" else code
+    listed = [one for one in vars(errors).values() if isinstance(one, type)]
+    kinds = [one for one in listed if issubclass(one, TidewheelError) and one.code == named]
+    return tuple(
+        one for kind in kinds[-1:] for one in kind.__mro__ if issubclass(one, TidewheelError)
+    )
 
 
 @cache
