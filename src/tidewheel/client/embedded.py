@@ -19,7 +19,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 
 from tidewheel.api.tasks import QueueView, Task
@@ -95,7 +94,8 @@ async def left_behind(
             found[f"queue {view.queue!r} is paused"] += view.counts.get(Status.READY, 0)
             continue
         for task in await _ready(store, view):
-            if reason := _why_not(task, settings, handlers) or _delay(task):
+            due = "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
+            if reason := _why_not(task, settings, handlers) or due:
                 found[reason] += 1
     return +found
 
@@ -118,7 +118,14 @@ async def _has_work(
     for view in await _served(store, settings):
         if any(view.counts.get(status) for status in LEASED):
             return True
-        if await _has_ready(store, view, settings, handlers):
+        counted = view.counts.get(Status.READY, 0)
+        if view.settings.paused or not counted:
+            continue
+        ready = await _ready(store, view)
+        # Some that were taken since they were counted may run now.
+        if len(ready) < min(counted, TASKS_LOOKED_AT_MAX):
+            return True
+        if not all(_why_not(task, settings, handlers) for task in ready):
             return True
     return False
 
@@ -126,18 +133,6 @@ async def _has_work(
 async def _served(store: TaskStore, settings: WorkerSettings) -> list[QueueView]:
     served = Served(settings.queues)
     return [view for view in await store.queues() if view.queue in served]
-
-
-async def _has_ready(
-    store: TaskStore, view: QueueView, settings: WorkerSettings, handlers: frozenset[str]
-) -> bool:
-    counted = view.counts.get(Status.READY, 0)
-    if view.settings.paused or not counted:
-        return False
-    ready = await _ready(store, view)
-    if len(ready) < min(counted, TASKS_LOOKED_AT_MAX):
-        return True  # some were taken since they were counted, and may run now
-    return not all(_why_not(task, settings, handlers) for task in ready)
 
 
 async def _ready(store: TaskStore, view: QueueView) -> list[Task]:
@@ -149,28 +144,15 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
     """Returns what this worker lacks to run a task; empty if nothing."""
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
-    if fits(task.resources, settings.capacity):
+    asked, offered = task.resources, settings.capacity
+    if fits(asked, offered):
         return ""
-    return _lack(task.resources, settings.capacity)
-
-
-def _delay(task: Task) -> str:
-    """Returns the time until which a task is delayed, in words; empty if it is not."""
-    return "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
-
-
-def _lack(asked: Resources, offered: Resources) -> str:
     if absent := sorted(asked.labels - offered.labels):
         return f"no label {', '.join(map(repr, absent))}"
-    amounts = {
-        "cpu": (asked.cpu, offered.cpu),
-        "memory": (asked.memory_bytes, offered.memory_bytes),
-        "gpu": (asked.gpu, offered.gpu),
-        "nodes": (asked.nodes, offered.nodes),
-        "buffer": (asked.buffer_bytes, offered.buffer_bytes),
-    }
-    short = [name for name, (wanted, there) in amounts.items() if wanted > there]
-    return f"too little {', '.join(short) or 'of what they ask for'} (tidewheel worker --help)"
+    amounts = ("cpu", "memory_bytes", "gpu", "nodes", "buffer_bytes")
+    short = [one for one in amounts if getattr(asked, one) > getattr(offered, one)]
+    named = ", ".join(one.removesuffix("_bytes") for one in short) or "of what they ask for"
+    return f"too little {named} (tidewheel worker --help)"
 
 
 # The roles.
@@ -324,12 +306,7 @@ class Role(ABC):
             await self._running
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._running is not None
         self.ask_stop()
         await self._running
@@ -343,12 +320,7 @@ class Role(ABC):
             raise self._failure
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._thread is not None
         self.ask_stop()
         self._thread.join()

@@ -7,7 +7,7 @@ are numbers (seconds, bytes) or texts such as "10m" and "2GiB".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from difflib import get_close_matches
@@ -87,10 +87,11 @@ def _directives(given: object) -> Directives:
         case None:
             return ()
         case Mapping():
-            return tuple((str(name), _said(value)) for name, value in given.items())
-        case str():
-            raise ValueError(f"directives is {given!r}; accepted is a list or an object")
-        case Sequence():
+            return tuple(
+                (str(name), "" if value is None or value is True else str(value))
+                for name, value in given.items()
+            )
+        case Sequence() if not isinstance(given, str):
             return tuple(_pair(one) for one in given)
         case _:
             raise ValueError(f"directives is {given!r}; accepted is a list or an object")
@@ -101,10 +102,6 @@ def _pair(given: object) -> tuple[str, str]:
         raise ValueError(f"directives has {given!r}; accepted is a text NAME=VALUE")
     name, _, value = given.strip().partition("=")
     return name.strip(), value.strip()
-
-
-def _said(value: object) -> str:
-    return "" if value is None or value is True else str(value)
 
 
 # Fields of a task.
@@ -241,36 +238,32 @@ def _unknown_findings(fields: Mapping[str, Any]) -> list[str]:
     for name in fields:
         if name not in FIELD_NAMES:
             near = get_close_matches(str(name), FIELD_NAMES, n=1)
-            hint = (
-                f"did you mean {near[0]!r}?"
-                if near
-                else "known are " + ", ".join(sorted(FIELD_NAMES))
-            )
+            known = "known are " + ", ".join(sorted(FIELD_NAMES))
+            hint = f"did you mean {near[0]!r}?" if near else known
             findings.append(f"there is no field {name!r}; {hint}")
     return findings
 
 
 def _type_findings(fields: Mapping[str, Any]) -> list[str]:
-    findings = [
-        f"{name} is {value!r}; accepted is a text"
-        for name, value in fields.items()
-        if name in _TEXTS and value is not None and not isinstance(value, str)
+    given = {**fields, "cpu": fields.get("cpu") or 0}
+    return [
+        f"{name} is {value!r}; accepted is {accepted}"
+        for accepted, names, kinds in _ACCEPTED
+        for name, value in given.items()
+        if name in names and value is not None and not _is_of(value, kinds)
     ]
-    findings += [
-        f"{name} is {fields[name]!r}; accepted is true or false"
-        for name in ("armed", "exclusive")
-        if fields.get(name) is not None and not isinstance(fields[name], bool)
-    ]
-    cpu = fields.get("cpu") or 0
-    if isinstance(cpu, bool) or not isinstance(cpu, int | float):
-        findings.append(f"cpu is {cpu!r}; accepted is a number")
-    findings += [
-        f"{name} is {fields[name]!r}; accepted is a whole number"
-        for name in ("gpu", "nodes")
-        if fields.get(name) is not None
-        and (isinstance(fields[name], bool) or not isinstance(fields[name], int))
-    ]
-    return findings
+
+
+_ACCEPTED: tuple[tuple[str, Collection[str], tuple[type, ...]], ...] = (
+    ("a text", _TEXTS, (str,)),
+    ("true or false", ("armed", "exclusive"), (bool,)),
+    ("a number", ("cpu",), (int, float)),
+    ("a whole number", ("gpu", "nodes"), (int,)),
+)
+
+
+def _is_of(value: object, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def _spec(fields: Mapping[str, Any]) -> dict[str, str]:
@@ -280,18 +273,13 @@ def _spec(fields: Mapping[str, Any]) -> dict[str, str]:
     """
     if "spec" in fields and fields.get("spec_text") is not None:
         raise ValueError("it has both spec and spec_text; give one of them")
-    if fields.get("spec_text") is not None:
-        try:
+    try:
+        if fields.get("spec_text") is not None:
             decode(fields["spec_text"])
-        except ValueError as error:
-            raise ValueError(f"spec: {error}") from None
-        return {"spec": fields["spec_text"]}
-    if "spec" in fields:
-        try:
-            return {"spec": encode(fields["spec"])}
-        except ValueError as error:
-            raise ValueError(f"spec: {error}") from None
-    return {}
+            return {"spec": fields["spec_text"]}
+        return {"spec": encode(fields["spec"])} if "spec" in fields else {}
+    except ValueError as error:
+        raise ValueError(f"spec: {error}") from None
 
 
 def _durations(fields: Mapping[str, Any]) -> dict[str, float]:

@@ -30,13 +30,11 @@ class ToldJob:
     on_job: OnJob
 
     async def wait(self) -> End:
-        """Waits until the job has ended, tells the end and returns it."""
         end = await self.job.wait()
         self.on_job(self.task, end)
         return end
 
     async def stop(self, grace_seconds: float) -> None:
-        """Stops the job."""
         await self.job.stop(grace_seconds)
 
 
@@ -48,20 +46,18 @@ class ToldRunner:
     on_job: OnJob
 
     def accepts(self, task: Claimed) -> bool:
-        """Says whether the runner accepts the task."""
         return self.runner.accepts(task)
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Starts the job, and then tells of it: what could not be started has not begun."""
-        job = await self.runner.start(assignment, reports)
-        self.on_job(assignment.task, None)
-        return ToldJob(job, assignment.task, self.on_job)
+        return self._told(assignment, await self.runner.start(assignment, reports))
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
         """Adopts the job, and tells of it if there was one."""
         job = await self.runner.adopt(assignment, reports)
-        if job is None:
-            return None
+        return None if job is None else self._told(assignment, job)
+
+    def _told(self, assignment: Assignment, job: Job) -> Job:
         self.on_job(assignment.task, None)
         return ToldJob(job, assignment.task, self.on_job)
 
@@ -96,11 +92,9 @@ class TidyToldRunner(ToldRunner):
     runner: TidyRunner
 
     async def leftovers(self, store: str) -> list[Leftover]:
-        """Returns the leftovers that the runner finds."""
         return await self.runner.leftovers(store)
 
     async def remove(self, leftover: Leftover) -> None:
-        """Has the runner remove a leftover."""
         await self.runner.remove(leftover)
 
 

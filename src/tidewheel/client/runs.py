@@ -5,25 +5,21 @@ from __future__ import annotations
 import getpass
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import cast
 
-from tidewheel.client.connection import Connection
+from tidewheel.client.connection import ServicePart, of_door
 from tidewheel.client.sync_client import BlockingPart, of_part
 from tidewheel.config import home_directory
-from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.stream import EventFilter, EventKind, FollowedEvent, read_cursor
 from tidewheel.core.operator.verbs import Command, command_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
-    LOG_BYTES_MAX,
     Answer,
-    Arguments,
     BringsEvents,
     Document,
-    LogPart,
     RunDoor,
 )
 from tidewheel.ports.store import Store
@@ -51,26 +47,17 @@ def follow(
 # ``client.runs``.
 
 
-class Runs:
+class Runs(ServicePart[RunDoor]):
     """Is ``client.runs``; it has the same methods on a store and on a server."""
 
-    def __init__(self, connection: Connection, home: Path | None = None) -> None:
-        self._connection = connection
-        self._home = home
-        self._door: RunDoor | None = None
+    _open = staticmethod(run_door)
 
-    @property
-    def door(self) -> RunDoor:
-        """Returns the service of runs: on the store, or the requests to a server."""
-        if self._door is None:
-            # Where the files of runs are on this host.
-            home = home_directory() if self._home is None else self._home
-            self._door = run_door(self._connection.store, home)
-        return self._door
-
-    async def find(self, text: str = "") -> RunView:
-        """Returns a run by name, number or unique prefix; without a text, the only one."""
-        return await self.door.find(text)
+    find = of_door(RunDoor.find)
+    begin = of_door(RunDoor.begin)
+    definition = of_door(RunDoor.definition)
+    save_definition = of_door(RunDoor.save_definition)
+    delete = of_door(RunDoor.delete)
+    log_part = of_door(RunDoor.log_part)
 
     async def list(self, *, workflow: str | None = None, count: int = 100) -> Document:
         """Returns runs, newest first."""
@@ -103,20 +90,6 @@ class Runs:
         said = json.loads(command_text(command))
         return await self.look("dry-run", run=run, command=said)
 
-    async def log_part(
-        self,
-        run: str,
-        wish: Arguments,
-        *,
-        offset: int | None = None,
-        bytes_max: int = LOG_BYTES_MAX,
-        wait_seconds: float = 0.0,
-    ) -> LogPart:
-        """Returns part of the log of a run, or of a job (`id`, `file`, `submit`, `attempt`)."""
-        return await self.door.log_part(
-            run, wish, offset=offset, bytes_max=bytes_max, wait_seconds=wait_seconds
-        )
-
     async def give(
         self,
         run: str,
@@ -130,25 +103,9 @@ class Runs:
         asker = who or getpass.getuser()
         return await self.door.give(run, command, who=asker, seconds_max=seconds)
 
-    async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        """Creates a run, which the next scheduler takes up."""
-        return await self.door.begin(new, definition)
-
     async def carry_on(self, run: str, given: RunOptions | None = None) -> RunView:
         """Asks any scheduler to go on with a run that nobody drives."""
         return await self.door.carry_on(run, given or RunOptions(mode=""))
-
-    async def definition(self, run: str) -> StoredDefinition:
-        """Returns the definition that a run has now."""
-        return await self.door.definition(run)
-
-    async def save_definition(self, run: str, definition: StoredDefinition) -> str:
-        """Stores a definition, so that the run can be told to go on with it by its digest."""
-        return await self.door.save_definition(run, definition)
-
-    async def delete(self, run: str) -> RunView:
-        """Deletes everything of a run that has ended, its files on this host included."""
-        return await self.door.delete(run)
 
 
 # The same without asyncio.

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
-from tidewheel.client.connection import Connection
+from tidewheel.client.connection import ServicePart, of_door
 from tidewheel.client.sync_client import BlockingPart, of_part
-from tidewheel.config import home_directory
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.registry import Bundle, RunRequest, split_reference
 from tidewheel.core.operator.views import RunView
@@ -21,22 +20,15 @@ from tidewheel.wiring.services import block_door, registry_door
 Paths = str | PathLike[str]
 
 
-class Workflows:
+class Workflows(ServicePart[RegistryDoor]):
     """Is ``client.workflows``; it has the same methods on a store and on a server.
 
     A workflow is named as NAME or NAME/VERSION; without a version the highest is meant.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._door: RegistryDoor | None = None
+    _open = staticmethod(registry_door)
 
-    @property
-    def door(self) -> RegistryDoor:
-        """Returns the service of the registry: on the store, or the requests to a server."""
-        if self._door is None:
-            self._door = registry_door(self._connection.store, home_directory())
-        return self._door
+    list = of_door(RegistryDoor.list)
 
     async def register(
         self, *paths: Paths, name: str = "", version: str = "", strict: bool = False
@@ -54,10 +46,6 @@ class Workflows:
     ) -> Document:
         """Registers bundles: files that need not lie in a folder."""
         return await self.door.register(bundles, who=getpass.getuser(), strict=strict)
-
-    async def list(self, name: str = "") -> Document:
-        """Returns the workflows by name, the highest version first."""
-        return await self.door.list(name)
 
     async def show(self, workflow: str) -> Document:
         """Returns one version, with its findings, its parameters and its files."""
@@ -119,19 +107,17 @@ Request = Mapping[str, object] | str | PathLike[str]
 JSON_NAME = "request.json"
 
 
-class Blocks:
+class Blocks(ServicePart[BlockDoor]):
     """Is ``client.blocks``; it has the same methods on a store and on a server."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._door: BlockDoor | None = None
+    _open = staticmethod(block_door)
 
-    @property
-    def door(self) -> BlockDoor:
-        """Returns the service of blocks: on the store, or the requests to a server."""
-        if self._door is None:
-            self._door = block_door(self._connection.store, home_directory())
-        return self._door
+    sbis = of_door(BlockDoor.sbis)
+    sbi = of_door(BlockDoor.sbi)
+    list = of_door(BlockDoor.blocks)
+    show = of_door(BlockDoor.block)
+    objects = of_door(BlockDoor.objects)
+    remove_object = of_door(BlockDoor.remove_object)
 
     async def submit(self, request: Request) -> Document:
         """Submits a scheduling block instance: the path of a JSON or YAML file, or its content.
@@ -148,22 +134,6 @@ class Blocks:
         """Submits an instance as a text; the file's name says whether it is JSON or YAML."""
         return await self.door.submit_sbi(file, content, who=getpass.getuser())
 
-    async def sbis(self, count: int = 100) -> Document:
-        """Returns the scheduling block instances, newest first."""
-        return await self.door.sbis(count)
-
-    async def sbi(self, sbi_id: str) -> Document:
-        """Returns an instance as it was asked for, and its blocks."""
-        return await self.door.sbi(sbi_id)
-
-    async def list(self, *, sbi: str | None = None, count: int = 100) -> Document:
-        """Returns processing blocks, newest first."""
-        return await self.door.blocks(sbi=sbi, count=count)
-
-    async def show(self, block_id: str) -> Document:
-        """Returns a block: what it waits for, and each stage with its events."""
-        return await self.door.block(block_id)
-
     async def abort(self, block_id: str, reason: str = "") -> Document:
         """Ends the stages of a block that run, starts no more; `changed` false: it was over."""
         return await self.door.abort(block_id, who=getpass.getuser(), reason=reason)
@@ -174,14 +144,6 @@ class Blocks:
         """Stores that buffer objects are there from now on; stages that wait for one go on."""
         posted = {name: facts or {} for name in names}
         return await self.door.post_objects(posted, who=getpass.getuser())
-
-    async def objects(self, *, after: str = "", count: int = 1_000) -> Document:
-        """Returns the objects that are present, by name."""
-        return await self.door.objects(after=after, count=count)
-
-    async def remove_object(self, name: str) -> Document:
-        """Stores that a buffer object is there no more; stages that have seen it go on."""
-        return await self.door.remove_object(name)
 
 
 # The same without asyncio.

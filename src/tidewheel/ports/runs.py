@@ -176,9 +176,18 @@ class BlockDoor(Protocol):
         with every finding, and then nothing is stored."""
         ...
 
-    async def sbis(self, count: int = 100) -> Document: ...
-    async def sbi(self, sbi_id: str) -> Document: ...
-    async def blocks(self, *, sbi: str | None = None, count: int = 100) -> Document: ...
+    async def sbis(self, count: int = 100) -> Document:
+        """Returns the scheduling block instances, newest first."""
+        ...
+
+    async def sbi(self, sbi_id: str) -> Document:
+        """Returns an instance as it was asked for, and its blocks."""
+        ...
+
+    async def blocks(self, *, sbi: str | None = None, count: int = 100) -> Document:
+        """Returns processing blocks, newest first."""
+        ...
+
     async def block(self, block_id: str) -> Document:
         """Returns a block with each stage: its state, times, end, values, and why it waits."""
         ...
@@ -193,8 +202,13 @@ class BlockDoor(Protocol):
         """Says that objects are present: their names, each with what is known of the object."""
         ...
 
-    async def objects(self, *, after: str = "", count: int = 1_000) -> Document: ...
-    async def remove_object(self, name: str) -> Document: ...
+    async def objects(self, *, after: str = "", count: int = 1_000) -> Document:
+        """Returns the objects that are present, by name."""
+        ...
+
+    async def remove_object(self, name: str) -> Document:
+        """Stores that an object is there no more; stages that have seen it go on."""
+        ...
 
 
 @runtime_checkable
@@ -233,21 +247,9 @@ class BringsNotifications(Protocol):
 
 
 @runtime_checkable
-class BringsRunDoor(Protocol):
-    """Is a store behind a server, which brings the service for its runs."""
+class BringsDoors(Protocol):
+    """Is a store behind a server, which brings the services for its runs, registry, blocks."""
 
     def run_door(self) -> RunDoor: ...
-
-
-@runtime_checkable
-class BringsRegistryDoor(Protocol):
-    """Is a store behind a server, which brings its registry."""
-
     def registry_door(self) -> RegistryDoor: ...
-
-
-@runtime_checkable
-class BringsBlockDoor(Protocol):
-    """Is a store behind a server, which brings the service for its blocks."""
-
     def block_door(self) -> BlockDoor: ...

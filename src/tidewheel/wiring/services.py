@@ -17,7 +17,7 @@ from tidewheel.config import (
     home_directory,
     scheduler_settings,
 )
-from tidewheel.ports.runs import BringsBlockDoor, BringsRegistryDoor
+from tidewheel.ports.runs import BringsDoors
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
@@ -234,17 +234,16 @@ def run_door(
     store: TaskStore, home: Path, definition_of: DefinitionOf | None = None
 ) -> RunDoor:
     """Returns the service for runs, of a store or its server; ``home`` holds their files."""
-    from tidewheel.ports.runs import BringsRunDoor
     from tidewheel.services.run_service import RunService
 
-    if isinstance(store, BringsRunDoor):
+    if isinstance(store, BringsDoors):
         return store.run_door()
     return RunService(cast("Store", store), home, definition_of)
 
 
 def block_door(store: TaskStore, home: Path) -> BlockDoor:
     """Returns the service for blocks and objects, of a store or of its server."""
-    if isinstance(store, BringsBlockDoor):
+    if isinstance(store, BringsDoors):
         return store.block_door()
     from tidewheel.services.blocks.service import BlockService
 
@@ -255,7 +254,7 @@ def block_door(store: TaskStore, home: Path) -> BlockDoor:
 
 def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
     """Returns the registry of a store, or of the server that it stands for."""
-    if isinstance(store, BringsRegistryDoor):
+    if isinstance(store, BringsDoors):
         return store.registry_door()
     from tidewheel.services.registry.service import RegistryService
 

@@ -14,7 +14,7 @@ import msgspec
 from tidewheel.api.operation import OPERATE, READ
 from tidewheel.api.run_details import DryRun, RunTree
 from tidewheel.api.runs import RunList
-from tidewheel.api.views import VIEWS, GraphQuery, Number, RunsQuery, TreeQuery, View
+from tidewheel.api.views import RUNS_QUERY, TREE_QUERY, VIEWS, Number, View, ViewQuery
 from tidewheel.api.wire import answer
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.verbs import (
@@ -74,10 +74,10 @@ class RunLogQuery(PartQuery):
     READS,
     "Runs, newest first, page by page; with summary=true how far each is.",
     RunList,
-    query=RunsQuery,
+    query=RUNS_QUERY,
 )
 async def list_runs(call: Call) -> object:
-    query = call.query_as(RunsQuery)
+    query = call.query
     asked = {"workflow": query.workflow, "count": query.limit, "before": query.before}
     found = await run_door(call).look("runs", asked)
     listed: Any = found["runs"]
@@ -129,7 +129,7 @@ async def graph(call: Call) -> object:
 
     The whole is told where that version is not remembered.
     """
-    run, query = await call.found_run(), call.query_as(GraphQuery)
+    run, query = await call.found_run(), call.query
     asked = in_window(query)
     window = (run.number, asked["window"], *asked["ids"])
 
@@ -145,18 +145,18 @@ async def graph(call: Call) -> object:
     READS_RUN,
     "Everything within n edges of the live tasks.",
     RunTree,
-    query=TreeQuery,
+    query=TREE_QUERY,
 )
 async def pool(call: Call) -> object:
     """Shows the tree of what is within some edges of the live tasks."""
-    run, asked = await call.found_run(), in_window(call.query_as(TreeQuery))
+    run, asked = await call.found_run(), in_window(call.query)
     return await call.doors.apart(run_door(call).look("tree", {"run": run.name} | asked))
 
 
-def in_window(query: TreeQuery) -> Document:
+def in_window(query: ViewQuery) -> Document:
     """Returns the arguments of a view that shows one edge around, unless more are asked for."""
     asked = query.arguments()
-    return {"ids": asked["ids"], "window": 1 if query.n is None else query.n}
+    return {"ids": asked["ids"], "window": 1 if asked["window"] is None else asked["window"]}
 
 
 @_show(VIEWS["log"], query=RunLogQuery, answers=str, media_type="text/plain")
