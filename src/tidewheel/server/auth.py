@@ -25,7 +25,6 @@ from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.tokens import (
     PREFIX,
-    AttemptToken,
     read_attempt_token,
     secret_digest,
     split_token,
@@ -116,7 +115,8 @@ class Authenticator:
 
     async def token_of(self, shown: ShownCredentials, client: str) -> TokenView:
         """Returns the caller's token; raises NotAuthenticated or TooManyFailures."""
-        if not self._is_familiar(shown.text):
+        split = None if shown.text is None else split_token(shown.text)
+        if split is None or secret_digest(split[1]) not in self._familiar:
             self._failed.check(client)
         found = None
         if shown.text is not None and len(shown.text) <= TOKEN_LENGTH_MAX:
@@ -125,7 +125,10 @@ class Authenticator:
             if shown.text is not None:
                 self._failed.note(client)
             raise NotAuthenticated()
-        await self._note_use(found)
+        now = self._clock()
+        if now - self._noted.get(found.number, -USE_NOTED_SECONDS) >= USE_NOTED_SECONDS:
+            self._noted[found.number] = now
+            await self._store.touch_token(found.number)
         return found
 
     async def job_of(self, text: str, client: str) -> JobIdentity:
@@ -157,10 +160,6 @@ class Authenticator:
             raise NotAuthenticated()
         return found
 
-    def _is_familiar(self, text: str | None) -> bool:
-        split = None if text is None else split_token(text)
-        return split is not None and secret_digest(split[1]) in self._familiar
-
     async def _valid(self, text: str) -> TokenView | None:
         split = split_token(text)
         if split is None:
@@ -190,12 +189,6 @@ class Authenticator:
             return None
         same = hmac.compare_digest(token.digest, digest)
         return token if same and token.is_valid(now) else None
-
-    async def _note_use(self, token: TokenView) -> None:
-        now = self._clock()
-        if now - self._noted.get(token.number, -USE_NOTED_SECONDS) >= USE_NOTED_SECONDS:
-            self._noted[token.number] = now
-            await self._store.touch_token(token.number)
 
 
 # Jobs that speak to the server themselves: which attempt is behind a token, what is its own.
@@ -248,13 +241,9 @@ async def job_behind(text: str, store: Store) -> JobIdentity:
     is_proven = said.is_proven_by(token.digest, task.seq)
     if not is_proven or token.kind is not TokenKind.BEARER or not token.is_valid(now):
         raise NotAuthenticated()
-    holder = await _holder(said, task, store)
-    return JobIdentity(task=task, holder=holder, token=token)
-
-
-async def _holder(said: AttemptToken, task: Task, store: Store) -> Holder:
     if task.status not in LEASED or task.attempt != said.attempt or task.owner is None:
         raise AttemptOver()
     if await store.worker_token(task.owner) != said.parent:  # another's by now
         raise AttemptOver()
-    return Holder(task_id=task.id, attempt=task.attempt, worker=task.owner)
+    holder = Holder(task_id=task.id, attempt=task.attempt, worker=task.owner)
+    return JobIdentity(task=task, holder=holder, token=token)

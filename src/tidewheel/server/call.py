@@ -134,19 +134,16 @@ class Call:
         """Raises NotAllowed unless the token is for all of these queues."""
         for queue in queues:
             if not self.covers(queue):
-                raise NotAllowed(
-                    f"this token is not for queue {queue!r}; it is for "
-                    + ", ".join(self.grant.queues)
-                )
+                its = ", ".join(self.grant.queues)
+                raise NotAllowed(f"this token is not for queue {queue!r}; it is for {its}")
 
     def require_patterns(self, patterns: Iterable[str]) -> None:
         """Raises NotAllowed unless the token is for every queue that a pattern stands for."""
         for pattern in patterns:
             if not covers_pattern(self.grant, pattern):
-                raise NotAllowed(
-                    f"this token is not for all queues {pattern!r}; it is for "
-                    + ", ".join(self.grant.queues)
-                )
+                its = ", ".join(self.grant.queues)
+                words = f"this token is not for all queues {pattern!r}; it is for {its}"
+                raise NotAllowed(words)
 
     def require_workflows(self, workflows: Iterable[str]) -> None:
         """Raises NotAllowed unless the token is for all of these workflows."""
@@ -161,18 +158,16 @@ class Call:
         """Raises NotAllowed unless this caller registered the worker, and so speaks for it."""
         assert self.token is not None
         owner = await self.asking.worker_token(WorkerId(worker))
-        if owner is None and not await self._is_known(worker):
-            raise NotFound("worker", worker)
+        if owner is None:
+            known = await self.asking.workers(live_only=False)
+            if all(one.id != worker for one in known):
+                raise NotFound("worker", worker)
         if owner != self.token.number:
             raise NotAllowed(
                 f"worker {worker!r} was not registered with this token; "
                 "register one: POST /api/v1/workers"
             )
         return WorkerId(worker)
-
-    async def _is_known(self, worker: str) -> bool:
-        known = await self.asking.workers(live_only=False)
-        return any(one.id == worker for one in known)
 
     async def speaks_for(self, worker: str | None) -> bool:
         """Says whether a worker, if any, was registered with this caller's token."""

@@ -42,7 +42,6 @@ from tidewheel.core.operator.stream import (
 )
 from tidewheel.core.queue.access import (
     EVERYTHING,
-    Grant,
     TokenView,
     covers_queue,
     covers_workflow,
@@ -95,7 +94,9 @@ class EventBroadcaster:
         self, which: EventFilter, token: TokenView, since: EventCursor | None
     ) -> AsyncIterator[bytes]:
         """Yields the texts to send to one reader, until the stream is over."""
-        follower = Subscriber(which, token, since or await self._now())
+        follower = Subscriber(
+            which, token, since or self._cursor or await self._store.events_head()
+        )
         try:
             yield greeting(follower.cursor)
             async for text in self._catching_up(follower, is_checked=since is None):
@@ -104,9 +105,6 @@ class EventBroadcaster:
                 yield text
         finally:
             self._followers.pop(follower, None)
-
-    async def _now(self) -> EventCursor:
-        return self._cursor or await self._store.events_head()
 
     async def _catching_up(
         self, follower: Subscriber, *, is_checked: bool
@@ -185,7 +183,12 @@ class EventBroadcaster:
                 rest = 0.0
         except Unavailable:
             rest = TROUBLE_SECONDS  # they stay: nothing happens that they could miss
-        self._show_life()
+        now = time.monotonic()
+        if now - self._life_at >= LIFE_SECONDS and self._cursor is not None:
+            self._life_at = now
+            for follower in self._followers:
+                if follower.is_idle and not follower.cursor.place > self._cursor.place:
+                    follower.put(sign_of_life(self._cursor), self._cursor)
         if rest:
             await self._alarm.wait(rest)
 
@@ -202,7 +205,10 @@ class EventBroadcaster:
             portion = max(1, min(PORTION, DELIVERIES_MAX // max(1, len(self._followers))))
             self._hand_out(told[:portion], page.next.store)
             told = told[portion:]
-            await self._give_way(time.monotonic() - begun)
+            # Others get as much time as was spent, and crowded readers a moment to read.
+            await asyncio.sleep(time.monotonic() - begun)
+            if any(follower.is_crowded for follower in self._followers):
+                await asyncio.sleep(PATIENCE_SECONDS)
         self._cursor = page.next
         return page.is_last
 
@@ -222,12 +228,6 @@ class EventBroadcaster:
         for follower in [one for one in self._followers if one.is_over]:
             self._metrics.streams_dropped += follower.is_slow
             del self._followers[follower]
-
-    async def _give_way(self, spent: float) -> None:
-        """Gives others as much time as was spent, and crowded readers a moment to read."""
-        await asyncio.sleep(spent)
-        if any(follower.is_crowded for follower in self._followers):
-            await asyncio.sleep(PATIENCE_SECONDS)
 
     async def _told(self, page: EventPage, events: Sequence[Event]) -> list[Told]:
         told = []
@@ -258,15 +258,6 @@ class EventBroadcaster:
                 follower.end()
         self._dismiss()
         self._tokens_at = now
-
-    def _show_life(self) -> None:
-        now = time.monotonic()
-        if now - self._life_at < LIFE_SECONDS or self._cursor is None:
-            return
-        self._life_at = now
-        for follower in self._followers:
-            if follower.is_idle and not follower.cursor.place > self._cursor.place:
-                follower.put(sign_of_life(self._cursor), self._cursor)
 
 
 # One reader of the event stream: what it may see, and a buffer of what it has not read yet.
@@ -310,13 +301,6 @@ def sign_of_life(cursor: EventCursor) -> bytes:
     return b": here\nid: %s\n\n" % str(cursor).encode()
 
 
-def may_see(grant: Grant, event: Event) -> bool:
-    """Says whether a token may see an event, as for every other look at tasks and runs."""
-    if isinstance(event, TaskEvent):
-        return covers_queue(grant, event.queue)
-    return covers_workflow(grant, event.workflow)
-
-
 class Subscriber:
     """Buffers events for the reader at the other end of a stream."""
 
@@ -336,7 +320,11 @@ class Subscriber:
 
     def wants(self, event: Event) -> bool:
         """Says whether the reader asked for this event, and may see it."""
-        return self.which.wants(event) and (self._sees_all or may_see(self.token.grant, event))
+        if not self.which.wants(event) or self._sees_all:
+            return self.which.wants(event)
+        if isinstance(event, TaskEvent):
+            return covers_queue(self.token.grant, event.queue)
+        return covers_workflow(self.token.grant, event.workflow)
 
     def is_behind(self, place: EventPlace) -> bool:
         return self.cursor.place < place

@@ -100,12 +100,17 @@ class Pipeline:
         correlation = secrets.token_hex(8)
         try:
             async with asyncio.timeout(route.seconds_max or self._settings.request_seconds_max):
-                response = await self._admitted(route, request, correlation)
+                client = request.client.host if request.client else ""
+                is_open = not isinstance(route.guard, Needs)
+                with self._admission.admitted(route.rank, client, is_open=is_open) as place:
+                    response = await self._answered(route, request, correlation, place)
         except TimeoutError:
             response = problems.error_response(TookTooLong(), correlation)
         except TidewheelError as error:
             response = problems.error_response(error, correlation)
-            if isinstance(error, NotAuthenticated) and _is_for_people(route, request):
+            accepted = request.headers.get("accept", "")
+            is_page = route.media_type == "text/html" and "text/html" in accepted
+            if isinstance(error, NotAuthenticated) and is_page:  # for people
                 response = HTMLResponse(LOGIN_NEEDED, response.status_code)
         except ClientDisconnect:
             response = Response(status_code=499)  # nobody will read it
@@ -118,12 +123,6 @@ class Pipeline:
         self._metrics.count(route.verb, response.status_code, time.monotonic() - started)
         return response
 
-    async def _admitted(self, route: Route, request: Request, correlation: str) -> Response:
-        client = request.client.host if request.client else ""
-        is_open = not isinstance(route.guard, Needs)
-        with self._admission.admitted(route.rank, client, is_open=is_open) as place:
-            return await self._answered(route, request, correlation, place)
-
     async def _answered(
         self, route: Route, request: Request, correlation: str, place: RequestSlot
     ) -> Response:
@@ -131,7 +130,10 @@ class Pipeline:
         if isinstance(route.guard, Needs):
             await self._identify(route, route.guard, request, call)
             place.is_known()
-            request.scope.get("extensions", {}).get(KNOWN, {}).get("call", _nothing)()
+            # Requests may come without a connection of this server.
+            tell = request.scope.get("extensions", {}).get(KNOWN, {}).get("call")
+            if tell is not None:
+                tell()
         await self._receive(route, request, call)
         place.take()  # only now: a slow sender must not keep others out
         await self._parse(route, call)
@@ -187,9 +189,11 @@ class Pipeline:
             raise BadRequest([f"there is no parameter {next(iter(request.query_params))!r}"])
         if not route.changes:
             return
-        call.key = _key(request)
-        if call.key is not None and call.job is not None:
-            call.key = call.job.key(call.key)
+        key = request.headers.get("idempotency-key")
+        if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
+            most = f"1 to {KEY_LENGTH_MAX} printable characters"
+            raise BadRequest([f"Idempotency-Key: give {most}"])
+        call.key = key if key is None or call.job is None else call.job.key(key)
         call.raw = await self._body(request, route)
         if route.raw:
             _require_media_type(request, route.raw)
@@ -250,8 +254,7 @@ class Pipeline:
         return response
 
     async def _kept(self, call: Call, fingerprint: str) -> Response | None:
-        if call.key is None or call.token is None:
-            return None
+        assert call.key is not None and call.token is not None
         kept = await self._store.kept_answer(call.token.number, call.key)
         if kept is None:
             return None
@@ -290,10 +293,6 @@ class Pipeline:
         )
 
 
-def _nothing() -> None:
-    """Does nothing; it stands in where requests come without a connection of this server."""
-
-
 def _parsed(route: Route, call: Call) -> object:
     if route.parse is not None:
         return route.parse(call)
@@ -325,11 +324,6 @@ async def _judge(call: Call, guard: Needs) -> None:
         await call.require_worker(worker)
 
 
-def _is_for_people(route: Route, request: Request) -> bool:
-    """Says whether a browser asked for a page."""
-    return route.media_type == "text/html" and "text/html" in request.headers.get("accept", "")
-
-
 def _require_csrf(request: Request, session: TokenView) -> None:
     """Requires the header X-CSRF-Token of a change in a session.
 
@@ -349,13 +343,6 @@ def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in accepted:
         raise WrongMediaType(accepted)
-
-
-def _key(request: Request) -> str | None:
-    key = request.headers.get("idempotency-key")
-    if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
-        raise BadRequest([f"Idempotency-Key: give 1 to {KEY_LENGTH_MAX} printable characters"])
-    return key
 
 
 def _response(route: Route, outcome: object) -> Response:

@@ -142,19 +142,15 @@ class _Together:
                 for group in self._groups
             ]
         everybody = [serving, *(task for group in groups for task in group)]
-        await self._until_stop(everybody)
+        # A role that ends by itself has failed, or was stopped by somebody else.
+        stop = asyncio.create_task(self._stop.wait())
+        await asyncio.wait((stop, *everybody), return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
         for roles, tasks in zip(self._groups, groups, strict=False):
             await self._ended(roles, tasks)
         await self._ended([self._server], [serving])
         for task in everybody:
             await task  # raises what ended it
-
-    async def _until_stop(self, everybody: Sequence[asyncio.Task[None]]) -> None:
-        """Waits for the request to stop, or until a role ends by itself: that one has failed,
-        or was stopped by somebody else."""
-        stop = asyncio.create_task(self._stop.wait())
-        await asyncio.wait((stop, *everybody), return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
 
     async def _ended(self, roles: Sequence[Role], tasks: Sequence[asyncio.Task[None]]) -> None:
         for role in roles:

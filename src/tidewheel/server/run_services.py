@@ -131,7 +131,11 @@ class SummaryCache:
         unknown.sort(key=lambda run: run["status"] in _OVER)
         for run in unknown[:looks_max]:
             # As it was listed: what happens meanwhile is looked for the next time.
-            self._keep(run, await look(run["name"]))
+            summary = await look(run["name"])
+            self._known.pop(run["number"], None)
+            self._known[run["number"]] = (_version(run), summary)
+            while len(self._known) > self._known_max:
+                del self._known[next(iter(self._known))]
         found = [(run, self._at_hand(run)) for run in runs]
         shown = [run | {"summary": None if one is None else one[1]} for run, one in found]
         return shown, max(0, len(unknown) - looks_max)
@@ -139,12 +143,6 @@ class SummaryCache:
     def _at_hand(self, run: Document) -> tuple[Hashable, Document | None] | None:
         known = self._known.get(run["number"])
         return known if known is not None and known[0] == _version(run) else None
-
-    def _keep(self, run: Document, summary: Document | None) -> None:
-        self._known.pop(run["number"], None)
-        self._known[run["number"]] = (_version(run), summary)
-        while len(self._known) > self._known_max:
-            del self._known[next(iter(self._known))]
 
 
 def _version(run: Document) -> Hashable:
