@@ -47,22 +47,8 @@ from tidewheel.quantities import show_instant
 from tidewheel.runners.python.runner import Handlers
 from tidewheel.services.service import OnReport
 from tidewheel.services.wakeup import SystemClock, Wakeup
-from tidewheel.wiring.services import (
-    awaited_store,
-    build_monitor,
-    build_notifier,
-    deliver_left,
-    driving,
-    surroundings,
-)
+from tidewheel.wiring import services, workers
 from tidewheel.wiring.stores import require_database
-from tidewheel.wiring.workers import (
-    AroundRunner,
-    built_worker,
-    machine_capacity,
-    usable_cores,
-    worker_name,
-)
 from tidewheel.worker.attempts import Machine
 
 if TYPE_CHECKING:
@@ -185,11 +171,11 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     """Returns settings, with what this machine offers where nothing else was said."""
     given = dict(fields)
     given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
-    given.setdefault("name", worker_name())
-    given.setdefault("slots", usable_cores())
+    given.setdefault("name", workers.worker_name())
+    given.setdefault("slots", workers.usable_cores())
     given["allow_compose"] = tuple(fields.get("allow_compose", ()))
     runners = given["runners"] = tuple(fields.get("runners", ()))
-    offered = fields.get("capacity") or machine_capacity()
+    offered = fields.get("capacity") or workers.machine_capacity()
     labels = offered.labels | runner_labels(runners)
     given["capacity"] = replace(offered, labels=labels)
     given.setdefault("home", home_directory())
@@ -248,7 +234,7 @@ class Role(ABC):
 
     async def run(self) -> None:
         """Works until it is asked to stop."""
-        async with awaited_store(
+        async with services.awaited_store(
             self._where,
             self._wait_for_store_seconds,
             self._stop_alarm,
@@ -344,7 +330,7 @@ class Worker(Role):
         store: str | StoreSettings | None = None,
         *,
         handlers: Handlers | None = None,
-        around_runner: AroundRunner | None = None,
+        around_runner: workers.AroundRunner | None = None,
         beside: Worker | None = None,
         on_report: OnReport | None = None,
         wait_for_store_seconds: float = 0.0,
@@ -363,7 +349,7 @@ class Worker(Role):
         self._handlers, self._around = handlers, around_runner
 
     async def serve(self, store: Store) -> None:
-        async with built_worker(
+        async with workers.built_worker(
             self._where,
             store,
             self.settings,
@@ -391,7 +377,7 @@ class Monitor(Role):
         self.settings = settings or monitor_settings()
 
     async def serve(self, store: Store) -> None:
-        await self.attend(build_monitor(store, self.settings, self._on_report))
+        await self.attend(services.build_monitor(store, self.settings, self._on_report))
 
 
 class Scheduler(Role):
@@ -419,7 +405,7 @@ class Scheduler(Role):
         where, home, on_report = self._where, self._home, self._on_report
 
         def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
-            return driving(
+            return services.driving(
                 where,
                 store,
                 run,
@@ -431,9 +417,9 @@ class Scheduler(Role):
             )
 
         def deliver(run: RunView) -> Awaitable[int]:
-            return deliver_left(where, store, run, home, on_report)
+            return services.deliver_left(where, store, run, home, on_report)
 
-        around = surroundings(on_report)
+        around = services.surroundings(on_report)
         await self.attend(SchedulerService(store, drive, self.settings, around, deliver))
 
 
@@ -466,4 +452,4 @@ class Notifier(Role):
 
     async def serve(self, store: Store) -> None:
         smtp = scheduler_settings().smtp
-        await self.attend(build_notifier(store, self._home, smtp, self._on_report))
+        await self.attend(services.build_notifier(store, self._home, smtp, self._on_report))

@@ -22,15 +22,7 @@ from tidewheel.errors import BadSetting, InvalidTask
 from tidewheel.exact_json import decode, encode
 from tidewheel.quantities import parse_duration, parse_size
 from tidewheel.runners.containers.stage_spec import stage_fields
-from tidewheel.runners.slurm.directives import (
-    Directives,
-    directive_lines,
-    head_lines,
-    names_of,
-    refusal,
-    resource_directives,
-    with_directives,
-)
+from tidewheel.runners.slurm import directives as slurm
 from tidewheel.vocabulary import Vocabulary, statuses_named
 
 
@@ -52,15 +44,17 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
     command = given.get("command")
     if command is None:
         raise ValueError(f"runner {runner} runs commands, and it has none")
-    if finding := refusal(directive_lines(directives)) or refusal(head_lines(command)):
+    if finding := slurm.refusal(slurm.directive_lines(directives)) or slurm.refusal(
+        slurm.head_lines(command)
+    ):
         raise ValueError(finding)
     asked: Resources = given.get("resources", NO_RESOURCES)
-    lines = [*directive_lines(directives), *head_lines(command)]
+    lines = [*slurm.directive_lines(directives), *slurm.head_lines(command)]
     limit = given.get("timeout_seconds")
-    needed = resource_directives(asked, limit, names_of(lines))
+    needed = slurm.resource_directives(asked, limit, slurm.names_of(lines))
     placed = {name: value for name, value in given.items() if name != "timeout_seconds"}
     return placed | {
-        "command": with_directives(command, (*needed, *directives)),
+        "command": slurm.with_directives(command, (*needed, *directives)),
         "resources": replace(NO_RESOURCES, labels=asked.labels | {runner_label(runner)}),
     }
 
@@ -82,7 +76,7 @@ def _for_containers(
     }
 
 
-def _directives(given: object) -> Directives:
+def _directives(given: object) -> slurm.Directives:
     match given:
         case None:
             return ()

@@ -20,15 +20,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tidewheel.api.tasks import Task
+from tidewheel.core.queue import tokens
 from tidewheel.core.queue.access import Grant, TokenKind, TokenView
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.status import LEASED
-from tidewheel.core.queue.tokens import (
-    PREFIX,
-    read_attempt_token,
-    secret_digest,
-    split_token,
-)
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import AttemptOver, NotAuthenticated, TooManyFailures
@@ -115,8 +110,8 @@ class Authenticator:
 
     async def token_of(self, shown: ShownCredentials, client: str) -> TokenView:
         """Returns the caller's token; raises NotAuthenticated or TooManyFailures."""
-        split = None if shown.text is None else split_token(shown.text)
-        if split is None or secret_digest(split[1]) not in self._familiar:
+        split = None if shown.text is None else tokens.split_token(shown.text)
+        if split is None or tokens.secret_digest(split[1]) not in self._familiar:
             self._failed.check(client)
         found = None
         if shown.text is not None and len(shown.text) <= TOKEN_LENGTH_MAX:
@@ -161,11 +156,11 @@ class Authenticator:
         return found
 
     async def _valid(self, text: str) -> TokenView | None:
-        split = split_token(text)
+        split = tokens.split_token(text)
         if split is None:
             return None
         number, secret = split
-        digest, now = secret_digest(secret), self._clock()
+        digest, now = tokens.secret_digest(secret), self._clock()
         until, token = self._believed.get(digest, (0.0, None))
         if token is not None and now < until and token.number == number:
             return token
@@ -220,7 +215,7 @@ class JobIdentity:
 
 
 def is_job_token(text: str | None) -> bool:
-    return text is not None and text.startswith(PREFIX)
+    return text is not None and text.startswith(tokens.PREFIX)
 
 
 async def job_behind(text: str, store: Store) -> JobIdentity:
@@ -230,7 +225,7 @@ async def job_behind(text: str, store: Store) -> JobIdentity:
     The attempt is looked up each time: a token is dead in the moment in which its attempt loses
     its lease.
     """
-    said = read_attempt_token(text)
+    said = tokens.read_attempt_token(text)
     if said is None:
         raise NotAuthenticated()
     try:

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import ServerSettings
-from tidewheel.core.queue.access import (
-    EVERYTHING,
-    Grant,
-    TokenView,
-    allowed_scopes,
-    covers_pattern,
-    covers_queue,
-    covers_workflow,
-    is_pattern,
-)
+from tidewheel.core.queue import access
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
@@ -73,7 +64,7 @@ class Call:
     last_event_id: str | None = None  # up to which a stream was read before
     takes_gzip: bool = False  # whether the caller can unpack an answer
     fingerprint: str = ""  # of the whole request
-    token: TokenView | None = None
+    token: access.TokenView | None = None
     job: JobIdentity | None = None  # if a job calls with a token of its own
     task: Task | None = None
     run: RunView | None = None
@@ -81,7 +72,7 @@ class Call:
     only_tried: bool = False  # nothing was done: not for the audit
 
     @property
-    def grant(self) -> Grant:
+    def grant(self) -> access.Grant:
         """Returns what the caller may do."""
         assert self.token is not None, "an open route asks for a grant"
         return self.token.grant
@@ -117,16 +108,18 @@ class Call:
     @property
     def covers_everything(self) -> bool:
         """Says whether the caller may see everything, so that no queue has to be looked at."""
-        return self.grant.queues == self.grant.workflows == EVERYTHING
+        return self.grant.queues == self.grant.workflows == access.EVERYTHING
 
     def covers(self, queue: str) -> bool:
         """Says whether the caller may see this queue."""
-        return covers_queue(self.grant, queue)
+        return access.covers_queue(self.grant, queue)
 
     def sees(self, worker: WorkerView) -> bool:
         """Says whether a worker serves a queue that the caller may see."""
         return any(
-            covers_pattern(self.grant, queue) if is_pattern(queue) else self.covers(queue)
+            access.covers_pattern(self.grant, queue)
+            if access.is_pattern(queue)
+            else self.covers(queue)
             for queue in worker.queues
         )
 
@@ -140,7 +133,7 @@ class Call:
     def require_patterns(self, patterns: Iterable[str]) -> None:
         """Raises NotAllowed unless the token is for every queue that a pattern stands for."""
         for pattern in patterns:
-            if not covers_pattern(self.grant, pattern):
+            if not access.covers_pattern(self.grant, pattern):
                 its = ", ".join(self.grant.queues)
                 words = f"this token is not for all queues {pattern!r}; it is for {its}"
                 raise NotAllowed(words)
@@ -148,7 +141,7 @@ class Call:
     def require_workflows(self, workflows: Iterable[str]) -> None:
         """Raises NotAllowed unless the token is for all of these workflows."""
         for workflow in workflows:
-            if not covers_workflow(self.grant, workflow):
+            if not access.covers_workflow(self.grant, workflow):
                 its = ", ".join(self.grant.workflows) or "none: only for tasks of its queues"
                 raise NotAllowed(
                     f"this token is not for workflow {workflow!r}; it is for {its}"
@@ -177,4 +170,4 @@ class Call:
 
     def allows(self, scopes: Iterable[str]) -> bool:
         """Says whether the caller has one of these scopes."""
-        return not allowed_scopes(self.grant).isdisjoint(scopes)
+        return not access.allowed_scopes(self.grant).isdisjoint(scopes)

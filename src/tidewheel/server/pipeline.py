@@ -29,16 +29,6 @@ from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.errors import (
-    BadRequest,
-    BodyTooLarge,
-    KeyReused,
-    NotAllowed,
-    NotAuthenticated,
-    TookTooLong,
-    TooSlow,
-    WrongMediaType,
-)
 from tidewheel.server.event_broadcaster import EventBroadcaster
 from tidewheel.server.load_shedding import (
     Admission,
@@ -105,12 +95,12 @@ class Pipeline:
                 with self._admission.admitted(route.rank, client, is_open=is_open) as place:
                     response = await self._answered(route, request, correlation, place)
         except TimeoutError:
-            response = problems.error_response(TookTooLong(), correlation)
+            response = problems.error_response(problems.TookTooLong(), correlation)
         except TidewheelError as error:
             response = problems.error_response(error, correlation)
             accepted = request.headers.get("accept", "")
             is_page = route.media_type == "text/html" and "text/html" in accepted
-            if isinstance(error, NotAuthenticated) and is_page:  # for people
+            if isinstance(error, problems.NotAuthenticated) and is_page:  # for people
                 response = HTMLResponse(LOGIN_NEEDED, response.status_code)
         except ClientDisconnect:
             response = Response(status_code=499)  # nobody will read it
@@ -149,7 +139,9 @@ class Pipeline:
             call.job = await self._authenticator.job_of(shown.text, call.client)
             call.token = call.job.caller
             if guard.job is None:
-                raise NotAllowed("a job's token is for its messages, its task and its run only")
+                raise problems.NotAllowed(
+                    "a job's token is for its messages, its task and its run only"
+                )
             return
         call.token = await self._authenticator.token_of(shown, call.client)
         if route.changes and call.token.kind is TokenKind.SESSION:
@@ -186,13 +178,15 @@ class Pipeline:
         if route.query is not None:
             call.query = read_query(request.query_params.multi_items(), route.query)
         elif request.query_params and not route.page:
-            raise BadRequest([f"there is no parameter {next(iter(request.query_params))!r}"])
+            raise problems.BadRequest(
+                [f"there is no parameter {next(iter(request.query_params))!r}"]
+            )
         if not route.changes:
             return
         key = request.headers.get("idempotency-key")
         if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
             most = f"1 to {KEY_LENGTH_MAX} printable characters"
-            raise BadRequest([f"Idempotency-Key: give {most}"])
+            raise problems.BadRequest([f"Idempotency-Key: give {most}"])
         call.key = key if key is None or call.job is None else call.job.key(key)
         call.raw = await self._body(request, route)
         if route.raw:
@@ -213,17 +207,17 @@ class Pipeline:
         limit = route.body_bytes_max or self._settings.body_bytes_max
         seconds_max = route.body_seconds_max or self._settings.body_seconds_max
         if int(request.headers.get("content-length") or 0) > limit:
-            raise BodyTooLarge(limit)
+            raise problems.BodyTooLarge(limit)
         parts, size = [], 0
         try:
             async with asyncio.timeout(seconds_max):
                 async for part in request.stream():
                     size += len(part)
                     if size > limit:
-                        raise BodyTooLarge(limit)
+                        raise problems.BodyTooLarge(limit)
                     parts.append(part)
         except TimeoutError:
-            raise TooSlow(TooSlow.__doc__) from None
+            raise problems.TooSlow(problems.TooSlow.__doc__) from None
         return b"".join(parts)
 
     # ---- requests that change something ----
@@ -259,7 +253,7 @@ class Pipeline:
         if kept is None:
             return None
         if kept.fingerprint != fingerprint:
-            raise KeyReused(call.key)
+            raise problems.KeyReused(call.key)
         headers = {"idempotency-replayed": "true"}
         return Response(kept.body, kept.status, headers, media_type="application/json")
 
@@ -300,14 +294,16 @@ def _parsed(route: Route, call: Call) -> object:
         assert isinstance(route.body, type) and issubclass(route.body, msgspec.Struct)
         return read(call.raw or b"{}", route.body)
     if call.raw.strip() not in (b"", b"{}"):
-        raise BadRequest(["this takes no body"])
+        raise problems.BadRequest(["this takes no body"])
     return None
 
 
 def _require_scope(call: Call, scopes: tuple[Scope, ...]) -> None:
     if not call.allows(scopes):
         has = ", ".join(sorted(call.grant.scopes))
-        raise NotAllowed(f"this needs a token with scope {' or '.join(scopes)}; it has {has}")
+        raise problems.NotAllowed(
+            f"this needs a token with scope {' or '.join(scopes)}; it has {has}"
+        )
 
 
 async def _judge(call: Call, guard: Needs) -> None:
@@ -331,7 +327,7 @@ def _require_csrf(request: Request, session: TokenView) -> None:
     """
     given = request.headers.get("x-csrf-token", "")
     if not hmac.compare_digest(given.encode(), csrf_token(session).encode()):
-        raise NotAllowed(
+        raise problems.NotAllowed(
             "a change in a browser's session needs the header X-CSRF-Token, "
             "as GET /api/v1/session tells it"
         )
@@ -342,7 +338,7 @@ def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
     form of another site can send no JSON (S8)."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in accepted:
-        raise WrongMediaType(accepted)
+        raise problems.WrongMediaType(accepted)
 
 
 def _response(route: Route, outcome: object) -> Response:

@@ -9,12 +9,8 @@ from pathlib import Path
 
 import uvloop
 
+from tidewheel.client import server_file
 from tidewheel.client.embedded import Role
-from tidewheel.client.server_file import (
-    remove_server_file,
-    without_password,
-    write_server_file,
-)
 from tidewheel.client.tokens import first_token, local_admin
 from tidewheel.config import ServerSettings, StoreSettings
 from tidewheel.ports.store import Store
@@ -63,7 +59,7 @@ class Server(Role):
         make_room(self.settings)
         login, token_file = None, None
         if self._is_local:
-            address = without_password(store_settings(self._where).url)
+            address = server_file.without_password(store_settings(self._where).url)
             token, token_file = await local_admin(store, self._home, address)
             login = await login_path(store, token)
         else:
@@ -71,7 +67,7 @@ class Server(Role):
 
         def ready(url: str) -> None:
             if self._is_local:
-                write_server_file(self._home, url, store_settings(self._where).url)
+                server_file.write_server_file(self._home, url, store_settings(self._where).url)
             link = None if login is None else url + login
             self._on_ready(Welcome(url=url, token_file=token_file, login=link))
 
@@ -84,7 +80,7 @@ class Server(Role):
                 await self.attend(serving)
             finally:
                 if self._is_local:
-                    remove_server_file(self._home)
+                    server_file.remove_server_file(self._home)
 
 
 def run_in_fast_loop(work: Coroutine[object, object, object]) -> None:

@@ -19,24 +19,17 @@ from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.core.queue.tokens import attempt_token
 from tidewheel.errors import LeaseLost
+from tidewheel.server import routes
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.resources.reports import REPORTS, HolderIn
-from tidewheel.server.routes import (
-    Needs,
-    RouteList,
-    any_job,
-    no_queue,
-    own_task,
-    queue_of_task,
-)
 from tidewheel.server.validation import In
 
 # The line of a job's script that lists its outputs (`scheduler/submissions.py`).
 _DECLARED = re.compile(rf"^export {JOB_OUTPUTS}=(.*)$", re.MULTILINE)
 
 
-ROUTES = RouteList()
+ROUTES = routes.RouteList()
 AttemptTokenOut = answer(
     "AttemptTokenOut",
     "Good for this attempt, for as long as it has its lease.",
@@ -75,7 +68,7 @@ async def give_token(call: Call) -> object:
 
 @ROUTES.add(
     "POST /tasks/{id}/messages",
-    Needs(WORKER, queue_of_task, job=own_task),
+    routes.Needs(WORKER, routes.queue_of_task, job=routes.own_task),
     "What a job says by itself, with the token of its attempt.",
     HeardOut,
     body=WordsIn,
@@ -147,7 +140,7 @@ def _kept(call: Call, heard: object) -> KeptAnswer | None:
 
 ROUTES.add(
     "POST /job/messages",
-    Needs(WORKER, no_queue, job=any_job),
+    routes.Needs(WORKER, routes.no_queue, job=routes.any_job),
     "The same for the job whose token is shown: it need not know its task's id.",
     HeardOut,
     body=WordsIn,

@@ -16,16 +16,9 @@ from tidewheel.core.operator.definition import LATEST, read_job_name
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import LeaseLost, NotFound, Unavailable
+from tidewheel.runners import job_logs
 from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.job_environment import home_id
-from tidewheel.runners.job_logs import (
-    CHUNK_BYTES_MAX,
-    FILES,
-    CopyEnd,
-    CopyPlace,
-    add_to_copy,
-    point_to_latest,
-)
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.resources.reports import Attempt
 from tidewheel.server.routes import Needs, RouteList, no_queue, queue_of_task
@@ -75,18 +68,18 @@ class LogsUnwritable(Unavailable):
     LogSizeOut,
     query=ChunkQuery,
     raw=("application/octet-stream", "text/plain"),
-    body_bytes_max=CHUNK_BYTES_MAX,
+    body_bytes_max=job_logs.CHUNK_BYTES_MAX,
     audited=False,  # as all that workers say of their attempts
 )
 async def take_in(call: Call) -> object:
     query, stream = call.query_as(ChunkQuery), call.path["stream"]
-    if stream not in FILES:
+    if stream not in job_logs.FILES:
         raise NotFound("stream", stream)
     task = await call.found_task()
     await _require_attempt(call, task, query)
     home = call.settings.state_directory
     folder = await attempt_folder(call.store, home, (task.id, task.seq), query.attempt)
-    write = (home, folder, FILES[stream], query.offset, call.raw)
+    write = (home, folder, job_logs.FILES[stream], query.offset, call.raw)
     try:
         end = await asyncio.to_thread(_write, task, *write)
     except OSError as error:
@@ -96,14 +89,14 @@ async def take_in(call: Call) -> object:
 
 def _write(
     task: Task, home: Path, folder: Path, name: str, offset: int, content: bytes
-) -> CopyEnd:
+) -> job_logs.CopyEnd:
     kind, *folders = folder.relative_to(home).parts
     make_private_directory(home / kind)
-    end = add_to_copy(CopyPlace(home / kind, folders, name), offset, content)
+    end = job_logs.add_to_copy(job_logs.CopyPlace(home / kind, folders, name), offset, content)
     if kind == RUNS and offset == 0:
         submit = f"{read_job_name(task.id).submit:02d}"
         until = len(folders) - folders[::-1].index(submit)
-        point_to_latest(home / kind, folders[:until], LATEST)
+        job_logs.point_to_latest(home / kind, folders[:until], LATEST)
     return end
 
 

@@ -16,15 +16,8 @@ from tidewheel.api.run_details import DryRun, RunTree
 from tidewheel.api.runs import RunList
 from tidewheel.api.views import RUNS_QUERY, TREE_QUERY, VIEWS, Number, View, ViewQuery
 from tidewheel.api.wire import answer
+from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.verbs import (
-    REOPENING,
-    VERBS,
-    Command,
-    Message,
-    command_text,
-    read_command,
-)
 from tidewheel.core.queue.access import covers_workflow
 from tidewheel.errors import NoAnswer, NotFound, Refused
 from tidewheel.ports.runs import LogPart
@@ -273,9 +266,9 @@ def _parsing(verb: str) -> Callable[[Call], object]:
     return parse
 
 
-def _command(said: Document) -> Command:
+def _command(said: Document) -> verbs.Command:
     try:
-        return read_command(json.dumps(said))
+        return verbs.read_command(json.dumps(said))
     except Refused as error:
         raise BadRequest([str(error)]) from None
 
@@ -291,7 +284,7 @@ def _command(said: Document) -> Command:
     urgency=Urgency.READ,
 )
 async def _tried(call: Call) -> Document:
-    run, said = await call.found_run(), json.loads(command_text(call.body))
+    run, said = await call.found_run(), json.loads(verbs.command_text(call.body))
     looking = run_door(call).look("dry-run", {"run": run.name, "command": said})
     return await call.doors.apart(looking)
 
@@ -306,7 +299,9 @@ async def give(call: Call) -> object:
         return await _tried(call)
     who = f"{call.token.name} (token {call.token.number})" if call.job is None else _job(call)
     # A run that has ended is read first, to see whether it would refuse.
-    is_read = isinstance(command, REOPENING) and run.can_be_reopened(await call.store.now())
+    is_read = isinstance(command, verbs.REOPENING) and run.can_be_reopened(
+        await call.store.now()
+    )
     apart = call.doors.apart if is_read else _here
     if not query.wait_s:
         number = await apart(door.post(run.name, command, who=who))
@@ -324,9 +319,9 @@ async def _here(work: Coroutine[Any, Any, Result]) -> Result:
     return await work
 
 
-def _named(command: Command) -> list[str]:
+def _named(command: verbs.Command) -> list[str]:
     """Returns the first tasks that a command names, as they were written."""
-    ids = [command.id] if isinstance(command, Message) else getattr(command, "ids", ())
+    ids = [command.id] if isinstance(command, verbs.Message) else getattr(command, "ids", ())
     more = len(ids) - NAMED_MAX
     return [*ids[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]
 
@@ -337,7 +332,7 @@ def _job(call: Call) -> str:
     return f"job {read_job_name(call.job.task.id).text}"
 
 
-for _verb, _kind in VERBS.items():
+for _verb, _kind in verbs.VERBS.items():
     COMMAND_ROUTES.add(
         f"POST {RUN}/{_verb}",
         replace(OPERATES, job=operating_own_run),

@@ -325,10 +325,8 @@ class Pool:
         """Returns the connection used last, unless the server may be about to close it."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and self._is_recent(connection):
+            idle_seconds = self.loop.time() - connection.idle_since
+            if connection.is_open and idle_seconds < IDLE_SECONDS_MAX:
                 return connection
             connection.drop()
         return None
-
-    def _is_recent(self, connection: Connection) -> bool:
-        return self.loop.time() - connection.idle_since < IDLE_SECONDS_MAX

@@ -28,15 +28,7 @@ from tidewheel.api.operation import (
 )
 from tidewheel.api.operations import OPERATIONS, check_task
 from tidewheel.api.wire import Fields, read, read_all
-from tidewheel.core.queue.requests import (
-    ANY_RESOURCES,
-    Amendment,
-    ClaimRequest,
-    NewWorker,
-    Report,
-    TaskFilter,
-    page_count,
-)
+from tidewheel.core.queue import requests
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import NO_DELAY, FixedDelays, RetryPolicy
 from tidewheel.core.queue.steps import End
@@ -73,7 +65,7 @@ class ServerPart:
     ) -> list[Any]:
         """Returns as many things as are asked for: one request gives at most a thousand."""
         found: list[Any] = []
-        count = page_count(given.get("count", COUNT_DEFAULT))
+        count = requests.page_count(given.get("count", COUNT_DEFAULT))
         while (left := count - len(found)) > 0:
             given["count"] = min(left, PAGE_MAX)
             part = await self._asked(row, given)
@@ -228,35 +220,35 @@ def _retry(policy: RetryPolicy) -> Body:
     return {"backoff": policy}
 
 
-def amendment_body(amendment: Amendment) -> Body:
+def amendment_body(amendment: requests.Amendment) -> Body:
     """Returns the body of an amendment; null leaves a field as it is."""
-    said = {one.name: getattr(amendment, one.name) for one in fields(Amendment)}
+    said = {one.name: getattr(amendment, one.name) for one in fields(requests.Amendment)}
     asked = said.pop("resources")
     given = {_RENAMED.get(name, name): value for name, value in said.items()}
     return given if asked is None else given | _resources(asked)
 
 
-def filter_body(which: TaskFilter) -> Body:
+def filter_body(which: requests.TaskFilter) -> Body:
     """Returns the body that says which tasks are meant; a field that is None matches all."""
-    body = {one.name: getattr(which, one.name) for one in fields(TaskFilter)}
+    body = {one.name: getattr(which, one.name) for one in fields(requests.TaskFilter)}
     statuses = body.pop("statuses")
     return {"status": None if statuses is None else [one.value for one in statuses], **body}
 
 
-def worker_body(worker: NewWorker) -> Body:
+def worker_body(worker: requests.NewWorker) -> Body:
     """Returns the body with which a worker registers itself and its process on its host."""
     said = {name: getattr(worker, name) for name in ("name", "queues", "slots", "capacity")}
     abilities = asdict(worker.abilities) | {"handlers": _sorted(worker.abilities.handlers)}
     return said | abilities | asdict(worker.process)
 
 
-def claim_body(request: ClaimRequest) -> Body:
+def claim_body(request: requests.ClaimRequest) -> Body:
     """Returns the body with which a worker asks for tasks."""
     return {
         "worker": request.worker,
         "n": request.count,
         "lease_s": request.lease_seconds,
-        "resources": None if request.free == ANY_RESOURCES else request.free,
+        "resources": None if request.free == requests.ANY_RESOURCES else request.free,
         "commands": request.commands,
         "handlers": _sorted(request.handlers),
         "bare": request.bare,
@@ -267,7 +259,7 @@ def _sorted(names: frozenset[str] | None) -> list[str] | None:
     return None if names is None else sorted(names)
 
 
-def report_body(report: Report) -> Body:
+def report_body(report: requests.Report) -> Body:
     """Returns the body of a report, without the parts of which it says nothing."""
     body: Body = {"id": report.holder.task_id, "attempt": report.holder.attempt}
     if report.started:
@@ -335,9 +327,9 @@ def is_possible(*names: str | None) -> bool:
     return all(name is None or name_finding("name", name) is None for name in names)
 
 
-def is_findable(which: TaskFilter) -> bool:
+def is_findable(which: requests.TaskFilter) -> bool:
     """Says whether a filter can match anything."""
-    values = (getattr(which, one.name) for one in fields(TaskFilter))
+    values = (getattr(which, one.name) for one in fields(requests.TaskFilter))
     return which.statuses != () and is_possible(
         *(one for one in values if isinstance(one, str))
     )
