@@ -115,7 +115,6 @@ def _row(name: str, route: str, says: str, answers: Answer, **rest: Any) -> Oper
 
 # Tasks.
 
-
 HISTORY = _row(
     "history",
     "GET /tasks/{id}/history",

@@ -143,7 +143,6 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
 
 # The roles.
 
-
 RULES_LOOK_SECONDS = 5.0
 
 

@@ -100,7 +100,6 @@ def _pair(given: object) -> tuple[str, str]:
 
 # Fields of a task.
 
-
 QUEUE_DEFAULT = "default"
 
 Duration = float | str

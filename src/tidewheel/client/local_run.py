@@ -66,7 +66,6 @@ async def _to_its_end(
 
 # The run.
 
-
 SLOTS_DEFAULT = 100
 STOP_MODES = ("clean", "now")  # for the first and the second request
 # Jobs of a run that was lost to another scheduler may take their time: nobody ends them.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -39,14 +40,7 @@ def write_server_file(home: Path, url: str, store: str) -> None:
     process = this_process()
     if _is_taken(home, process):
         return
-    document = {
-        "url": url,
-        "store": without_password(store),
-        "pid": process.pid,
-        "started": process.started,
-        "host": process.host,
-        "boot_id": process.boot_id,
-    }
+    document = {"url": url, "store": without_password(store)} | asdict(process)
     path, new = home / SERVER_FILE, home / f".{SERVER_FILE}.{process.pid}"
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

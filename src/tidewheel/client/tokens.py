@@ -7,7 +7,7 @@ import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any
 
 from tidewheel.config import TOKEN_FILE, token_file_of
 from tidewheel.core.queue.access import Grant, NewToken, Scope, TokenKind, TokenView
@@ -20,41 +20,29 @@ ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))
 
 
 async def make_token(
-    store: TokenStore, name: str, grant: Grant, lasts_seconds: float | None = None
+    store: TokenStore,
+    name: str,
+    grant: Grant,
+    lasts_seconds: float | None = None,
+    **more: Any,  # noqa: ANN401 - other fields of a NewToken
 ) -> tuple[str, TokenView]:
     """Makes a token; returns its text, which is never shown again, and what is stored of it."""
-    return await _made(store, name, grant, lasts_seconds=lasts_seconds)
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    digest = secret_digest(secret)
+    new = NewToken(name=name, digest=digest, grant=grant, lasts_seconds=lasts_seconds, **more)
+    view = await store.create_token(new)
+    return f"tw_{view.number}_{secret}", view
 
 
 async def derive_token(
     store: TokenStore, parent: TokenView, kind: TokenKind, lasts_seconds: float
 ) -> tuple[str, TokenView]:
     """Makes a token that allows what its parent does, and ends with it at the latest."""
-    return await _made(
-        store,
-        parent.name,
-        parent.grant,
-        kind=kind,
-        # A session comes from a login, which is over by then: it hangs on the token before.
-        parent=parent.number if parent.parent is None else parent.parent,
-        lasts_seconds=lasts_seconds,
+    # A session comes from a login, which is over by then: it hangs on the token before.
+    above = parent.number if parent.parent is None else parent.parent
+    return await make_token(
+        store, parent.name, parent.grant, lasts_seconds, kind=kind, parent=above
     )
-
-
-async def _made(
-    store: TokenStore, name: str, grant: Grant, **more: Unpack[_More]
-) -> tuple[str, TokenView]:
-    secret = secrets.token_urlsafe(SECRET_BYTES)
-    view = await store.create_token(
-        NewToken(name=name, digest=secret_digest(secret), grant=grant, **more)
-    )
-    return f"tw_{view.number}_{secret}", view
-
-
-class _More(TypedDict, total=False):
-    kind: TokenKind
-    parent: int | None
-    lasts_seconds: float | None
 
 
 async def first_token(store: TokenStore, home: Path) -> Path | None:

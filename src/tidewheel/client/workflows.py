@@ -102,7 +102,6 @@ def _read(paths: Sequence[Paths], name: str, version: str) -> Sequence[Bundle]:
 
 # Blocks and objects.
 
-
 Request = Mapping[str, object] | str | PathLike[str]
 JSON_NAME = "request.json"
 

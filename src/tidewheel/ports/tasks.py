@@ -31,7 +31,6 @@ class TaskStore(Protocol):
         self, tasks: Sequence[NewTask], *, atomic: bool = True
     ) -> list[requests.Submitted]:
         """Stores tasks; atomic raises the first refusal, else each is answered by itself."""
-        ...
 
     async def arm(self, task_id: TaskId) -> things.Task: ...
     async def amend(self, task_id: TaskId, amendment: requests.Amendment) -> things.Task: ...
@@ -49,7 +48,6 @@ class TaskStore(Protocol):
     async def stop_worker(self, worker: WorkerId) -> None: ...
     async def set_trouble(self, worker: WorkerId, trouble: str | None) -> None:
         """Lets people know why a worker takes no tasks just now; None: it does again."""
-        ...
 
     async def claim(self, request: requests.ClaimRequest) -> requests.ClaimedTasks: ...
     async def claim_by_id(
@@ -59,15 +57,12 @@ class TaskStore(Protocol):
         self, worker: WorkerId, beats: Sequence[requests.Beat]
     ) -> list[LeaseAnswer]:
         """Extends leases in bulk; one answer per beat, in order."""
-        ...
 
     async def report(self, reports: Sequence[requests.Report]) -> list[requests.Reported]:
         """Applies reports in bulk; one answer each, in order; one refusal stops no other."""
-        ...
 
     async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
         """Returns the leases of this worker that were asked to cancel, as (id, attempt)."""
-        ...
 
     async def orphans(self, host: str, boot_id: str) -> list[requests.HeldLease]: ...
     async def adopt(self, holder: Holder, new_owner: WorkerId) -> requests.Claimed: ...
@@ -79,33 +74,28 @@ class TaskStore(Protocol):
         """Ends leases that ran out, or whose task ran too long; never one whose length is more
         than ``watched_seconds``, the time the monitor itself has been connected: after an
         outage of the database every worker gets a full lease to be heard again."""
-        ...
 
     async def expired_tasks(
         self, retention_seconds: float, count_max: int
     ) -> list[things.Task]:
         """Returns final tasks older than the retention that nothing live depends on, oldest
         first."""
-        ...
 
     async def delete_tasks(self, seqs: Sequence[int]) -> int:
         """Deletes final tasks with all that belongs to them; others are left alone.
 
         By their seqs, which are used once for ever: an id may belong to a new task by the time
         a request that was delayed or repeated is executed."""
-        ...
 
     async def delete_workers(self, retention_seconds: float, count_max: int) -> int:
         """Deletes workers that stopped or fell silent longer ago than that and hold no
         lease."""
-        ...
 
     # looking
     async def get(self, task_id: TaskId) -> things.Task: ...
     async def get_many(self, task_ids: Sequence[TaskId]) -> list[things.Task]:
         """Returns up to 10,000 tasks at one moment, in this order; NotFound names one that is
         not."""
-        ...
 
     async def list_tasks(
         self, which: requests.TaskFilter, page: requests.KeysetPage
@@ -121,19 +111,16 @@ class TaskStore(Protocol):
         text.
 
         Each is an object. Tasks that hand on nothing, or are not there, are left out."""
-        ...
 
     async def usage(self, task_id: TaskId) -> list[things.UsageView]: ...
     async def edges(self, task_id: TaskId) -> list[things.EdgeView]: ...
     async def ended_attempts(self, count: int) -> list[EndedAttempt]:
         """Returns the newest attempts that are over, newest first, for statistics."""
-        ...
 
     async def queues(self) -> list[things.QueueView]: ...
     async def ready_queues(self) -> Mapping[str, int]:
         """Returns the queues that hold ready tasks, each with the highest priority of these; a
         few steps for each, however many it holds."""
-        ...
 
     async def workers(self, *, live_only: bool = True) -> list[things.WorkerView]: ...
     async def verify(self) -> list[things.Violation]: ...
@@ -143,6 +130,5 @@ class TaskStore(Protocol):
     # being told
     def listen(self, listener: Callable[[requests.Wake], None]) -> Callable[[], None]:
         """Calls ``listener`` (from any thread) when something changed; the answer stops it."""
-        ...
 
     async def close(self) -> None: ...

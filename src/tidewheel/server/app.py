@@ -75,7 +75,6 @@ async def _not_routed(settings: ServerSettings, request: Request, error: Excepti
 
 # A server in this process: whether it may listen where it is asked to, and until when.
 
-
 KEEP_ALIVE_SECONDS = 30
 BACKLOG = 512
 CROWD_FACTOR = 2

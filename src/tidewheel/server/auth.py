@@ -191,7 +191,6 @@ class Authenticator:
 # A job's token opens only routes that say so, each with a rule of its own: its messages, its
 # task, its run. It has no scope, no queue and no workflow.
 
-
 NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())
 
 

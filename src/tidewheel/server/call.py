@@ -105,6 +105,18 @@ class Call:
             self.run = await self.asking.find_run(self.path["run"])
         return self.run
 
+    def kept_answer(self, status: int, body: bytes) -> access.KeptAnswer | None:
+        """Returns the answer to keep for a request with a key that comes again."""
+        if self.key is None or self.token is None:
+            return None
+        return access.KeptAnswer(
+            token=self.token.number,
+            key=self.key,
+            fingerprint=self.fingerprint,
+            status=status,
+            body=body.decode(),
+        )
+
     @property
     def covers_everything(self) -> bool:
         """Says whether the caller may see everything, so that no queue has to be looked at."""

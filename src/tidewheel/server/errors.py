@@ -158,7 +158,6 @@ class TookTooLong(Unavailable):
 
 # Problems: which words an error has outside, and nothing about our insides.
 
-
 MEDIA_TYPE = "application/problem+json"
 NOT_FOUND = 404
 METHOD_NOT_ALLOWED = 405

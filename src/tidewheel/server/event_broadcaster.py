@@ -265,7 +265,6 @@ class EventBroadcaster:
 # A buffer takes 256 events or 1 MiB. A reader that is too slow for that is told to look at the
 # state anew, and its stream is closed; memory never grows with the number of unread events.
 
-
 EVENTS_MAX = 256
 BYTES_MAX = 1024 * 1024
 RETRY_MS = (500, 3_000)  # not all at once
@@ -379,7 +378,6 @@ def farewell() -> bytes:
 
 
 # An answer that stays open: sent as it comes, ended when nobody reads any more.
-
 
 SEND_SECONDS_MAX = 30.0  # then nobody reads at the other end
 HEADERS = {"x-accel-buffering": "no"}  # a proxy shall pass on each event at once

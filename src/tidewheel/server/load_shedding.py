@@ -265,7 +265,6 @@ def _is_among(address: str, proxies: Sequence[str]) -> bool:
 
 # How fast tasks may be submitted: a bucket for each queue that fills at a steady rate.
 
-
 BURST_SECONDS = 10.0  # what was not used for so long can be used at once
 QUEUES_MAX = 10_000
 
@@ -304,7 +303,6 @@ class RateLimit:
 
 
 # Connections that are kept free, so that workers are heard however many others are served.
-
 
 CONNECTIONS = 2
 

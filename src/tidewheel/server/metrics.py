@@ -95,7 +95,6 @@ class Metrics:
 
 # Figures as Prometheus reads them: what this process counted, and what the store knows.
 
-
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _OPEN = (Status.WAITING, Status.READY, Status.RUNNING, Status.CANCELLING)
 

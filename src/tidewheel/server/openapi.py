@@ -207,7 +207,6 @@ def _may_answer(route: Route, status: int) -> bool:
 
 # The OpenAPI document as a page for people: plain HTML, nothing fetched from elsewhere.
 
-
 _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tidewheel: REST API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"></head><body>

@@ -23,7 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
 from tidewheel.config import ServerSettings
-from tidewheel.core.queue.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
+from tidewheel.core.queue.access import AuditEntry, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
@@ -229,46 +229,31 @@ class Pipeline:
             request.scope["path"],
             request.scope["query_string"].decode("latin-1"),
         )
-        fingerprint = hashlib.sha256("\0".join(said).encode() + b"\0" + call.raw).hexdigest()
-        call.fingerprint = fingerprint
+        whole = "\0".join(said).encode() + b"\0" + call.raw
+        call.fingerprint = hashlib.sha256(whole).hexdigest()
         if call.key is None or call.token is None:
-            return await self._done(route, call, fingerprint)
+            return await self._done(route, call)
         async with self._keys.alone(call.token.number, call.key, call.place):
-            kept = await self._kept(call, fingerprint)
-            return kept or await self._done(route, call, fingerprint)
+            kept = await self._store.kept_answer(call.token.number, call.key)
+            if kept is None:
+                return await self._done(route, call)
+            if kept.fingerprint != call.fingerprint:
+                raise problems.KeyReused(call.key)
+            headers = {"idempotency-replayed": "true"}
+            return Response(kept.body, kept.status, headers, media_type="application/json")
 
-    async def _done(self, route: Route, call: Call, fingerprint: str) -> Response:
+    async def _done(self, route: Route, call: Call) -> Response:
         try:
             response = _response(route, await route.handler(call))
         except TidewheelError as error:
             await self._write_down(route, call, error.http_status)
             raise
         await self._write_down(route, call, response.status_code)
-        await self._keep(call, fingerprint, response)
+        if call.key is not None and len(response.body) <= KEPT_BYTES_MAX:
+            kept = call.kept_answer(response.status_code, bytes(response.body))
+            if kept is not None:
+                await self._store.keep_answer(kept)
         return response
-
-    async def _kept(self, call: Call, fingerprint: str) -> Response | None:
-        assert call.key is not None and call.token is not None
-        kept = await self._store.kept_answer(call.token.number, call.key)
-        if kept is None:
-            return None
-        if kept.fingerprint != fingerprint:
-            raise problems.KeyReused(call.key)
-        headers = {"idempotency-replayed": "true"}
-        return Response(kept.body, kept.status, headers, media_type="application/json")
-
-    async def _keep(self, call: Call, fingerprint: str, response: Response) -> None:
-        if call.key is None or call.token is None or len(response.body) > KEPT_BYTES_MAX:
-            return
-        await self._store.keep_answer(
-            KeptAnswer(
-                token=call.token.number,
-                key=call.key,
-                fingerprint=fingerprint,
-                status=response.status_code,
-                body=bytes(response.body).decode(),
-            )
-        )
 
     async def _write_down(self, route: Route, call: Call, status: int) -> None:
         if not route.audited or call.token is None or call.only_tried:

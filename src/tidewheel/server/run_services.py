@@ -67,7 +67,6 @@ class RunServices:
 # requests every heartbeat would wait for it, and leases would run out; here it only shares the
 # interpreter. One thread does all such work, one piece between two waits at a time.
 
-
 Result = TypeVar("Result")
 
 
@@ -103,7 +102,6 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 # How far runs are, remembered until they change: a list of a thousand is looked into once.
-
 
 Document = dict[str, Any]
 Look = Callable[[str], Awaitable[Document | None]]

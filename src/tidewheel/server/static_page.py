@@ -93,7 +93,6 @@ def _compressed(content: bytes) -> bytes:
 
 # What goes on, as a plain page: runs, queues, workers. No script, nothing from elsewhere.
 
-
 ROWS_MAX = 100
 
 _HEAD = f"""<!doctype html>
@@ -177,7 +176,6 @@ def _table(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]])
 #
 # Its names come from callers, so each is a plain name, one level after the other; what is not
 # a file of a known kind below the folder does not exist.
-
 
 DOCS_BUILT = Path(__file__).parent / "manual_pages"  # where `make docs` and the wheel put it
 INDEX = "index.html"

@@ -124,17 +124,16 @@ async def channel(call: Call) -> object:
     known = [one for one in await call.store.workers() if one.id == worker]
     if not known:
         raise NotFound("live worker", worker)
-    stream = _counted(call, _worker_events(call, worker, Served(known[0].queues)))
-    return StreamingResponse(stream, media_type="text/event-stream")
 
+    async def counted() -> AsyncIterator[bytes]:
+        call.metrics.channels += 1
+        try:
+            async for event in _worker_events(call, worker, Served(known[0].queues)):
+                yield event
+        finally:
+            call.metrics.channels -= 1
 
-async def _counted(call: Call, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    call.metrics.channels += 1
-    try:
-        async for event in events:
-            yield event
-    finally:
-        call.metrics.channels -= 1
+    return StreamingResponse(counted(), media_type="text/event-stream")
 
 
 async def _worker_events(call: Call, worker: WorkerId, served: Served) -> AsyncIterator[bytes]:
@@ -151,7 +150,9 @@ async def _worker_events(call: Call, worker: WorkerId, served: Served) -> AsyncI
         looks, heard = 0, True
         while not call.stopping.is_set() and await _may_listen(call):
             if heard or looks % SIGN_OF_LIFE_LOOKS == 0:  # news may be lost on their way
-                asked = await _asked(call, worker, told)
+                asked = told
+                with suppress(Unavailable):
+                    asked = set(await call.store.cancelling(worker))
                 for task_id, attempt in sorted(asked - told):
                     yield _event("cancel", {"id": task_id, "attempt": attempt})
                 told = asked
@@ -170,15 +171,6 @@ async def _may_listen(call: Call) -> bool:
         return await call.authenticator.is_valid(call.token)
     except Unavailable:
         return False  # it comes back, and is told everything then
-
-
-async def _asked(
-    call: Call, worker: WorkerId, told: set[tuple[str, int]]
-) -> set[tuple[str, int]]:
-    try:
-        return set(await call.store.cancelling(worker))
-    except Unavailable:
-        return told
 
 
 def _event(name: str, body: dict[str, object]) -> bytes:

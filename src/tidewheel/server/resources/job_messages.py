@@ -13,7 +13,7 @@ from tidewheel.api.tasks import Task
 from tidewheel.api.wire import answer
 from tidewheel.core.graph.outputs import STARTED, unknown_output_text
 from tidewheel.core.operator.definition import JOB_OUTPUTS, read_job_name, run_named_by
-from tidewheel.core.queue.access import JobWords, KeptAnswer
+from tidewheel.core.queue.access import JobWords
 from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
@@ -81,23 +81,7 @@ async def hear(call: Call) -> object:
             "jobs say: POST /api/v1/tasks/ID/outputs"
         )
     form, holder = call.body_as(WordsIn), call.job.holder
-    _check(form, call.key)
-    if form.output is not None:
-        _check_declared(await call.store.get(holder.task_id), form.output)
-    heard = {"id": holder.task_id, "attempt": holder.attempt}
-    words = JobWords(
-        holder=holder,
-        text=form.text,
-        output=form.output,
-        progress=form.progress,
-        kept=_kept(call, heard),
-    )
-    await call.store.hear_job(words)
-    return heard
-
-
-def _check(form: WordsIn, key: str | None) -> None:
-    if key is None and (form.text or form.output is not None):
+    if call.key is None and (form.text or form.output is not None):
         # Somebody who overhears a request could send it again (S7).
         raise BadRequest(
             [
@@ -107,8 +91,21 @@ def _check(form: WordsIn, key: str | None) -> None:
         )
     if not form.text and form.output is None and form.progress is None:
         raise BadRequest(["a message has a text, an output or a progress"])
-    if form.output is not None and (finding := name_finding("output", form.output)):
-        raise BadRequest([finding])
+    if form.output is not None:
+        if finding := name_finding("output", form.output):
+            raise BadRequest([finding])
+        _check_declared(await call.store.get(holder.task_id), form.output)
+    heard = {"id": holder.task_id, "attempt": holder.attempt}
+    words = JobWords(
+        holder=holder,
+        text=form.text,
+        output=form.output,
+        progress=form.progress,
+        # Written together with the message, so that of two requests at once only one counts.
+        kept=call.kept_answer(200, msgspec.json.encode(heard)),
+    )
+    await call.store.hear_job(words)
+    return heard
 
 
 def _check_declared(task: Task, output: str) -> None:
@@ -121,21 +118,6 @@ def _check_declared(task: Task, output: str) -> None:
     if declared is not None and output not in (*declared, STARTED):
         name = "this task" if run_named_by(task.id) is None else read_job_name(task.id).node
         raise BadRequest([unknown_output_text(name, output, declared)])
-
-
-def _kept(call: Call, heard: object) -> KeptAnswer | None:
-    """Returns the answer to keep; it is written together with the message, so that of two
-    requests at once only one counts."""
-    if call.key is None:
-        return None
-    assert call.token is not None
-    return KeptAnswer(
-        token=call.token.number,
-        key=call.key,
-        fingerprint=call.fingerprint,
-        status=200,
-        body=msgspec.json.encode(heard).decode(),
-    )
 
 
 ROUTES.add(

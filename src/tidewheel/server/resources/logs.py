@@ -126,7 +126,6 @@ async def home(call: Call) -> object:
 
 # Logs over HTTP: the end of one, or a part of it, as plain text whatever it holds (S11).
 
-
 LOG_BYTES_MAX = 1_000_000
 
 

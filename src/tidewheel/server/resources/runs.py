@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +37,6 @@ from tidewheel.server.routes import (
     own_run,
     workflow_of_run,
 )
-from tidewheel.server.run_services import Result
 from tidewheel.server.validation import In, check_body, read
 from tidewheel.services.paths import runs_directory
 
@@ -161,40 +160,25 @@ async def log(call: Call) -> object:
     # A job's log that is not there yet may come; a caller that waits is told so.
     if not part.found and not query.wait_s:
         raise NotFound("log", what)
-    return Answer(
-        body=part.content,
-        media_type="text/plain; charset=utf-8",
-        headers=_log_headers(part, call.settings.state_directory),
-    )
-
-
-def _log_headers(part: LogPart, home: Path) -> dict[str, str]:
-    """Returns the headers that describe a part of a log.
-
-    Names are percent-encoded, because a header holds no other letters.
-    """
-    place = part.place
+    # Names are percent-encoded, because a header holds no other letters.
+    place, root = part.place, runs_directory(call.settings.state_directory)
     facts = {
         "offset": str(part.offset),
         "size": str(part.size),
         "found": str(part.found).lower(),
         "over": str(part.over).lower(),
-        "path": quote(str(Path(place.path).relative_to(runs_directory(home)))),
+        "path": quote(str(Path(place.path).relative_to(root))),
         "id": quote(place.id or ""),
         "submit": str(place.submit or ""),
         "attempt": str(place.attempt or ""),
     }
-    return {f"x-log-{name}": value for name, value in facts.items() if value}
+    headers = {f"x-log-{name}": value for name, value in facts.items() if value}
+    return Answer(body=part.content, media_type="text/plain; charset=utf-8", headers=headers)
 
 
 async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogPart:
     door, wait = run_door(call), query.wait_s
-    wish = {
-        "id": query.id,
-        "file": query.file,
-        "submit": query.submit,
-        "attempt": query.attempt,
-    }
+    wish = {name: getattr(query, name) for name in ("id", "file", "submit", "attempt")}
     span: Any = {"offset": query.offset, "bytes_max": query.limit}
     try:
         part = await call.doors.apart(door.log_part(run, wish, **span))
@@ -203,15 +187,10 @@ async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogP
         more = door.log_part(run, wish, **span, wait_seconds=wait)
         return await unless_stopping(call, call.doors.apart(more)) or part
     except (Refused, OSError) as error:
-        raise _no_log(error, what, call.settings.state_directory) from None
-
-
-def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:
-    """Returns the error for a missing log, with the reason unless it tells local paths."""
-    missing = NotFound("log", what)
-    if isinstance(error, Refused) and str(home) not in str(error):
-        missing.args = error.args
-    return missing
+        missing = NotFound("log", what)  # with the reason, unless it tells local paths
+        if isinstance(error, Refused) and str(call.settings.state_directory) not in str(error):
+            missing.args = error.args
+        raise missing from None
 
 
 # Commands to the scheduler of a run: the verbs of ``core.operator.verbs``.
@@ -293,16 +272,20 @@ async def give(call: Call) -> object:
     assert call.token is not None
     query, run, door = call.query_as(CommandQuery), await call.found_run(), run_door(call)
     command = call.body
-    call.targets += _named(command)
+    ids = [command.id] if isinstance(command, verbs.Message) else getattr(command, "ids", ())
+    call.targets += ids[:NAMED_MAX]
+    if len(ids) > NAMED_MAX:
+        call.targets.append(f"and {len(ids) - NAMED_MAX} more")
     if query.dry_run:
         call.only_tried = True
         return await _tried(call)
-    who = f"{call.token.name} (token {call.token.number})" if call.job is None else _job(call)
+    who = f"{call.token.name} (token {call.token.number})"
+    if call.job is not None:  # as history has it for one that asks through its worker
+        who = f"job {read_job_name(call.job.task.id).text}"
     # A run that has ended is read first, to see whether it would refuse.
-    is_read = isinstance(command, verbs.REOPENING) and run.can_be_reopened(
-        await call.store.now()
-    )
-    apart = call.doors.apart if is_read else _here
+    reopens = isinstance(command, verbs.REOPENING)
+    is_read = reopens and run.can_be_reopened(await call.store.now())
+    apart: Any = call.doors.apart if is_read else lambda work: work
     if not query.wait_s:
         number = await apart(door.post(run.name, command, who=who))
         waiting = {"run": run.name, "number": number, "verb": command.verb, "answer": {}}
@@ -313,23 +296,6 @@ async def give(call: Call) -> object:
         raise NoAnswer(f"this server stops; {command.verb} waits for the scheduler")
     said = dict(zip(("run", "number", "verb", "answer"), done, strict=True))
     return Answer(body=said, status=ACCEPTED) if done.document.get("kept") else said
-
-
-async def _here(work: Coroutine[Any, Any, Result]) -> Result:
-    return await work
-
-
-def _named(command: verbs.Command) -> list[str]:
-    """Returns the first tasks that a command names, as they were written."""
-    ids = [command.id] if isinstance(command, verbs.Message) else getattr(command, "ids", ())
-    more = len(ids) - NAMED_MAX
-    return [*ids[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]
-
-
-def _job(call: Call) -> str:
-    """Returns the name of the job, as history has it for one that asks through its worker."""
-    assert call.job is not None
-    return f"job {read_job_name(call.job.task.id).text}"
 
 
 for _verb, _kind in verbs.VERBS.items():

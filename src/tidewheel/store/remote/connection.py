@@ -81,7 +81,6 @@ def _text(value: str | float | bool) -> str:
 
 # One HTTP/1.1 connection.
 
-
 HEAD_BYTES_MAX = 64 * 1024
 BUFFERED_BYTES_MAX = 256 * 1024  # of a stream; then the server has to wait for us
 
@@ -268,7 +267,6 @@ class Connection(asyncio.Protocol):
 
 
 # Connections that are kept open between requests.
-
 
 CONNECTIONS_MAX = 64
 IDLE_MAX = 8

@@ -164,7 +164,6 @@ def _told(answers: Answer, response: Response) -> Any:  # noqa: ANN401 - any ans
 
 # Values of the core as the bodies of requests.
 
-
 Body = dict[str, Any]
 
 # How a server calls the fields of a new task, where it does not use our names.
@@ -294,7 +293,6 @@ def _end(end: End) -> Body:
 
 
 # Lists that are sent in chunks, each of a size that a server takes.
-
 
 BODY_BYTES_MAX = 8 * 1024 * 1024  # that a server takes
 FRAME_BYTES_MAX = 1024  # what stands around a list

@@ -140,7 +140,6 @@ def log_part(response: Response) -> LogPart:
 
 # The views, commands and logs of runs.
 
-
 RUNS_MAX = 1_000
 SERVER_WAIT_SECONDS_MAX = 60.0
 LOG_WAIT_SECONDS_MAX = 25.0
@@ -332,7 +331,6 @@ async def explained(
 
 # Registered workflows.
 
-
 FOLDERS_MAX = 1_000  # that are sent, for advice about missing ones
 
 
@@ -381,7 +379,6 @@ def _bundle_body(bundle: Bundle) -> Document:
 
 
 # Blocks and objects.
-
 
 JSON, YAML = "application/json", "application/yaml"
 FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is

@@ -285,7 +285,6 @@ class RemoteAccess(ServerPart):
 
 # Events.
 
-
 PAUSE_SECONDS = 0.2
 PAUSE_SECONDS_MAX = 5.0
 
@@ -327,7 +326,6 @@ class RemoteEvents(ServerPart):
 
 
 # The whole store.
-
 
 Listener = Callable[[Wake], None]
 

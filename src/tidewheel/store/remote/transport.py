@@ -104,7 +104,6 @@ class EventReader:
 
 # Requests.
 
-
 CALL_SECONDS_MAX = 40.0  # a server answers, or gives up, within 30
 CONNECT_SECONDS_MAX = 10.0
 CONNECT_SECONDS_OF_SEVERAL = 3.0  # where another server may be nearer
@@ -422,7 +421,6 @@ def _context(ca: str | None) -> ssl.SSLContext:
 #
 # The class follows from the code, its attributes from the details. A code that is known to
 # servers only stays what it is by its status: refused, or unavailable.
-
 
 TRY_LATER = frozenset({408, 429})
 SERVERS_FAULT = 500

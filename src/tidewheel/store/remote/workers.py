@@ -193,7 +193,6 @@ def _refusal(report: Report, limits: SubmitLimits) -> Refused | None:
 
 # Beyond a store: a channel, logs, tokens for jobs.
 
-
 RAW = {"content-type": "application/octet-stream"}
 TAKES_NO_MORE = (0, True)
 VOICES_MAX = 10_000
