@@ -30,8 +30,7 @@ from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.explain import reasons
 
 if TYPE_CHECKING:
-    from tidewheel.client.runs import Runs
-    from tidewheel.client.workflows import Blocks, Workflows
+    from tidewheel.client.runs import Blocks, Runs, Workflows
     from tidewheel.core.operator.stream import FollowedEvent
 
 # ---- waiting for tasks, and looking at them ----
@@ -348,14 +347,14 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
     @property
     def workflows(self) -> Workflows:
         """Gives access to the registry: definitions by name and version, and runs of them."""
-        from tidewheel.client.workflows import Workflows
+        from tidewheel.client.runs import Workflows
 
         return Workflows(self)
 
     @property
     def blocks(self) -> Blocks:
         """Gives access to scheduling block instances, processing blocks and buffer objects."""
-        from tidewheel.client.workflows import Blocks
+        from tidewheel.client.runs import Blocks
 
         return Blocks(self)
 

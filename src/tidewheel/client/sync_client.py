@@ -16,8 +16,7 @@ from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.connection import Where
 
 if TYPE_CHECKING:
-    from tidewheel.client.runs import BlockingRuns
-    from tidewheel.client.workflows import BlockingBlocks, BlockingWorkflows
+    from tidewheel.client.runs import BlockingBlocks, BlockingRuns, BlockingWorkflows
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -106,14 +105,14 @@ class Client:
     @property
     def workflows(self) -> BlockingWorkflows:
         """Gives access to the registry: definitions by name and version, and runs of them."""
-        from tidewheel.client.workflows import BlockingWorkflows
+        from tidewheel.client.runs import BlockingWorkflows
 
         return BlockingWorkflows(self, self.asynchronous.workflows)
 
     @property
     def blocks(self) -> BlockingBlocks:
         """Gives access to scheduling block instances, processing blocks and buffer objects."""
-        from tidewheel.client.workflows import BlockingBlocks
+        from tidewheel.client.runs import BlockingBlocks
 
         return BlockingBlocks(self, self.asynchronous.blocks)
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from tidewheel.api.operations import NOTIFICATIONS
 from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources import (
-    blocks,
     events,
     execution_info,
-    job_messages,
     logs,
     queues,
     reports,
     run_creation,
     runs,
-    sessions,
     task_changes,
     task_queries,
     task_submission,
@@ -32,7 +29,6 @@ ROUTES: tuple[Route, ...] = (
     *task_changes.ROUTES,
     *reports.ROUTES,
     *logs.ROUTES,
-    *job_messages.ROUTES,
     *execution_info.ROUTES,
     *task_queries.ROUTES,
     *queues.ROUTES,
@@ -41,10 +37,8 @@ ROUTES: tuple[Route, ...] = (
     *run_creation.ROUTES,
     *runs.COMMAND_ROUTES,
     *workflows.ROUTES,
-    *blocks.ROUTES,
     *events.ROUTES,
     *execution_info.STATISTICS_ROUTES,
     *routes_of(NOTIFICATIONS),
     *tokens.ROUTES,
-    *sessions.ROUTES,
 )

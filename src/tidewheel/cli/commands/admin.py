@@ -135,7 +135,7 @@ def _revoke(session: Session, number: str) -> int:
 
 
 def _link(session: Session) -> int:
-    from tidewheel.client.server_file import server_url
+    from tidewheel.client.tokens import server_url
     from tidewheel.store.remote import RemoteStore
 
     async def ask(client: AsyncClient) -> str:

@@ -52,7 +52,7 @@ from tidewheel.wiring.stores import (
 )
 
 if TYPE_CHECKING:
-    from tidewheel.client.workflows import Workflows
+    from tidewheel.client.runs import Workflows
     from tidewheel.services.definitions.sip import StageSource
 
 STAGES_TOLD_MAX = 5
