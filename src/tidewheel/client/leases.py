@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidewheel.api.tasks import Task, decoded
+from tidewheel.api.tasks import decoded
 from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT
 from tidewheel.core.queue import requests
@@ -16,7 +16,7 @@ from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
-from tidewheel.errors import BadSetting, LeaseLost, Refused, WrongStatus
+from tidewheel.errors import BadSetting
 from tidewheel.exact_json import encode
 from tidewheel.wiring.machine import this_process
 
@@ -138,13 +138,15 @@ class LeaseApi(Connection):
         beat = requests.Beat(task_id=task.id, attempt=task.attempt, progress=progress)
         [answer] = await self.store.heartbeat(task.worker, [beat])
         if answer is not LeaseAnswer.GO_ON:
-            raise _refusal(task, await self.store.get(task.id), "heartbeat")
+            view = await self.store.get(task.id)
+            raise view.report_refused(task.worker, task.attempt, "heartbeat")
 
     async def cancel_requested(self, task: LeasedTask) -> bool:
         """Says whether the task is to end; LeaseLost if this worker holds it no longer."""
         view = await self.store.get(task.id)
-        if view.status not in LEASED or not _is_holder(task, view):
-            raise _refusal(task, view, "a report")
+        is_holder = (view.owner, view.attempt) == (task.worker, task.attempt)
+        if view.status not in LEASED or not is_holder:
+            raise view.report_refused(task.worker, task.attempt, "a report")
         return view.status is Status.CANCELLING
 
     async def started(self, task: LeasedTask) -> None:
@@ -205,18 +207,6 @@ class LeaseApi(Connection):
             raise answer.refused
         assert answer.status is not None
         return answer.status
-
-
-def _is_holder(task: LeasedTask, view: Task) -> bool:
-    return (view.owner, view.attempt) == (task.worker, task.attempt)
-
-
-def _refusal(task: LeasedTask, view: Task, operation: str) -> Refused:
-    """Returns the error for a report that the store did not take."""
-    if _is_holder(task, view):
-        return WrongStatus(task.id, operation, view.status, [Status.RUNNING.value])
-    holder = view.owner if view.status in LEASED else None
-    return LeaseLost(task.id, asked=(task.worker, task.attempt), held=(holder, view.attempt))
 
 
 def _error(given: ErrorGiven) -> TaskError:

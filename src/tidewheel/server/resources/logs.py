@@ -21,7 +21,7 @@ from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.core.queue.tokens import attempt_token
-from tidewheel.errors import LeaseLost, NotFound, Unavailable
+from tidewheel.errors import NotFound, Unavailable
 from tidewheel.runners import job_logs
 from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.job_environment import home_id
@@ -117,8 +117,7 @@ async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
         recent = one.ended_at is None or now - one.ended_at <= LATE_SECONDS_MAX
         if (one.worker, one.attempt) == asked and recent:
             return
-    owner = task.owner if task.status in LEASED else None
-    raise LeaseLost(task.id, asked=asked, held=(owner, task.attempt))
+    raise task.lease_lost(*asked)
 
 
 @ROUTES.add(
@@ -190,8 +189,7 @@ async def give_token(call: Call) -> object:
     form, task = call.body_as(HolderIn), await call.found_task()
     asked = (WorkerId(form.worker), form.attempt)
     if task.status not in LEASED or (task.owner, task.attempt) != asked:
-        owner = task.owner if task.status in LEASED else None
-        raise LeaseLost(task.id, asked=asked, held=(owner, task.attempt))
+        raise task.lease_lost(*asked)
     parent = call.token
     text = attempt_token(parent.number, parent.digest, (task.id, task.seq), task.attempt)
     return {"id": task.id, "attempt": task.attempt, "token": text}

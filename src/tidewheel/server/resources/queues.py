@@ -28,11 +28,10 @@ from tidewheel.core.queue.requests import (
     Report,
 )
 from tidewheel.core.queue.resources import Resources
-from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.errors import LeaseLost, Refused
+from tidewheel.errors import Refused
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest, NotAllowed
 from tidewheel.server.operation_routes import answer_type, routes_of
@@ -350,8 +349,7 @@ async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
     """
     task = await call.found_task()
     if (task.owner, task.attempt) != (form.owner, form.attempt):
-        held = (task.owner if task.status in LEASED else None, task.attempt)
-        return LeaseLost(task.id, asked=(form.owner, form.attempt), held=held)
+        return task.lease_lost(form.owner, form.attempt)
     return NotAllowed(
         f"worker {form.owner!r} was not registered with this token; "
         "only a worker of the same token takes over its tasks"

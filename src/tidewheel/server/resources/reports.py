@@ -12,10 +12,9 @@ from tidewheel.api.operation import WORKER
 from tidewheel.api.wire import out_type, write
 from tidewheel.core.queue.lease import Holder, LeaseAnswer
 from tidewheel.core.queue.requests import Beat, Claimed, JobMessage, Report, UsageSample
-from tidewheel.core.queue.status import LEASED
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
-from tidewheel.errors import LeaseLost, WrongStatus
+from tidewheel.errors import WrongStatus
 from tidewheel.exact_json import decode
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, Problem, problem
@@ -297,10 +296,7 @@ async def heartbeat(call: Call) -> object:
     if answer is not LeaseAnswer.LOST:
         return BeatOut(id=held.task_id, answer=answer.value)
     task = await call.store.get(held.task_id)
-    if (task.owner, task.attempt) == (held.worker, held.attempt):
-        raise WrongStatus(task.id, "heartbeat", task.status, ["running"])
-    owner = task.owner if task.status in LEASED else None
-    raise LeaseLost(task.id, asked=(held.worker, held.attempt), held=(owner, task.attempt))
+    raise task.report_refused(held.worker, held.attempt, "heartbeat")
 
 
 def _telling(part: Callable[[Any], dict[str, Any]]) -> Callable[[Call], Awaitable[object]]:

@@ -24,11 +24,11 @@ from tidewheel.core.queue.requests import (
     Report,
     Reported,
 )
-from tidewheel.core.queue.status import LEASED, Status
-from tidewheel.core.queue.submission import SubmitLimits, message_refusal
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.submission import message_refusal
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.core.queue.tokens import attempt_token, secret_digest, split_token
-from tidewheel.errors import LeaseLost, NotFound, Refused
+from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.store.remote.connection import path_of
 from tidewheel.store.remote.operations import (
@@ -132,7 +132,7 @@ class RemoteWorkers(ServerPart):
         refused = {
             position: Reported(task_id=one.holder.task_id, refused=why)
             for position, one in enumerate(reports)
-            if (why := _refusal(one, self._limits))
+            if (why := _no_task(one.holder) or message_refusal(one, self._limits))
         }
         good = [one for position, one in enumerate(reports) if position not in refused]
         answers: list[Reported] = []
@@ -166,9 +166,7 @@ class RemoteWorkers(ServerPart):
             task = read(Task, response.read(Fields))
         except NotFound as error:
             return Reported(task_id=holder.task_id, refused=error)
-        owner = task.owner if task.status in LEASED else None
-        asked, held = (holder.worker, holder.attempt), (owner, task.attempt)
-        return Reported(task_id=task.id, refused=LeaseLost(task.id, asked=asked, held=held))
+        return Reported(task_id=task.id, refused=task.lease_lost(holder.worker, holder.attempt))
 
     async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
         try:
@@ -185,10 +183,8 @@ class RemoteWorkers(ServerPart):
         return read(Claimed, (await self.transport.call("POST", path, body=body)).read(Fields))
 
 
-def _refusal(report: Report, limits: SubmitLimits) -> Refused | None:
-    if not is_possible(report.holder.task_id):
-        return NotFound("task", report.holder.task_id)
-    return message_refusal(report, limits)
+def _no_task(holder: Holder) -> NotFound | None:
+    return None if is_possible(holder.task_id) else NotFound("task", holder.task_id)
 
 
 # Beyond a store: a channel, logs, tokens for jobs.
