@@ -284,9 +284,13 @@ def _durations(fields: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _edges(fields: Mapping[str, Any]) -> dict[str, Any]:
+    needs, continuations = _listed(fields, "needs"), _listed(fields, "continuations")
+    for one in continuations:
+        if not isinstance(one, str):
+            raise ValueError(f"continuations has {one!r}; accepted are ids")
     return {
-        "needs": tuple(map(_need, _listed(fields, "needs"))),
-        "continuations": tuple(TaskId(_id(one)) for one in _listed(fields, "continuations")),
+        "needs": tuple(map(_need, needs)),
+        "continuations": tuple(map(TaskId, continuations)),
     }
 
 
@@ -308,23 +312,14 @@ def _need(given: object) -> Need:
             raise ValueError(f"needs has {given!r}; accepted are {accepted}")
 
 
-def _id(given: object) -> str:
-    if not isinstance(given, str):
-        raise ValueError(f"continuations has {given!r}; accepted are ids")
-    return given
-
-
 def _retry(fields: Mapping[str, Any]) -> dict[str, RetryPolicy]:
     backoff, delays = fields.get("backoff"), fields.get("retry_delays")
     if backoff and delays is not None:
         raise ValueError("it has both retry_delays and backoff; give one of them")
     if delays is not None:
         listed = _listed(fields, "retry_delays")
-        return {
-            "retry": FixedDelays(
-                seconds=tuple(parse_duration(d, "retry_delays") for d in listed)
-            )
-        }
+        seconds = tuple(parse_duration(one, "retry_delays") for one in listed)
+        return {"retry": FixedDelays(seconds=seconds)}
     match backoff:
         case None | False:
             return {}

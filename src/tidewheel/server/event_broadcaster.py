@@ -98,7 +98,9 @@ class EventBroadcaster:
             which, token, since or self._cursor or await self._store.events_head()
         )
         try:
-            yield greeting(follower.cursor)
+            # The first event tells the reader from where it reads.
+            start = block("start", follower.cursor, b"{}")
+            yield b"retry: %d\n%s" % (random.randint(*RETRY_MS), start)
             async for text in self._catching_up(follower, is_checked=since is None):
                 yield text
             while text := await follower.take():
@@ -188,7 +190,8 @@ class EventBroadcaster:
             self._life_at = now
             for follower in self._followers:
                 if follower.is_idle and not follower.cursor.place > self._cursor.place:
-                    follower.put(sign_of_life(self._cursor), self._cursor)
+                    here = b": here\nid: %s\n\n" % str(self._cursor).encode()
+                    follower.put(here, self._cursor)
         if rest:
             await self._alarm.wait(rest)
 
@@ -288,16 +291,6 @@ def resync(cursor: EventCursor) -> bytes:
     The reader has to read the state anew, and then goes on from this cursor.
     """
     return block("resync", cursor, b"{}")
-
-
-def greeting(cursor: EventCursor) -> bytes:
-    """Returns the first event of a stream, which tells the reader from where it reads."""
-    return b"retry: %d\n%s" % (random.randint(*RETRY_MS), block("start", cursor, b"{}"))
-
-
-def sign_of_life(cursor: EventCursor) -> bytes:
-    """Returns the comment that nothing which concerns the reader happened up to this cursor."""
-    return b": here\nid: %s\n\n" % str(cursor).encode()
 
 
 class Subscriber:
