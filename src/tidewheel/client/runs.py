@@ -142,7 +142,7 @@ Paths = str | PathLike[str]
 
 
 class Workflows(ServicePart[RegistryDoor]):
-    """Is ``client.runs``; it has the same methods on a store and on a server.
+    """Is ``client.workflows``; it has the same methods on a store and on a server.
 
     A workflow is named as NAME or NAME/VERSION; without a version the highest is meant.
     """
@@ -270,7 +270,7 @@ class Blocks(ServicePart[BlockDoor]):
 
 
 class BlockingWorkflows(BlockingPart[Workflows]):
-    """Is ``client.runs`` of the blocking client."""
+    """Is ``client.workflows`` of the blocking client."""
 
     register = of_part(Workflows.register)
     register_bundles = of_part(Workflows.register_bundles)

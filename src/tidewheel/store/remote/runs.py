@@ -335,7 +335,7 @@ FOLDERS_MAX = 1_000  # that are sent, for advice about missing ones
 
 
 class RemoteRegistryDoor(DefinitionSender):
-    """Is ``ports.registry.RegistryDoor`` over HTTP; the token tells the server who calls."""
+    """Is ``ports.runs.RegistryDoor`` over HTTP; the token tells the server who calls."""
 
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
@@ -385,7 +385,7 @@ FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is
 
 
 class RemoteBlockDoor(ServerPart):
-    """Is ``ports.blocks.BlockDoor`` over HTTP; the server knows the caller by the token."""
+    """Is ``ports.runs.BlockDoor`` over HTTP; the server knows the caller by the token."""
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
         del who
