@@ -175,7 +175,7 @@ class DefinitionSender(ServerPart):
 
 
 class How(TypedDict, total=False):
-    """How a definition is sent; see ``Transport.call``."""
+    """Says how a definition is sent; see ``Transport.call``."""
 
     query: Query | None
     key: str
