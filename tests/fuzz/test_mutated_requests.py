@@ -12,7 +12,7 @@ from tests.support.patience import scaled
 from tests.support.raw_http import RawConnection
 from tidewheel.server.load_shedding import STREAM_MEDIA_TYPE
 from tidewheel.server.route_table import ROUTES
-from tidewheel.server.wire.validation import field_names
+from tidewheel.server.validation import field_names
 
 COUNT = scaled(10_000)
 

@@ -18,27 +18,24 @@ class RuleOut(Out):
     to: str
 
 
-class WaitingOut(Out):
-    """A message that is yet to be sent."""
-
+class _MessageOut(Out):
     id: str
     rule: str
     event: str
     run: str
     tries: int
     error: str
+
+
+class WaitingOut(_MessageOut):
+    """A message that is yet to be sent."""
+
     due_at: str
 
 
-class MessageEndOut(Out):
+class MessageEndOut(_MessageOut):
     """The outcome of a message: sent, given up or dropped."""
 
-    id: str
-    rule: str
-    event: str
-    run: str
-    tries: int
-    error: str
     outcome: str
     at: str
 

@@ -13,6 +13,9 @@ import msgspec
 from tidewheel.core.queue.access import Scope
 
 REQUIRED: Any = msgspec.NODEFAULT
+# The scopes of most operations: one is enough.
+READ, SUBMIT, OPERATE = (Scope.READ,), (Scope.SUBMIT,), (Scope.OPERATE,)
+WORKER, ADMIN = (Scope.WORKER,), (Scope.ADMIN,)
 
 
 class ServiceName(Enum):
@@ -29,6 +32,7 @@ class Concern(Enum):
 
     NOTHING = auto()  # or the answer is filtered: `Listed.seen`
     TASK = auto()  # the queue of the task in the path, which its own job may see, too
+    CHANGED_TASK = auto()  # the queue of the task in the path, which no job may change so
     QUEUE = auto()  # the queue in the path
     WORKER = auto()  # the worker in the path, which must be the caller's own
     WORKFLOW = auto()  # the workflow in the path
@@ -114,7 +118,7 @@ class Operation:
     says: str  # one line of documentation
     answers: Answer  # a type is that of a thing, a text that of a document
     _: KW_ONLY
-    scopes: tuple[Scope, ...] = (Scope.READ,)
+    scopes: tuple[Scope, ...] = READ
     of: ServiceName = ServiceName.STORE
     concerns: Concern = Concern.NOTHING
     takes: tuple[Parameter, ...] = ()  # in the order of the method's arguments

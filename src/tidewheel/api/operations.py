@@ -14,14 +14,20 @@ Types that take long to load, and that a client does not need, are named by a te
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import not_
 from typing import Annotated, Any
 
 import msgspec
 
+from tidewheel.api import tasks
 from tidewheel.api.operation import (
+    ADMIN,
+    OPERATE,
     REQUIRED,
+    SUBMIT,
+    WORKER,
     Answer,
     Concern,
     Echo,
@@ -33,17 +39,6 @@ from tidewheel.api.operation import (
     Place,
     ServiceName,
     Work,
-)
-from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    QueueView,
-    Task,
-    UsageView,
-    Violation,
-    WorkerView,
 )
 from tidewheel.core.queue.access import Scope, TokenView
 from tidewheel.core.queue.requests import PAGE_COUNT_MAX, HeldLease, page_count
@@ -62,30 +57,25 @@ SECONDS_MAX = 60.0  # many blocks or stages take their time to be judged
 TEST_SECONDS_MAX = 120.0
 
 
-# Names and numbers that no store can have are refused in its words before anything is sent.
+# Names that no store can have are refused in its words before anything is sent.
 
 
-def check_task(task_id: str) -> None:
-    """Raises NotFound for an id that no task can have."""
-    if name_finding("task", task_id) is not None:
-        raise NotFound("task", task_id)
+def _check(kind: str) -> Callable[[str], None]:
+    def check(name: str) -> None:
+        if name_finding(kind, name) is not None:
+            raise NotFound(kind, name)
+
+    return check
 
 
-def check_worker(worker: str) -> None:
-    """Raises NotFound for an id that no worker can have."""
-    if name_finding("worker", worker) is not None:
-        raise NotFound("worker", worker)
+# Each raises NotFound for a name that none can have.
+check_task, check_worker, _find_queue = _check("task"), _check("worker"), _check("queue")
 
 
 def check_queue(queue: str) -> None:
     """Raises BadSetting for a name that no queue can have."""
     if finding := name_finding("queue", queue):
         raise BadSetting("queue", queue, finding)
-
-
-def _find_queue(queue: str) -> None:
-    if name_finding("queue", queue) is not None:
-        raise NotFound("queue", queue)
 
 
 def _path(name: str, key: str = "", kind: Any = str, **rest: Any) -> Parameter:  # noqa: ANN401
@@ -101,34 +91,38 @@ def _body(name: str, kind: Any, default: Any = REQUIRED, **rest: Any) -> Paramet
 
 
 _WHO = Parameter("who", Place.CALLER, "")
-_OWN_WORKER = _path("worker", "id", check=check_worker)
-_OPERATE, _WORKER = (Scope.OPERATE,), (Scope.WORKER,)
-_SUBMIT, _ADMIN = (Scope.SUBMIT,), (Scope.ADMIN,)
+# What a path names is what its guard looks at, and the first argument of the method.
+_NAMED: dict[str, tuple[Concern, Parameter]] = {
+    "GET /tasks/{id}": (Concern.TASK, _path("task_id", "id", check=check_task)),
+    "POST /tasks/{id}": (Concern.CHANGED_TASK, _path("task_id", "id", check=check_task)),
+    "/queues/{queue}": (Concern.QUEUE, _path("queue", check=check_queue)),
+    "/workers/{id}": (Concern.WORKER, _path("worker", "id", check=check_worker)),
+    "/sbis/{sbi}": (Concern.SBI, _path("sbi_id", "sbi")),
+    "/processing-blocks/{block}": (Concern.BLOCK, _path("block_id", "block")),
+    "/workflows/{name}": (Concern.WORKFLOW, _path("name")),
+}
+
+
+def _row(name: str, route: str, says: str, answers: Answer, **rest: Any) -> Operation:  # noqa: ANN401
+    taken: tuple[Parameter, ...] = rest.pop("takes", ())
+    for place, (concern, named) in _NAMED.items():
+        if place in route:
+            rest["concerns"] = concern
+            is_taken = any(one.name == named.name for one in taken)
+            taken = taken if is_taken else (named, *taken)
+    return Operation(name, route, says, answers, takes=taken, **rest)
+
 
 # Tasks.
 
-_TASK = "/tasks/{id}"
-_NAMED_TASK = _path("task_id", "id", check=check_task)
-
-
-def _of_task(name: str, below: str, says: str, answers: Answer, **rest: Any) -> Operation:  # noqa: ANN401
-    taken = (_NAMED_TASK, *rest.pop("takes", ()))
-    return Operation(
-        *(name, f"GET {_TASK}/{below}", says, answers),
-        concerns=Concern.TASK,
-        takes=taken,
-        **rest,
-    )
-
-
-HISTORY = _of_task(
+HISTORY = _row(
     "history",
-    "history",
+    "GET /tasks/{id}/history",
     "Every step of a task's life, oldest first, page by page.",
     Listed(
         "HistoryPage",
         "history",
-        HistoryEntry,
+        tasks.HistoryEntry,
         "Oldest first; ``next`` is what ``after`` is for the page after.",
         goes_on=("after", "seq"),
     ),
@@ -137,37 +131,47 @@ HISTORY = _of_task(
         _query("count", Count, 100, key="limit", check=page_count),
     ),
 )
+ARM = _row(
+    "arm",
+    "POST /tasks/{id}/arm",
+    "Let a task that was created unarmed run.",
+    tasks.Task,
+    scopes=SUBMIT,
+)
 PARTS_OF_TASKS = (
-    _of_task(
+    _row(
         "attempts",
-        "attempts",
+        "GET /tasks/{id}/attempts",
         "Every attempt of a task, the live one last.",
-        Listed("AttemptsOut", "attempts", AttemptView),
+        Listed("AttemptsOut", "attempts", tasks.AttemptView),
     ),
-    _of_task(
+    _row(
         "outputs",
-        "outputs",
+        "GET /tasks/{id}/outputs",
         "Messages, outputs in order, and values for later tasks.",
         Listed(
             "OutputsOut",
             "outputs",
-            OutputView,
+            tasks.OutputView,
             "What the jobs said, and the object that the task hands to those after it.",
             beside=(("values", msgspec.Raw),),  # null if it hands on nothing
         ),
     ),
-    _of_task(
+    _row(
         "usage",
-        "usage",
+        "GET /tasks/{id}/usage",
         "What the task used over time.",
-        Listed("SeriesOut", "usage", UsageView),
+        Listed("SeriesOut", "usage", tasks.UsageView),
     ),
-    _of_task(
+    _row(
         "edges",
-        "graph",
+        "GET /tasks/{id}/graph",
         "What the task waits for, and what waits for it.",
         Listed(
-            "GraphOut", "edges", EdgeView, "What the task waits for, and what waits for it."
+            "GraphOut",
+            "edges",
+            tasks.EdgeView,
+            "What the task waits for, and what waits for it.",
         ),
     ),
 )
@@ -175,16 +179,14 @@ PARTS_OF_TASKS = (
 # Queues.
 
 _QUEUE = "/queues/{queue}"
-_NAMED_QUEUE = _path("queue", check=check_queue)
-
 QUEUES = (
-    Operation(
+    _row(
         "queues",
         "GET /queues",
         "Every queue that has settings or open tasks, and how much waits in it.",
-        Listed("QueuesOut", "queues", QueueView, seen="queue"),
+        Listed("QueuesOut", "queues", tasks.QueueView, seen="queue"),
     ),
-    Operation(
+    _row(
         "ready_queues",
         "GET /ready-queues",
         "The names of queues that hold ready tasks: where a worker may claim.",
@@ -192,24 +194,20 @@ QUEUES = (
             "ReadyQueuesOut", "priorities", {"queues": list[str], "priorities": dict[str, int]}
         ),
     ),
-    Operation(
+    _row(
         "queue",
         f"GET {_QUEUE}",
         "One queue; one that nobody has named yet is empty.",
-        QueueView,
-        concerns=Concern.QUEUE,
-        takes=(_NAMED_QUEUE,),
+        tasks.QueueView,
     ),
 )
 PAUSES = tuple(
-    Operation(
+    _row(
         "pause_queue",
         f"POST {_QUEUE}/{verb}",
         says,
-        QueueView,
-        scopes=_OPERATE,
-        concerns=Concern.QUEUE,
-        takes=(_NAMED_QUEUE,),
+        tasks.QueueView,
+        scopes=OPERATE,
         fixed={"paused": paused},
         again=True,
     )
@@ -221,9 +219,9 @@ PAUSES = tuple(
 
 # Many things at once.
 
-_TASKS = Listed("TasksOut", "tasks", Task, "Tasks with every field.")
+_TASKS = Listed("TasksOut", "tasks", tasks.Task, "Tasks with every field.")
 MANY = (
-    Operation(
+    _row(
         "get_many",
         "POST /tasks/get",
         "Many tasks by their ids, as they are at one moment, in this order.",
@@ -236,19 +234,18 @@ MANY = (
         audited=False,
         only_reads=True,
     ),
-    Operation(
+    _row(
         "peek",
         f"GET {_QUEUE}/peek",
         "What would be claimed next from a queue, without taking it.",
         _TASKS,
-        concerns=Concern.QUEUE,
         takes=(
             _path("queue", check=_find_queue),
             _query("count", LongCount, 10, check=page_count),
         ),
         missing=list,
     ),
-    Operation(
+    _row(
         "ended_attempts",
         "GET /ended-attempts",
         "The newest attempts that are over, one by one, for figures of your own.",
@@ -261,7 +258,7 @@ MANY = (
         ),
         takes=(_query("count", LongCount, 1_000, key="limit"),),
     ),
-    Operation(
+    _row(
         "store_id",
         "GET /store",
         "Which store the server stands before, and the time by its clock.",
@@ -272,48 +269,45 @@ MANY = (
             "The id of the store, and the time by its clock.",
         ),
     ),
-    Operation(
+    _row(
         "verify",
         "GET /verify",
         "Every row of the store that breaks a promise.",
         Listed(
             "ViolationsOut",
             "violations",
-            Violation,
+            tasks.Violation,
             "Every row that breaks a promise; none is the right answer.",
         ),
-        scopes=_ADMIN,
+        scopes=ADMIN,
     ),
 )
 
 # Workers.
 
 WORKERS = (
-    Operation(
+    _row(
         "workers",
         "GET /workers",
         "Workers alive and what they hold; with all=true also those that stopped.",
-        Listed("WorkersOut", "workers", WorkerView, seen="worker"),
+        Listed("WorkersOut", "workers", tasks.WorkerView, seen="worker"),
         takes=(_query("live_only", bool, default=False, key="all", turn=not_),),
     ),
-    Operation(
+    _row(
         "stop_worker",
         "POST /workers/{id}/stop",
         "Sign off; leases that the worker still holds run out by themselves.",
         Echo("WorkerIdOut", "id"),
-        scopes=_WORKER,
-        concerns=Concern.WORKER,
-        takes=(_OWN_WORKER,),
+        scopes=WORKER,
         again=True,
     ),
-    Operation(
+    _row(
         "set_trouble",
         "POST /workers/{id}/trouble",
         "Let people know why the worker takes no tasks just now.",
         Echo("WorkerIdOut", "id"),
-        scopes=_WORKER,
-        concerns=Concern.WORKER,
-        takes=(_OWN_WORKER, _body("trouble", Trouble | None, None)),
+        scopes=WORKER,
+        takes=(_body("trouble", Trouble | None, None),),
         form=(
             "TroubleIn",
             "The reason why a worker takes no tasks just now; null: it takes them again.",
@@ -322,12 +316,12 @@ WORKERS = (
         audited=False,
     ),
 )
-ORPHANS = Operation(
+ORPHANS = _row(
     "orphans",
     "GET /orphans",
     "Leases of this token's workers on a host: what a new worker there may adopt.",
     Listed("OrphansOut", "leases", HeldLease),
-    scopes=_WORKER,
+    scopes=WORKER,
     takes=(_query("host", Host), _query("boot_id", Host)),
 )
 
@@ -339,22 +333,20 @@ CHANGES_OBJECTS = (Scope.SUBMIT, Scope.OPERATE)
 BLOCKS = tuple(
     replace(row, of=ServiceName.BLOCKS)
     for row in (
-        Operation(
+        _row(
             "sbis",
             "GET /sbis",
             "Scheduling block instances, newest first.",
             "api.blocks.SbiList",
             takes=(_query("count", Count, 100, key="limit"),),
         ),
-        Operation(
+        _row(
             "sbi",
             "GET /sbis/{sbi}",
             "A scheduling block instance: as it was asked for, and its blocks.",
             "api.blocks.SbiDocument",
-            concerns=Concern.SBI,
-            takes=(_path("sbi_id", "sbi"),),
         ),
-        Operation(
+        _row(
             "blocks",
             "GET /processing-blocks",
             "Processing blocks, newest first.",
@@ -364,23 +356,20 @@ BLOCKS = tuple(
                 _query("count", Count, 100, key="limit"),
             ),
         ),
-        Operation(
+        _row(
             "block",
             f"GET {_BLOCK}",
             "A processing block: what it waits for, and each stage with its events.",
             "api.blocks.BlockDocument",
-            concerns=Concern.BLOCK,
-            takes=(_path("block_id", "block"),),
             work=Work.APART,
         ),
-        Operation(
+        _row(
             "abort",
             f"POST {_BLOCK}/abort",
             "End the stages of a block that run, and start no more.",
             "api.blocks.AbortedBlock",
-            scopes=_OPERATE,
-            concerns=Concern.BLOCK,
-            takes=(_path("block_id", "block"), _WHO, _body("reason", Reason, "")),
+            scopes=OPERATE,
+            takes=(_WHO, _body("reason", Reason, "")),
             form=("AbortIn", "The reason of an abort, for people."),
             again=True,
             seconds_max=SECONDS_MAX,
@@ -390,7 +379,7 @@ BLOCKS = tuple(
 OBJECTS = tuple(
     replace(row, of=ServiceName.BLOCKS)
     for row in (
-        Operation(
+        _row(
             "objects",
             f"GET {_OBJECTS}",
             "Objects that are there, by name.",
@@ -400,7 +389,7 @@ OBJECTS = tuple(
                 _query("count", Count, 1_000, key="limit"),
             ),
         ),
-        Operation(
+        _row(
             "remove_object",
             f"DELETE {_OBJECTS}/{{name}}",
             "An object is there no more; whoever has seen it goes on.",
@@ -414,106 +403,62 @@ OBJECTS = tuple(
 
 # Workflows of the registry: the highest version, or one that the path names.
 
-_WORKFLOWS = "/workflows"
-_PARAMETERS = _body("parameters", Parameters | None, None)
-_PARAMETERS_FORM = (
-    "ParametersIn",
-    "The parameters that a request would give; null: no request.",
-)
 
-
-def _tried(name: str, answers: str, says: str) -> Operation:
-    """Returns a POST for the sake of its body: parameters may be larger than a URL."""
-    return Operation(
-        name,
-        f"POST /{name}",
-        says,
-        answers,
-        takes=(_PARAMETERS,),
-        form=_PARAMETERS_FORM,
-        again=True,
-        audited=False,  # it changes nothing
-        work=Work.FEW,
-        seconds_max=SECONDS_MAX,
-    )
-
-
-_OF_ONE_WORKFLOW = (
-    _tried(
-        "check", "api.workflows.WorkflowVerdict", "Whether {} can run with some parameters."
-    ),
-    _tried(
-        "render",
-        "api.workflows.RenderedWorkflow",
-        "What {} would execute with some parameters.",
-    ),
-    Operation(
-        "show",
-        "GET ",
-        "{} of a workflow: findings, parameters, files.",
-        "api.workflows.WorkflowDocument",
-    ),
-    Operation(
-        "remove",
-        "DELETE ",
-        "Forget {} of a workflow; runs of it are not harmed.",
-        "api.workflows.WorkflowFacts",
-        scopes=_SUBMIT,
-    ),
-)
-
-
-def _said(says: str, which: str) -> str:
-    return says.format(which.capitalize() if says.startswith("{}") else which)
+def _of_workflow(version: str, which: str) -> Iterator[Operation]:
+    place, shared = f"/workflows/{{name}}{version}", {"of": ServiceName.REGISTRY}
+    named = (_path("name"), _path("version")) if version else (_path("name"),)
+    # A POST for the sake of its body: parameters may be larger than a URL.
+    tried: dict[str, Any] = shared | {
+        "takes": (*named, _body("parameters", Parameters | None, None)),
+        "form": ("ParametersIn", "The parameters that a request would give; null: no request."),
+        "again": True,
+        "audited": False,  # it changes nothing
+        "work": Work.FEW,
+        "seconds_max": SECONDS_MAX,
+    }
+    can_run = f"Whether {which} can run with some parameters."
+    executes = f"What {which} would execute with some parameters."
+    shows = f"{which.capitalize()} of a workflow: findings, parameters, files."
+    forgets = f"Forget {which} of a workflow; runs of it are not harmed."
+    types = "api.workflows"
+    yield _row("check", f"POST {place}/check", can_run, f"{types}.WorkflowVerdict", **tried)
+    yield _row("render", f"POST {place}/render", executes, f"{types}.RenderedWorkflow", **tried)
+    asked: dict[str, Any] = shared | {"takes": named}
+    yield _row("show", f"GET {place}", shows, f"{types}.WorkflowDocument", **asked)
+    asked["scopes"] = SUBMIT
+    yield _row("remove", f"DELETE {place}", forgets, f"{types}.WorkflowFacts", **asked)
 
 
 WORKFLOWS = (
-    Operation(
+    _row(
         "list",
-        f"GET {_WORKFLOWS}",
+        "GET /workflows",
         "Registered workflows by name, the highest version first.",
         ListedDocuments("api.workflows.WorkflowList", "workflows", "name"),
         of=ServiceName.REGISTRY,
         takes=(_query("name", Named, ""),),
     ),
-    *(
-        replace(
-            row,
-            route=f"{row.method} {place}{row.path}",
-            says=_said(row.says, which),
-            of=ServiceName.REGISTRY,
-            concerns=Concern.WORKFLOW,
-            takes=(*names, *row.takes),
-        )
-        for place, which, names in (
-            (f"{_WORKFLOWS}/{{name}}", "the highest version", (_path("name"),)),
-            (
-                f"{_WORKFLOWS}/{{name}}/{{version}}",
-                "one version",
-                (_path("name"), _path("version")),
-            ),
-        )
-        for row in _OF_ONE_WORKFLOW
-    ),
+    *_of_workflow("", "the highest version"),
+    *_of_workflow("/{version}", "one version"),
 )
 
 # Notifications.
 
 NOTIFICATIONS = (
-    Operation(
+    _row(
         "notifications",
         "GET /notifications",
         "The rules by which people are told, what waits to be sent, and what was.",
         "api.notifications.NotificationsOut",
-        scopes=_ADMIN,
+        scopes=ADMIN,
         of=ServiceName.NOTIFICATIONS,
     ),
-    Operation(
+    _row(
         "try_notifications",
         "POST /notifications/test",
         "Send a test under one rule or all of them, and say how that went.",
         "api.notifications.TestsOut",
-        scopes=_ADMIN,
+        scopes=ADMIN,
         of=ServiceName.NOTIFICATIONS,
         takes=(_body("rule", RuleName | None, None),),
         form=("TestIn", "The name of the rule to try; without one, each rule is tried."),
@@ -525,19 +470,19 @@ NOTIFICATIONS = (
 # Tokens and the audit.
 
 TOKENS = (
-    Operation(
+    _row(
         "tokens",
         "GET /tokens",
         "Every token with its last use, without its secret.",
         Listed("TokensOut", "tokens", TokenView),
-        scopes=_ADMIN,
+        scopes=ADMIN,
     ),
-    Operation(
+    _row(
         "revoke_token",
         "POST /tokens/{number}/revoke",
         "Let a token open nothing any more, within a second.",
         TokenView,
-        scopes=_ADMIN,
+        scopes=ADMIN,
         takes=(_path("number", kind=int),),
         again=True,
     ),
@@ -545,6 +490,7 @@ TOKENS = (
 
 OPERATIONS: tuple[Operation, ...] = (
     HISTORY,
+    ARM,
     *PARTS_OF_TASKS,
     *QUEUES,
     *PAUSES,

@@ -7,17 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from tidewheel.api.runs import (
-    Counts,
-    NodeFacts,
-    PooledTask,
-    RunFacts,
-    RunReason,
-    RunStall,
-    SelectedTask,
-    TaskOfRun,
-    UndoneCounts,
-)
+from tidewheel.api import runs
 
 EdgeState = Literal["true", "open", "lost", "not taken"]
 
@@ -174,7 +164,7 @@ class TaskDocument(TaskFacts):
     verdicts: list[VerdictFacts]
     environment: list[JobVariable]
     submissions: list[SubmissionOfTask]
-    why: list[RunReason]
+    why: list[runs.RunReason]
 
 
 class TaskDocuments(TypedDict):
@@ -191,7 +181,7 @@ class TaskReasons(TypedDict):
     state: str
     remarks: list[str]
     flows: list[int]
-    reasons: list[RunReason]
+    reasons: list[runs.RunReason]
 
 
 class WhyDocument(TypedDict):
@@ -244,7 +234,7 @@ class TreePoint(TypedDict):
     """Describes a point of the tree of a run."""
 
     point: str
-    counts: Counts
+    counts: runs.Counts
     children: list[TreeBranch]
 
 
@@ -253,8 +243,8 @@ class RunTree(TypedDict):
 
     run: str
     status: str
-    undone: UndoneCounts
-    stall: RunStall | None
+    undone: runs.UndoneCounts
+    stall: runs.RunStall | None
     left_out: int
     points: list[TreePoint]
 
@@ -262,7 +252,7 @@ class RunTree(TypedDict):
 # ---- the graph ----
 
 
-class GraphTask(PooledTask):
+class GraphTask(runs.PooledTask):
     """Describes a task of a graph; `distance` counts edges from the middle of the window."""
 
     distance: int
@@ -440,12 +430,12 @@ class TaskChange(TypedDict):
 class RunPast(TypedDict):
     """Describes a run as it was behind a batch."""
 
-    run: RunFacts
+    run: runs.RunFacts
     batch: int
     points: list[str]
     points_left_out: int
-    nodes: dict[str, NodeFacts]
-    tasks: list[TaskOfRun]
+    nodes: dict[str, runs.NodeFacts]
+    tasks: list[runs.TaskOfRun]
     at: str
     status: str
     last_batch: int
@@ -507,7 +497,7 @@ class TriedWait(TypedDict):
     """Describes a task that would wait then."""
 
     id: str
-    reasons: list[RunReason]
+    reasons: list[runs.RunReason]
 
 
 class DoneAtOnce(TypedDict):
@@ -515,7 +505,7 @@ class DoneAtOnce(TypedDict):
 
     run: str
     verb: str
-    tasks: list[SelectedTask]
+    tasks: list[runs.SelectedTask]
     status: StatusChange
     changes: list[TriedChange]
     killed: list[str]

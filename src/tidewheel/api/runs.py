@@ -411,8 +411,8 @@ class WorkflowProgress(TypedDict):
 # ---- events ----
 
 
-class BatchEvent(TypedDict):
-    """Tells of a batch of a run; `tasks` is null if there are too many to be told."""
+class SnapshotRun(TypedDict):
+    """Describes the run of a snapshot."""
 
     run: str
     number: int
@@ -420,6 +420,11 @@ class BatchEvent(TypedDict):
     status: str
     reason: str
     batch: int
+
+
+class BatchEvent(SnapshotRun):
+    """Tells of a batch of a run; `tasks` is null if there are too many to be told."""
+
     at: str
     changed: NotRequired[int]
     tasks: NotRequired[list[PooledTask] | None]
@@ -444,17 +449,6 @@ TaskStepEvent = TypedDict(
         "at": str,
     },
 )
-
-
-class SnapshotRun(TypedDict):
-    """Describes the run of a snapshot."""
-
-    run: str
-    number: int
-    workflow: str
-    status: str
-    reason: str
-    batch: int
 
 
 class OpenTask(TypedDict):

@@ -13,8 +13,9 @@ from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.requests import Abilities, HostProcess, QueueSettings, UsageSample
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import RetryPolicy
-from tidewheel.core.queue.status import FINAL, Signal, Status
+from tidewheel.core.queue.status import FINAL, LEASED, Signal, Status
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
+from tidewheel.errors import LeaseLost, Refused, WrongStatus
 from tidewheel.exact_json import decode_stored
 
 
@@ -64,6 +65,17 @@ class Task:
     def ended(self) -> bool:
         """Returns whether the status is final."""
         return self.status in FINAL
+
+    def lease_lost(self, worker: str, attempt: int) -> LeaseLost:
+        """Returns the refusal for a worker that does not hold this attempt, or no more."""
+        owner = self.owner if self.status in LEASED else None
+        return LeaseLost(self.id, asked=(worker, attempt), held=(owner, self.attempt))
+
+    def report_refused(self, worker: str, attempt: int, operation: str) -> Refused:
+        """Returns why a report counts no more: its lease is lost, or the task is to end."""
+        if (self.owner, self.attempt) != (worker, attempt):
+            return self.lease_lost(worker, attempt)
+        return WrongStatus(self.id, operation, self.status, [Status.RUNNING.value])
 
 
 def decoded(text: str | None) -> object:

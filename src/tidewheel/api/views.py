@@ -7,35 +7,11 @@ has the function of each view, follow from this table.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import msgspec
 
-from tidewheel.api.run_details import (
-    CriticalPath,
-    DryRun,
-    GraphAnswer,
-    LogDocument,
-    RunChanges,
-    RunGraph,
-    RunHistory,
-    RunPast,
-    RunSubmissions,
-    RunTree,
-    TaskDocuments,
-    WhyDocument,
-)
-from tidewheel.api.runs import (
-    PoolDump,
-    RunAttempts,
-    RunBroadcasts,
-    RunCreated,
-    RunDocument,
-    RunSummary,
-    RunTasks,
-    SelectedTasks,
-    WorkflowProgress,
-)
+from tidewheel.api import run_details, runs
 from tidewheel.errors import Refused
 
 STATE = "workflow-state"
@@ -44,6 +20,7 @@ Number = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 Batch = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Edges = Annotated[int, msgspec.Meta(ge=0, le=100)]
 LongCount = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+_PastCount = Annotated[int, msgspec.Meta(ge=1, le=20_000)]
 
 
 class ViewQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,102 +38,25 @@ class ViewQuery(msgspec.Struct, forbid_unknown_fields=True):
         return said
 
 
-class RunsQuery(ViewQuery):
-    """Selects runs.
-
-    Of summaries that the server has yet to work out, 50 come with each request.
-    """
-
-    workflow: str | None = None
-    limit: Count = 100
-    before: Number | None = None
-    summary: bool = False
+def view_query(**given: tuple[Any, Any]) -> type[ViewQuery]:
+    """Returns the type of a query: its parameters, each with its type and default."""
+    listed = [(name, *one) for name, one in given.items()]
+    return cast("type[ViewQuery]", msgspec.defstruct("Query", listed, bases=(ViewQuery,)))
 
 
-class TasksQuery(ViewQuery):
-    """Selects tasks by ids between commas: 2/model, globs, families."""
-
-    ids: str = ""
-
-
-class TreeQuery(TasksQuery):
-    """Selects tasks for a tree; the window `n` shows all within so many edges of the pool."""
-
-    n: Edges | None = None
-    all: bool = False
-
-
-class GraphQuery(TreeQuery):
-    """Selects a graph; `since`, the `version` of an earlier answer, asks for differences."""
-
-    since: Annotated[str, msgspec.Meta(max_length=100)] = ""
-
-
-class SelectQuery(TasksQuery):
-    """Selects tasks; with `all_at_point` globs take those that are not in the pool, too."""
-
-    all_at_point: bool = False
-
-
-class RunHistoryQuery(ViewQuery):
-    """Limits how many commands are listed."""
-
-    limit: Count = 100
-
-
-class StateQuery(ViewQuery):
-    """Selects tasks by POINT/NAME:SELECTOR, as `cylc workflow-state` does."""
-
-    id: str = ""
-    offset: str = ""
-    flow: Number | None = None
-    triggers: bool = False
-    messages: bool = False
-
-
-class SubmissionsQuery(ViewQuery):
-    """Selects submissions: of all tasks, of a point, of a name."""
-
-    point: str = ""
-    name: str = ""
-    limit: LongCount = 1_000
-
-
-class AttemptsQuery(ViewQuery):
-    """Limits how many of the newest submissions are looked at."""
-
-    limit: LongCount = 1_000
-
-
-class PathQuery(ViewQuery):
-    """Names the end of the path; without an id, it is what ended last."""
-
-    id: str = ""
-
-
-class ChangesQuery(ViewQuery):
-    """Selects the batches behind one; an answer's `next` is the `after` of the next request."""
-
-    after: Batch = 0
-    limit: Count = 100
-
-
-class PastQuery(ViewQuery):
-    """Says which past is asked for: behind a batch, or at a time; without either, now.
-
-    If there are more than `limit` tasks, those of the newest points are shown.
-    """
-
-    batch: Batch | None = None
-    at: str = ""
-    limit: Annotated[int, msgspec.Meta(ge=1, le=20_000)] = 2_000
-
-
-class PastGraphQuery(TasksQuery):
-    """Selects the graph behind a batch: n edges around the tasks live then, or `ids`."""
-
-    batch: Batch | None = None
-    n: Edges = 1
+# Of summaries that the server has yet to work out, 50 come with each request.
+RUNS_QUERY = view_query(
+    workflow=(str | None, None),
+    limit=(Count, 100),
+    before=(Number | None, None),
+    summary=(bool, False),
+)
+# Tasks by ids between commas: 2/model, globs, families.
+_IDS: tuple[Any, Any] = (str, "")
+_TASKS_QUERY = view_query(ids=_IDS)
+# The window `n` shows all within so many edges of the pool.
+_TREE = {"ids": _IDS, "n": (Edges | None, None), "all": (bool, False)}
+TREE_QUERY = view_query(**_TREE)
 
 
 class View(NamedTuple):
@@ -179,74 +79,105 @@ _ROWS = (
     View(
         "show",
         "A run, or some of its tasks in full.",
-        (RunDocument, TaskDocuments),
-        TasksQuery,
+        (runs.RunDocument, run_details.TaskDocuments),
+        _TASKS_QUERY,
         below="",
     ),
-    View("facts", "A run without its tasks: status and options.", RunCreated),
-    View("why", "Why these tasks do not run.", WhyDocument, TasksQuery, needs_ids=True),
-    View("tree", "A run as a tree: points, families, tasks.", RunTree, TreeQuery),
-    View("summary", "How far a run is, and what keeps it back.", RunSummary),
-    View("tasks", "Every task as a row; cursor: where events go on.", RunTasks),
+    View("facts", "A run without its tasks: status and options.", runs.RunCreated),
+    View(
+        "why",
+        "Why these tasks do not run.",
+        run_details.WhyDocument,
+        _TASKS_QUERY,
+        needs_ids=True,
+    ),
+    View("tree", "A run as a tree: points, families, tasks.", run_details.RunTree, TREE_QUERY),
+    View("summary", "How far a run is, and what keeps it back.", runs.RunSummary),
+    View("tasks", "Every task as a row; cursor: where events go on.", runs.RunTasks),
     View(
         "graph",
         "Tasks and edges around the live tasks; with since= what has changed of them.",
-        GraphAnswer,
-        GraphQuery,
+        run_details.GraphAnswer,
+        # `since`, the `version` of an earlier answer, asks for differences.
+        view_query(**_TREE, since=(Annotated[str, msgspec.Meta(max_length=100)], "")),
         is_plain=False,
     ),
-    View("dump", "Every task of the pool, one by one.", PoolDump),
-    View("history", "What was asked of the run, newest first.", RunHistory, RunHistoryQuery),
+    View("dump", "Every task of the pool, one by one.", runs.PoolDump),
+    View(
+        "history",
+        "What was asked of the run, newest first.",
+        run_details.RunHistory,
+        view_query(limit=(Count, 100)),
+    ),
     View(
         "log",
         "The log of a run or of a job: its end, or a part by offset and limit.",
-        LogDocument,
+        run_details.LogDocument,
         is_plain=False,
     ),
-    View("broadcasts", "Settings that were changed by hand.", RunBroadcasts),
+    View("broadcasts", "Settings that were changed by hand.", runs.RunBroadcasts),
     View(
         "dry-run",
         "What a command would change, run and let wait; nothing is done.",
-        DryRun,
+        run_details.DryRun,
         is_plain=False,
     ),
-    View("select", "The tasks that some ids mean.", SelectedTasks, SelectQuery, needs_ids=True),
+    View(
+        "select",
+        "The tasks that some ids mean.",
+        runs.SelectedTasks,
+        # With `all_at_point` globs take those that are not in the pool, too.
+        view_query(ids=_IDS, all_at_point=(bool, False)),
+        needs_ids=True,
+    ),
     View(
         "submissions",
         "Every job: when it was queued, began and ended, and who ran it.",
-        RunSubmissions,
-        SubmissionsQuery,
+        run_details.RunSubmissions,
+        view_query(point=(str, ""), name=(str, ""), limit=(LongCount, 1_000)),
     ),
     View(
         "attempts",
         "Every attempt: when it waited and ran, what it asked for and what it used.",
-        RunAttempts,
-        AttemptsQuery,
+        runs.RunAttempts,
+        view_query(limit=(LongCount, 1_000)),  # the newest submissions
     ),
     View(
         "critical-path",
         "The chain of jobs that made the run take as long as it took.",
-        CriticalPath,
-        PathQuery,
+        run_details.CriticalPath,
+        view_query(id=(str, "")),  # its end; without an id, it is what ended last
     ),
     View(
         "changes",
         "What happened to tasks, batch by batch, oldest first.",
-        RunChanges,
-        ChangesQuery,
+        run_details.RunChanges,
+        view_query(after=(Batch, 0), limit=(Count, 100)),
     ),
-    View("past", "The run as it was, and what happened then.", RunPast, PastQuery),
+    View(
+        "past",
+        "The run as it was, and what happened then.",
+        run_details.RunPast,
+        # Behind a batch, or at a time; of more than `limit` tasks those of the newest points.
+        view_query(batch=(Batch | None, None), at=(str, ""), limit=(_PastCount, 2_000)),
+    ),
     View(
         STATE,
         "Which tasks have got so far, as other workflows ask.",
-        WorkflowProgress,
-        StateQuery,
+        runs.WorkflowProgress,
+        view_query(  # POINT/NAME:SELECTOR, as `cylc workflow-state` takes it
+            id=(str, ""),
+            offset=(str, ""),
+            flow=(Number | None, None),
+            triggers=(bool, False),
+            messages=(bool, False),
+        ),
     ),
     View(
         "past-graph",
         "Tasks and edges around those that were live behind a batch.",
-        RunGraph,
-        PastGraphQuery,
+        run_details.RunGraph,
+        view_query(ids=_IDS, batch=(Batch | None, None), n=(Edges, 1)),
         below="/past/graph",
     ),
 )

@@ -29,16 +29,7 @@ from typing import Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, 
 import msgspec
 from msgspec import UNSET
 
-from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    QueueView,
-    Task,
-    UsageView,
-    WorkerView,
-)
+from tidewheel.api import tasks
 from tidewheel.core.queue.access import TokenView
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import Cancelled, Claimed, HeldLease
@@ -66,17 +57,17 @@ _COUNTED = (Status.WAITING, Status.READY, Status.RUNNING, Status.CANCELLING)
 
 # What a type is called in the OpenAPI document, and what that says of it.
 _SHOWN: dict[type, tuple[str, str]] = {
-    Task: ("TaskOut", "A task with every field; times are ISO 8601 in UTC."),
-    HistoryEntry: (
+    tasks.Task: ("TaskOut", "A task with every field; times are ISO 8601 in UTC."),
+    tasks.HistoryEntry: (
         "HistoryOut",
         "One step of a task's life; ``signal`` is null for the creation.",
     ),
-    AttemptView: ("AttemptOut", "One lease of a task."),
-    OutputView: ("OutputOut", "A message, or an output if it has a name."),
-    UsageView: ("UsageOut", "A point of a usage series."),
-    EdgeView: ("EdgeOut", "A dependency between two tasks."),
-    QueueView: ("QueueOut", "How a queue is set, and how much waits in it."),
-    WorkerView: ("WorkerOut", "A worker and what it holds."),
+    tasks.AttemptView: ("AttemptOut", "One lease of a task."),
+    tasks.OutputView: ("OutputOut", "A message, or an output if it has a name."),
+    tasks.UsageView: ("UsageOut", "A point of a usage series."),
+    tasks.EdgeView: ("EdgeOut", "A dependency between two tasks."),
+    tasks.QueueView: ("QueueOut", "How a queue is set, and how much waits in it."),
+    tasks.WorkerView: ("WorkerOut", "A worker and what it holds."),
     TokenView: ("TokenOut", "A stored token; the secret is known to nobody here."),
     Limit: ("LimitOut", 'A limit; the key is "" for the whole queue and "*" for each key.'),
     Resources: ("ResourcesOut", "What is asked or offered."),
@@ -101,7 +92,7 @@ def write(value: Any) -> Any:  # noqa: ANN401 - any thing, and lists and objects
     """Returns what msgspec encodes as the JSON of a thing, or of lists and objects of them."""
     kind: Any = type(value)
     if kind in _SHOWN:
-        return _out_type(kind)(**_written(value, kind))
+        return out_type(kind)(**_written(value, kind))
     if isinstance(value, dict):
         return {name: write(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -149,16 +140,10 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - what `_written` made
 # The types that the OpenAPI document shows.
 
 
+@cache
 def out_type(kind: type) -> type[Out]:
     """Returns the type of a thing's JSON."""
-    return _out_type(cast("Hashable", kind))
-
-
-@cache
-def _out_type(kind: type) -> type[Out]:
-    name, says = _SHOWN[kind]
-    shown = [one for field in _form(kind) for one in field.shown]
-    return _struct(name, says, shown)
+    return _struct(*_SHOWN[kind], [one for field in _form(kind) for one in field.shown])
 
 
 def answer(name: str, says: str | None = None, /, **parts: object) -> type[Out]:
@@ -268,14 +253,13 @@ def _json_field(name: str) -> _Field:
         return _Field(name, [(key, msgspec.Raw)], json_value)
     beside = f"{key}_text"
     shown = [(key, msgspec.Raw), (beside, str | msgspec.UnsetType, UNSET)]
-    return _Field(
-        name, shown, write=lambda text: {key: json_value(text), beside: _text_beside(text)}
-    )
 
+    def told(text: str | None) -> Document:
+        """Returns the JSON, and its text where that alone does not say it letter by letter."""
+        is_said = text is None or (text == text.strip() != "null")
+        return {key: json_value(text), beside: UNSET if is_said else text}
 
-def _text_beside(text: str | None) -> str | msgspec.UnsetType:
-    """Returns the text, where the JSON alone does not say it letter by letter."""
-    return UNSET if text is None or (text == text.strip() != "null") else text
+    return _Field(name, shown, write=told)
 
 
 def _converter(  # noqa: PLR0911 - a line for each type
@@ -391,18 +375,12 @@ def _counts(raw: msgspec.Raw) -> dict[Status, int]:
     return {status: count for status, count in given.items() if count}
 
 
-def _error(raw: msgspec.Raw) -> TaskError | None:
-    return None if bytes(raw) == NULL else read(TaskError, _fields(raw))
-
-
-def _errors(raw: msgspec.Raw) -> tuple[TaskError, ...]:
-    return tuple(read_all(TaskError, msgspec.json.decode(raw, type=list[Fields])))
-
-
 _SPECIAL: dict[str, Callable[[msgspec.Raw], Any]] = {
     "retry": _retry,
     "limits": _limits,
     "counts": _counts,
-    "error": _error,
-    "errors": _errors,
+    "error": lambda raw: None if bytes(raw) == NULL else read(TaskError, _fields(raw)),
+    "errors": lambda raw: tuple(
+        read_all(TaskError, msgspec.json.decode(raw, type=list[Fields]))
+    ),
 }

@@ -34,11 +34,11 @@ from tidewheel.client.embedded import (
     Scheduler,
     Worker,
     left_behind,
+    told,
     unknown_queues,
     until_idle,
 )
-from tidewheel.client.observed_runner import told
-from tidewheel.client.server_file import without_password
+from tidewheel.client.tokens import without_password
 from tidewheel.config import (
     JobLimits,
     OnStop,

@@ -6,52 +6,32 @@ number of coroutines of one event loop.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Unpack
-
-from tidewheel.api.tasks import Task
-from tidewheel.client.fields import Filters, task_filter
-from tidewheel.client.leases import LeaseApi
-from tidewheel.core.queue.requests import KeysetPage
-
-if TYPE_CHECKING:
-    from tidewheel.client.runs import Runs
-    from tidewheel.client.workflows import Blocks, Workflows
-    from tidewheel.core.operator.stream import FollowedEvent
 import asyncio
 import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    HistoryEntry,
-    OutputView,
-    QueueView,
-    UsageView,
-    Violation,
-    WorkerView,
-)
+from tidewheel.api import tasks as things
+from tidewheel.api.tasks import QueueView, Task
+from tidewheel.client import fields
 from tidewheel.client.connection import Connection
-from tidewheel.client.fields import (
-    QUEUE_DEFAULT,
-    TaskFields,
-    amendment,
-    check_spec,
-    new_task,
-)
+from tidewheel.client.fields import QUEUE_DEFAULT, Filters, TaskFields, new_task, task_filter
+from tidewheel.client.leases import LeaseApi
 from tidewheel.core.queue.limits import Limit
-from tidewheel.core.queue.requests import Cancelled, QueueSettings, Submitted, Wake
+from tidewheel.core.queue.requests import Cancelled, KeysetPage, QueueSettings, Submitted, Wake
 from tidewheel.core.queue.task import NewTask, TaskId
 from tidewheel.errors import InvalidTask, PayloadTooLarge
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.explain import reasons
+
+if TYPE_CHECKING:
+    from tidewheel.client.runs import Blocks, Runs, Workflows
+    from tidewheel.core.operator.stream import FollowedEvent
 
 # ---- waiting for tasks, and looking at them ----
 
@@ -92,47 +72,27 @@ async def _watch(
     pause = POLL_SECONDS_FIRST
     while True:
         changed.clear()
-        for now in await _look(store, [one for one in task_ids if not _ended(seen, one)]):
-            before, seen[now.id] = seen.get(now.id), now
-            if on_progress is not None and _moved(before, now):
-                on_progress(now)
-                pause = POLL_SECONDS_FIRST
+        # In as few calls as may be: there may be a hundred thousand.
+        left = [
+            one for one in dict.fromkeys(task_ids) if one not in seen or not seen[one].ended
+        ]
+        for start in range(0, len(left), TASKS_PER_CALL_MAX):
+            for now in await store.get_many(left[start : start + TASKS_PER_CALL_MAX]):
+                before, seen[now.id] = seen.get(now.id), now
+                if on_progress is not None and _moved(before, now):
+                    on_progress(now)
+                    pause = POLL_SECONDS_FIRST
         if all(seen[task_id].ended for task_id in task_ids):
             return [seen[task_id] for task_id in task_ids]
-        await _rest(changed, pause)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await changed.wait()
         pause = min(pause * 1.5, POLL_SECONDS_MAX)
 
 
-def _ended(seen: Mapping[TaskId, Task], task_id: TaskId) -> bool:
-    return task_id in seen and seen[task_id].ended
-
-
-async def _look(store: TaskStore, task_ids: Sequence[TaskId]) -> list[Task]:
-    """Returns the tasks, in as few calls as may be: there may be a hundred thousand."""
-    wanted = list(dict.fromkeys(task_ids))
-    return [
-        view
-        for start in range(0, len(wanted), TASKS_PER_CALL_MAX)
-        for view in await store.get_many(wanted[start : start + TASKS_PER_CALL_MAX])
-    ]
-
-
 def _moved(before: Task | None, now: Task) -> bool:
-    if before is None:
-        return True
-    return (before.status, before.attempt, before.progress) != (
-        now.status,
-        now.attempt,
-        now.progress,
-    )
-
-
-async def _rest(changed: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await changed.wait()
-    except TimeoutError:
-        return
+    watched = ("status", "attempt", "progress")
+    return before is None or any(getattr(before, n) != getattr(now, n) for n in watched)
 
 
 HISTORY_PAGE = 1_000
@@ -149,9 +109,9 @@ class ReadApi(Connection):
         """Returns the tasks that would be leased next, without taking them."""
         return await self.store.peek(queue, count)
 
-    async def history(self, task_id: str) -> list[HistoryEntry]:
+    async def history(self, task_id: str) -> list[things.HistoryEntry]:
         """Returns the whole history of a task, oldest first."""
-        entries: list[HistoryEntry] = []
+        entries: list[things.HistoryEntry] = []
         while True:
             after = entries[-1].seq if entries else 0
             page = await self.store.history(TaskId(task_id), after, HISTORY_PAGE)
@@ -159,11 +119,11 @@ class ReadApi(Connection):
             if len(page) < HISTORY_PAGE:
                 return entries
 
-    async def attempts(self, task_id: str) -> list[AttemptView]:
+    async def attempts(self, task_id: str) -> list[things.AttemptView]:
         """Returns every attempt at the task, the live one last."""
         return await self.store.attempts(TaskId(task_id))
 
-    async def outputs(self, task_id: str) -> list[OutputView]:
+    async def outputs(self, task_id: str) -> list[things.OutputView]:
         """Returns the task's messages and outputs in the order in which they were made."""
         return await self.store.outputs(TaskId(task_id))
 
@@ -173,11 +133,11 @@ class ReadApi(Connection):
         text = found.get(TaskId(task_id))
         return None if text is None else json.loads(text)
 
-    async def usage(self, task_id: str) -> list[UsageView]:
+    async def usage(self, task_id: str) -> list[things.UsageView]:
         """Returns the samples of what the task used over time."""
         return await self.store.usage(TaskId(task_id))
 
-    async def edges(self, task_id: str) -> list[EdgeView]:
+    async def edges(self, task_id: str) -> list[things.EdgeView]:
         """Returns the edges of the task: what it waits for, and what waits for it."""
         return await self.store.edges(TaskId(task_id))
 
@@ -214,11 +174,11 @@ class ReadApi(Connection):
         settings = QueueSettings()
         return QueueView(queue=name, settings=settings, counts={}, oldest_ready_seconds=None)
 
-    async def workers(self, *, live_only: bool = True) -> list[WorkerView]:
+    async def workers(self, *, live_only: bool = True) -> list[things.WorkerView]:
         """Returns the workers with what they hold, newest first."""
         return await self.store.workers(live_only=live_only)
 
-    async def verify(self) -> list[Violation]:
+    async def verify(self) -> list[things.Violation]:
         """Returns every row of the store that breaks a promise; there should be none."""
         return await self.store.verify()
 
@@ -278,8 +238,7 @@ class WriteApi(Connection):
 
     async def submit(self, queue: str = QUEUE_DEFAULT, **task: Unpack[TaskFields]) -> Submitted:
         """Stores one task; the answer has its id and whether it is new."""
-        answers = await self.store.submit([new_task(queue, task, new_id)])
-        return answers[0]
+        return (await self.store.submit([new_task(queue, task, new_id)]))[0]
 
     async def submit_many(
         self, tasks: Sequence[NewTask | Mapping[str, Any]], *, atomic: bool = False
@@ -307,7 +266,7 @@ class WriteApi(Connection):
     async def amend(self, task_id: str, **changed: Unpack[TaskFields]) -> Task:
         """Changes a task that waits: name, command, retries, estimated_runtime,
         max_termination; cpu, memory, gpu, labels, nodes, exclusive and buffer together."""
-        return await self.store.amend(TaskId(task_id), amendment(task_id, changed))
+        return await self.store.amend(TaskId(task_id), fields.amendment(task_id, changed))
 
     async def add_continuations(self, task_id: str, continuations: Sequence[str]) -> None:
         """Lets these tasks wait for this one."""
@@ -347,7 +306,7 @@ class WriteApi(Connection):
 
 def _built(task: NewTask | Mapping[str, Any]) -> NewTask:
     if isinstance(task, NewTask):
-        check_spec(task)
+        fields.check_spec(task)
         return task
     given = dict(task)
     return new_task(given.pop("queue", QUEUE_DEFAULT), given, new_id)
@@ -388,14 +347,14 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
     @property
     def workflows(self) -> Workflows:
         """Gives access to the registry: definitions by name and version, and runs of them."""
-        from tidewheel.client.workflows import Workflows
+        from tidewheel.client.runs import Workflows
 
         return Workflows(self)
 
     @property
     def blocks(self) -> Blocks:
         """Gives access to scheduling block instances, processing blocks and buffer objects."""
-        from tidewheel.client.workflows import Blocks
+        from tidewheel.client.runs import Blocks
 
         return Blocks(self)
 
@@ -426,8 +385,7 @@ class AsyncClient(WriteApi, ReadApi, LeaseApi):
     ) -> Sequence[Task]:
         """Returns tasks, newest first; ``before`` is the last ``seq`` of the previous page."""
         page = KeysetPage(count=limit, before=before)
-        found = await self.store.list_tasks(task_filter(**which), page)
-        return found
+        return await self.store.list_tasks(task_filter(**which), page)
 
     async def close(self) -> None:
         """Signs off as a worker, if it was one, and closes a store that it opened itself."""

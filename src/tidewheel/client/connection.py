@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from tidewheel.config import StoreSettings
+from tidewheel.config import StoreSettings, home_directory
 from tidewheel.errors import BadSetting
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.wiring.stores import is_remote, open_store, store_settings
 
 Where = str | StoreSettings | TaskStore | None
+P = ParamSpec("P")
+R = TypeVar("R")
+Door = TypeVar("Door")
 
 
 class Connection:
@@ -39,12 +44,7 @@ class Connection:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -60,3 +60,34 @@ def _with_token(store: Where, token: str) -> StoreSettings:
         shown = replace(settings.credentials, token=token, origin="the argument token")
         return replace(settings, credentials=shown)
     raise BadSetting("token", "…", "together with the address of a server, https://HOST")
+
+
+class ServicePart(Generic[Door]):
+    """Is a part of a client that asks a service: on the store, or of a server."""
+
+    _open: Callable[[TaskStore, Path], Door]
+
+    def __init__(self, connection: Connection, home: Path | None = None) -> None:
+        self._connection, self._home = connection, home
+        self._door: Door | None = None
+
+    @property
+    def door(self) -> Door:
+        """Returns the service; ``home`` is where its files are on this host."""
+        if self._door is None:
+            home = home_directory() if self._home is None else self._home
+            self._door = type(self)._open(self._connection.store, home)
+        return self._door
+
+
+def of_door(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[ServicePart[Any], P], Coroutine[Any, Any, R]]:
+    """Returns the method of a part that asks its service for what this method of it does."""
+
+    @wraps(method)
+    async def ask(self: ServicePart[Any], /, *args: P.args, **given: P.kwargs) -> R:
+        answer: R = await getattr(self.door, method.__name__)(*args, **given)
+        return answer
+
+    return ask

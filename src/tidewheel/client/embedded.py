@@ -17,9 +17,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 
 from tidewheel.api.tasks import QueueView, Task
@@ -39,31 +38,27 @@ from tidewheel.config import (
     scheduler_settings,
 )
 from tidewheel.core.queue.access import Served, is_pattern
-from tidewheel.core.queue.requests import KeysetPage, TaskFilter
+from tidewheel.core.queue.requests import Claimed, KeysetPage, TaskFilter
 from tidewheel.core.queue.resources import Resources, fits
 from tidewheel.core.queue.status import LEASED, Status
+from tidewheel.core.queue.steps import End
+from tidewheel.ports.runners import (
+    Assignment,
+    Job,
+    JobReports,
+    Leftover,
+    PromptRunner,
+    Runner,
+    TidyRunner,
+)
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.quantities import show_instant
 from tidewheel.runners.python.runner import Handlers
 from tidewheel.services.service import OnReport
 from tidewheel.services.wakeup import SystemClock, Wakeup
-from tidewheel.wiring.services import (
-    awaited_store,
-    build_monitor,
-    build_notifier,
-    deliver_left,
-    driving,
-    surroundings,
-)
+from tidewheel.wiring import services, workers
 from tidewheel.wiring.stores import require_database
-from tidewheel.wiring.workers import (
-    AroundRunner,
-    built_worker,
-    machine_capacity,
-    usable_cores,
-    worker_name,
-)
 from tidewheel.worker.attempts import Machine
 
 if TYPE_CHECKING:
@@ -95,7 +90,8 @@ async def left_behind(
             found[f"queue {view.queue!r} is paused"] += view.counts.get(Status.READY, 0)
             continue
         for task in await _ready(store, view):
-            if reason := _why_not(task, settings, handlers) or _delay(task):
+            due = "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
+            if reason := _why_not(task, settings, handlers) or due:
                 found[reason] += 1
     return +found
 
@@ -118,7 +114,14 @@ async def _has_work(
     for view in await _served(store, settings):
         if any(view.counts.get(status) for status in LEASED):
             return True
-        if await _has_ready(store, view, settings, handlers):
+        counted = view.counts.get(Status.READY, 0)
+        if view.settings.paused or not counted:
+            continue
+        ready = await _ready(store, view)
+        # Some that were taken since they were counted may run now.
+        if len(ready) < min(counted, TASKS_LOOKED_AT_MAX):
+            return True
+        if not all(_why_not(task, settings, handlers) for task in ready):
             return True
     return False
 
@@ -126,18 +129,6 @@ async def _has_work(
 async def _served(store: TaskStore, settings: WorkerSettings) -> list[QueueView]:
     served = Served(settings.queues)
     return [view for view in await store.queues() if view.queue in served]
-
-
-async def _has_ready(
-    store: TaskStore, view: QueueView, settings: WorkerSettings, handlers: frozenset[str]
-) -> bool:
-    counted = view.counts.get(Status.READY, 0)
-    if view.settings.paused or not counted:
-        return False
-    ready = await _ready(store, view)
-    if len(ready) < min(counted, TASKS_LOOKED_AT_MAX):
-        return True  # some were taken since they were counted, and may run now
-    return not all(_why_not(task, settings, handlers) for task in ready)
 
 
 async def _ready(store: TaskStore, view: QueueView) -> list[Task]:
@@ -149,32 +140,18 @@ def _why_not(task: Task, settings: WorkerSettings, handlers: frozenset[str]) -> 
     """Returns what this worker lacks to run a task; empty if nothing."""
     if task.command is None and task.handler not in handlers:
         return f"no handler {task.handler!r}" if task.handler else "neither command nor handler"
-    if fits(task.resources, settings.capacity):
+    asked, offered = task.resources, settings.capacity
+    if fits(asked, offered):
         return ""
-    return _lack(task.resources, settings.capacity)
-
-
-def _delay(task: Task) -> str:
-    """Returns the time until which a task is delayed, in words; empty if it is not."""
-    return "" if task.due_at is None else f"due at {show_instant(int(task.due_at))}"
-
-
-def _lack(asked: Resources, offered: Resources) -> str:
     if absent := sorted(asked.labels - offered.labels):
         return f"no label {', '.join(map(repr, absent))}"
-    amounts = {
-        "cpu": (asked.cpu, offered.cpu),
-        "memory": (asked.memory_bytes, offered.memory_bytes),
-        "gpu": (asked.gpu, offered.gpu),
-        "nodes": (asked.nodes, offered.nodes),
-        "buffer": (asked.buffer_bytes, offered.buffer_bytes),
-    }
-    short = [name for name, (wanted, there) in amounts.items() if wanted > there]
-    return f"too little {', '.join(short) or 'of what they ask for'} (tidewheel worker --help)"
+    amounts = ("cpu", "memory_bytes", "gpu", "nodes", "buffer_bytes")
+    short = [one for one in amounts if getattr(asked, one) > getattr(offered, one)]
+    named = ", ".join(one.removesuffix("_bytes") for one in short) or "of what they ask for"
+    return f"too little {named} (tidewheel worker --help)"
 
 
 # The roles.
-
 
 RULES_LOOK_SECONDS = 5.0
 
@@ -203,11 +180,11 @@ def worker_settings(**fields: Unpack[WorkerFields]) -> WorkerSettings:
     """Returns settings, with what this machine offers where nothing else was said."""
     given = dict(fields)
     given["queues"] = tuple(fields.get("queues", (QUEUE_DEFAULT,)))
-    given.setdefault("name", worker_name())
-    given.setdefault("slots", usable_cores())
+    given.setdefault("name", workers.worker_name())
+    given.setdefault("slots", workers.usable_cores())
     given["allow_compose"] = tuple(fields.get("allow_compose", ()))
     runners = given["runners"] = tuple(fields.get("runners", ()))
-    offered = fields.get("capacity") or machine_capacity()
+    offered = fields.get("capacity") or workers.machine_capacity()
     labels = offered.labels | runner_labels(runners)
     given["capacity"] = replace(offered, labels=labels)
     given.setdefault("home", home_directory())
@@ -266,7 +243,7 @@ class Role(ABC):
 
     async def run(self) -> None:
         """Works until it is asked to stop."""
-        async with awaited_store(
+        async with services.awaited_store(
             self._where,
             self._wait_for_store_seconds,
             self._stop_alarm,
@@ -324,12 +301,7 @@ class Role(ABC):
             await self._running
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._running is not None
         self.ask_stop()
         await self._running
@@ -343,12 +315,7 @@ class Role(ABC):
             raise self._failure
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._thread is not None
         self.ask_stop()
         self._thread.join()
@@ -372,7 +339,7 @@ class Worker(Role):
         store: str | StoreSettings | None = None,
         *,
         handlers: Handlers | None = None,
-        around_runner: AroundRunner | None = None,
+        around_runner: workers.AroundRunner | None = None,
         beside: Worker | None = None,
         on_report: OnReport | None = None,
         wait_for_store_seconds: float = 0.0,
@@ -391,7 +358,7 @@ class Worker(Role):
         self._handlers, self._around = handlers, around_runner
 
     async def serve(self, store: Store) -> None:
-        async with built_worker(
+        async with workers.built_worker(
             self._where,
             store,
             self.settings,
@@ -419,7 +386,7 @@ class Monitor(Role):
         self.settings = settings or monitor_settings()
 
     async def serve(self, store: Store) -> None:
-        await self.attend(build_monitor(store, self.settings, self._on_report))
+        await self.attend(services.build_monitor(store, self.settings, self._on_report))
 
 
 class Scheduler(Role):
@@ -447,7 +414,7 @@ class Scheduler(Role):
         where, home, on_report = self._where, self._home, self._on_report
 
         def drive(run: RunView) -> AbstractAsyncContextManager[RunDriver]:
-            return driving(
+            return services.driving(
                 where,
                 store,
                 run,
@@ -459,9 +426,9 @@ class Scheduler(Role):
             )
 
         def deliver(run: RunView) -> Awaitable[int]:
-            return deliver_left(where, store, run, home, on_report)
+            return services.deliver_left(where, store, run, home, on_report)
 
-        around = surroundings(on_report)
+        around = services.surroundings(on_report)
         await self.attend(SchedulerService(store, drive, self.settings, around, deliver))
 
 
@@ -494,4 +461,95 @@ class Notifier(Role):
 
     async def serve(self, store: Store) -> None:
         smtp = scheduler_settings().smtp
-        await self.attend(build_notifier(store, self._home, smtp, self._on_report))
+        await self.attend(services.build_notifier(store, self._home, smtp, self._on_report))
+
+
+# A runner that tells when each of its jobs begins and ends.
+
+OnJob = Callable[[Claimed, End | None], None]  # without an end: it begins
+
+
+@dataclass(frozen=True, slots=True)
+class ToldJob:
+    """Is a job that tells ``on_job`` its end when it was waited for."""
+
+    job: Job
+    task: Claimed
+    on_job: OnJob
+
+    async def wait(self) -> End:
+        end = await self.job.wait()
+        self.on_job(self.task, end)
+        return end
+
+    async def stop(self, grace_seconds: float) -> None:
+        await self.job.stop(grace_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRunner:
+    """Is a Runner (the port) that tells ``on_job`` of each job."""
+
+    runner: Runner
+    on_job: OnJob
+
+    def accepts(self, task: Claimed) -> bool:
+        return self.runner.accepts(task)
+
+    async def start(self, assignment: Assignment, reports: JobReports) -> Job:
+        """Starts the job, and then tells of it: what could not be started has not begun."""
+        return self._told(assignment, await self.runner.start(assignment, reports))
+
+    async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
+        """Adopts the job, and tells of it if there was one."""
+        job = await self.runner.adopt(assignment, reports)
+        return None if job is None else self._told(assignment, job)
+
+    def _told(self, assignment: Assignment, job: Job) -> Job:
+        self.on_job(assignment.task, None)
+        return ToldJob(job, assignment.task, self.on_job)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptToldRunner(ToldRunner):
+    """Is a PromptRunner (the port) that tells ``on_job`` of each job."""
+
+    runner: PromptRunner
+
+    def start_now(
+        self,
+        task: Claimed,
+        directory: Callable[[], Path],
+        reports: JobReports,
+        on_end: Callable[[End], None],
+    ) -> Job:
+        """Tells of the job, and starts it; the end is told before anybody acts on it."""
+
+        def tell_end(end: End) -> None:
+            self.on_job(task, end)
+            on_end(end)
+
+        self.on_job(task, None)
+        return self.runner.start_now(task, directory, reports, tell_end)
+
+
+@dataclass(frozen=True, slots=True)
+class TidyToldRunner(ToldRunner):
+    """Is a TidyRunner (the port) that tells ``on_job`` of each job."""
+
+    runner: TidyRunner
+
+    async def leftovers(self, store: str) -> list[Leftover]:
+        return await self.runner.leftovers(store)
+
+    async def remove(self, leftover: Leftover) -> None:
+        await self.runner.remove(leftover)
+
+
+def told(runner: Runner, on_job: OnJob) -> Runner:
+    """Returns the same runner, as prompt as it was, which tells ``on_job`` of its jobs."""
+    if isinstance(runner, PromptRunner):
+        return PromptToldRunner(runner, on_job)
+    if isinstance(runner, TidyRunner):
+        return TidyToldRunner(runner, on_job)
+    return ToldRunner(runner, on_job)

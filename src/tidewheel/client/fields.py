@@ -7,7 +7,7 @@ are numbers (seconds, bytes) or texts such as "10m" and "2GiB".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from difflib import get_close_matches
@@ -22,15 +22,7 @@ from tidewheel.errors import BadSetting, InvalidTask
 from tidewheel.exact_json import decode, encode
 from tidewheel.quantities import parse_duration, parse_size
 from tidewheel.runners.containers.stage_spec import stage_fields
-from tidewheel.runners.slurm.directives import (
-    Directives,
-    directive_lines,
-    head_lines,
-    names_of,
-    refusal,
-    resource_directives,
-    with_directives,
-)
+from tidewheel.runners.slurm import directives as slurm
 from tidewheel.vocabulary import Vocabulary, statuses_named
 
 
@@ -52,15 +44,17 @@ def for_runner(fields: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[s
     command = given.get("command")
     if command is None:
         raise ValueError(f"runner {runner} runs commands, and it has none")
-    if finding := refusal(directive_lines(directives)) or refusal(head_lines(command)):
+    if finding := slurm.refusal(slurm.directive_lines(directives)) or slurm.refusal(
+        slurm.head_lines(command)
+    ):
         raise ValueError(finding)
     asked: Resources = given.get("resources", NO_RESOURCES)
-    lines = [*directive_lines(directives), *head_lines(command)]
+    lines = [*slurm.directive_lines(directives), *slurm.head_lines(command)]
     limit = given.get("timeout_seconds")
-    needed = resource_directives(asked, limit, names_of(lines))
+    needed = slurm.resource_directives(asked, limit, slurm.names_of(lines))
     placed = {name: value for name, value in given.items() if name != "timeout_seconds"}
     return placed | {
-        "command": with_directives(command, (*needed, *directives)),
+        "command": slurm.with_directives(command, (*needed, *directives)),
         "resources": replace(NO_RESOURCES, labels=asked.labels | {runner_label(runner)}),
     }
 
@@ -82,15 +76,16 @@ def _for_containers(
     }
 
 
-def _directives(given: object) -> Directives:
+def _directives(given: object) -> slurm.Directives:
     match given:
         case None:
             return ()
         case Mapping():
-            return tuple((str(name), _said(value)) for name, value in given.items())
-        case str():
-            raise ValueError(f"directives is {given!r}; accepted is a list or an object")
-        case Sequence():
+            return tuple(
+                (str(name), "" if value is None or value is True else str(value))
+                for name, value in given.items()
+            )
+        case Sequence() if not isinstance(given, str):
             return tuple(_pair(one) for one in given)
         case _:
             raise ValueError(f"directives is {given!r}; accepted is a list or an object")
@@ -103,12 +98,7 @@ def _pair(given: object) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _said(value: object) -> str:
-    return "" if value is None or value is True else str(value)
-
-
 # Fields of a task.
-
 
 QUEUE_DEFAULT = "default"
 
@@ -241,36 +231,32 @@ def _unknown_findings(fields: Mapping[str, Any]) -> list[str]:
     for name in fields:
         if name not in FIELD_NAMES:
             near = get_close_matches(str(name), FIELD_NAMES, n=1)
-            hint = (
-                f"did you mean {near[0]!r}?"
-                if near
-                else "known are " + ", ".join(sorted(FIELD_NAMES))
-            )
+            known = "known are " + ", ".join(sorted(FIELD_NAMES))
+            hint = f"did you mean {near[0]!r}?" if near else known
             findings.append(f"there is no field {name!r}; {hint}")
     return findings
 
 
 def _type_findings(fields: Mapping[str, Any]) -> list[str]:
-    findings = [
-        f"{name} is {value!r}; accepted is a text"
-        for name, value in fields.items()
-        if name in _TEXTS and value is not None and not isinstance(value, str)
+    given = {**fields, "cpu": fields.get("cpu") or 0}
+    return [
+        f"{name} is {value!r}; accepted is {accepted}"
+        for accepted, names, kinds in _ACCEPTED
+        for name, value in given.items()
+        if name in names and value is not None and not _is_of(value, kinds)
     ]
-    findings += [
-        f"{name} is {fields[name]!r}; accepted is true or false"
-        for name in ("armed", "exclusive")
-        if fields.get(name) is not None and not isinstance(fields[name], bool)
-    ]
-    cpu = fields.get("cpu") or 0
-    if isinstance(cpu, bool) or not isinstance(cpu, int | float):
-        findings.append(f"cpu is {cpu!r}; accepted is a number")
-    findings += [
-        f"{name} is {fields[name]!r}; accepted is a whole number"
-        for name in ("gpu", "nodes")
-        if fields.get(name) is not None
-        and (isinstance(fields[name], bool) or not isinstance(fields[name], int))
-    ]
-    return findings
+
+
+_ACCEPTED: tuple[tuple[str, Collection[str], tuple[type, ...]], ...] = (
+    ("a text", _TEXTS, (str,)),
+    ("true or false", ("armed", "exclusive"), (bool,)),
+    ("a number", ("cpu",), (int, float)),
+    ("a whole number", ("gpu", "nodes"), (int,)),
+)
+
+
+def _is_of(value: object, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def _spec(fields: Mapping[str, Any]) -> dict[str, str]:
@@ -280,18 +266,13 @@ def _spec(fields: Mapping[str, Any]) -> dict[str, str]:
     """
     if "spec" in fields and fields.get("spec_text") is not None:
         raise ValueError("it has both spec and spec_text; give one of them")
-    if fields.get("spec_text") is not None:
-        try:
+    try:
+        if fields.get("spec_text") is not None:
             decode(fields["spec_text"])
-        except ValueError as error:
-            raise ValueError(f"spec: {error}") from None
-        return {"spec": fields["spec_text"]}
-    if "spec" in fields:
-        try:
-            return {"spec": encode(fields["spec"])}
-        except ValueError as error:
-            raise ValueError(f"spec: {error}") from None
-    return {}
+            return {"spec": fields["spec_text"]}
+        return {"spec": encode(fields["spec"])} if "spec" in fields else {}
+    except ValueError as error:
+        raise ValueError(f"spec: {error}") from None
 
 
 def _durations(fields: Mapping[str, Any]) -> dict[str, float]:
@@ -303,9 +284,13 @@ def _durations(fields: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _edges(fields: Mapping[str, Any]) -> dict[str, Any]:
+    needs, continuations = _listed(fields, "needs"), _listed(fields, "continuations")
+    for one in continuations:
+        if not isinstance(one, str):
+            raise ValueError(f"continuations has {one!r}; accepted are ids")
     return {
-        "needs": tuple(map(_need, _listed(fields, "needs"))),
-        "continuations": tuple(TaskId(_id(one)) for one in _listed(fields, "continuations")),
+        "needs": tuple(map(_need, needs)),
+        "continuations": tuple(map(TaskId, continuations)),
     }
 
 
@@ -327,23 +312,14 @@ def _need(given: object) -> Need:
             raise ValueError(f"needs has {given!r}; accepted are {accepted}")
 
 
-def _id(given: object) -> str:
-    if not isinstance(given, str):
-        raise ValueError(f"continuations has {given!r}; accepted are ids")
-    return given
-
-
 def _retry(fields: Mapping[str, Any]) -> dict[str, RetryPolicy]:
     backoff, delays = fields.get("backoff"), fields.get("retry_delays")
     if backoff and delays is not None:
         raise ValueError("it has both retry_delays and backoff; give one of them")
     if delays is not None:
         listed = _listed(fields, "retry_delays")
-        return {
-            "retry": FixedDelays(
-                seconds=tuple(parse_duration(d, "retry_delays") for d in listed)
-            )
-        }
+        seconds = tuple(parse_duration(one, "retry_delays") for one in listed)
+        return {"retry": FixedDelays(seconds=seconds)}
     match backoff:
         case None | False:
             return {}

@@ -7,24 +7,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidewheel.api.tasks import Task, decoded
+from tidewheel.api.tasks import decoded
 from tidewheel.client.connection import Connection
 from tidewheel.client.fields import QUEUE_DEFAULT
+from tidewheel.core.queue import requests
 from tidewheel.core.queue.lease import Holder, LeaseAnswer
-from tidewheel.core.queue.requests import (
-    Beat,
-    Claimed,
-    ClaimRequest,
-    JobMessage,
-    NewWorker,
-    Report,
-    UsageSample,
-)
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import Instant, TaskError, TaskId, WorkerId
-from tidewheel.errors import BadSetting, LeaseLost, Refused, WrongStatus
+from tidewheel.errors import BadSetting
 from tidewheel.exact_json import encode
 from tidewheel.wiring.machine import this_process
 
@@ -56,7 +48,7 @@ class LeasedTask:
         return Holder(task_id=self.id, attempt=self.attempt, worker=self.worker)
 
     @classmethod
-    def of(cls, claimed: Claimed, worker: WorkerId) -> LeasedTask:
+    def of(cls, claimed: requests.Claimed, worker: WorkerId) -> LeasedTask:
         """Makes a leased task of the store's answer to a claim."""
         shared = ("id", "attempt", "queue", "name", "command", "handler", "priority", "limited")
         return cls(
@@ -97,7 +89,7 @@ class LeaseApi(Connection):
     ) -> WorkerId:
         """Takes a worker id from the store; this client leases as that worker from now on."""
         self._worker = await self.store.register_worker(
-            NewWorker(
+            requests.NewWorker(
                 name=name or sys.argv[0].rpartition("/")[2] or "application",
                 process=this_process(),
                 queues=tuple(queues),
@@ -123,7 +115,9 @@ class LeaseApi(Connection):
     ) -> list[LeasedTask]:
         """Leases up to ``n`` tasks, the oldest of the highest priority first, or none."""
         owner = await self._own_id(worker)
-        request = ClaimRequest(queue=queue, worker=owner, count=n, lease_seconds=lease_seconds)
+        request = requests.ClaimRequest(
+            queue=queue, worker=owner, count=n, lease_seconds=lease_seconds
+        )
         return [LeasedTask.of(one, owner) for one in await self.store.claim(request)]
 
     async def lease_by_id(
@@ -141,21 +135,23 @@ class LeaseApi(Connection):
 
     async def heartbeat(self, task: LeasedTask, progress: float | None = None) -> None:
         """Extends the lease; WrongStatus has the status if the task was cancelled or ended."""
-        beat = Beat(task_id=task.id, attempt=task.attempt, progress=progress)
+        beat = requests.Beat(task_id=task.id, attempt=task.attempt, progress=progress)
         [answer] = await self.store.heartbeat(task.worker, [beat])
         if answer is not LeaseAnswer.GO_ON:
-            raise _refusal(task, await self.store.get(task.id), "heartbeat")
+            view = await self.store.get(task.id)
+            raise view.report_refused(task.worker, task.attempt, "heartbeat")
 
     async def cancel_requested(self, task: LeasedTask) -> bool:
         """Says whether the task is to end; LeaseLost if this worker holds it no longer."""
         view = await self.store.get(task.id)
-        if view.status not in LEASED or not _is_holder(task, view):
-            raise _refusal(task, view, "a report")
+        is_holder = (view.owner, view.attempt) == (task.worker, task.attempt)
+        if view.status not in LEASED or not is_holder:
+            raise view.report_refused(task.worker, task.attempt, "a report")
         return view.status is Status.CANCELLING
 
     async def started(self, task: LeasedTask) -> None:
         """Reports that the work has begun."""
-        await self._report(Report(holder=task.holder, started=True))
+        await self._report(requests.Report(holder=task.holder, started=True))
 
     async def message(self, task: LeasedTask, text: str, output: str | None = None) -> None:
         """Sends a message of the task; ``output`` names what others may be waiting for.
@@ -163,13 +159,13 @@ class LeaseApi(Connection):
         If the store did not answer, call it again with the same words: it is stored once.
         """
         async with task.said.turn:
-            said = JobMessage(number=task.said.count + 1, text=text, output=output)
-            await self._report(Report(holder=task.holder, messages=(said,)))
+            said = requests.JobMessage(number=task.said.count + 1, text=text, output=output)
+            await self._report(requests.Report(holder=task.holder, messages=(said,)))
             task.said.count += 1
 
-    async def report_usage(self, task: LeasedTask, *samples: UsageSample) -> None:
+    async def report_usage(self, task: LeasedTask, *samples: requests.UsageSample) -> None:
         """Stores what the work uses now; ``usage`` shows the series."""
-        await self._report(Report(holder=task.holder, usage=samples))
+        await self._report(requests.Report(holder=task.holder, usage=samples))
 
     async def complete(
         self,
@@ -203,26 +199,14 @@ class LeaseApi(Connection):
 
     async def _end(self, task: LeasedTask, end: End) -> Status:
         frees = task.queue if task.limited else None
-        return await self._report(Report(holder=task.holder, end=end, frees=frees))
+        return await self._report(requests.Report(holder=task.holder, end=end, frees=frees))
 
-    async def _report(self, report: Report) -> Status:
+    async def _report(self, report: requests.Report) -> Status:
         [answer] = await self.store.report([report])
         if answer.refused is not None:
             raise answer.refused
         assert answer.status is not None
         return answer.status
-
-
-def _is_holder(task: LeasedTask, view: Task) -> bool:
-    return (view.owner, view.attempt) == (task.worker, task.attempt)
-
-
-def _refusal(task: LeasedTask, view: Task, operation: str) -> Refused:
-    """Returns the error for a report that the store did not take."""
-    if _is_holder(task, view):
-        return WrongStatus(task.id, operation, view.status, [Status.RUNNING.value])
-    holder = view.owner if view.status in LEASED else None
-    return LeaseLost(task.id, asked=(task.worker, task.attempt), held=(holder, view.attempt))
 
 
 def _error(given: ErrorGiven) -> TaskError:

@@ -8,16 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidewheel import config
 from tidewheel.client.embedded import worker_settings
-from tidewheel.config import (
-    RULES_FILE,
-    OnStop,
-    StoreSettings,
-    WorkerSettings,
-    home_directory,
-    monitor_settings,
-    scheduler_settings,
-)
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.requests import NewCommand
 from tidewheel.core.operator.verbs import Stop, command_text
@@ -41,10 +33,10 @@ async def told_meanwhile(
     store: Store, home: Path, on_report: OnReport | None, is_hurried: Callable[[], bool]
 ) -> AsyncIterator[None]:
     """Runs a notifier beside what is done in the block, if there are rules."""
-    if not (home / RULES_FILE).exists():
+    if not (home / config.RULES_FILE).exists():
         yield
         return
-    notifier = build_notifier(store, home, scheduler_settings().smtp, on_report)
+    notifier = build_notifier(store, home, config.scheduler_settings().smtp, on_report)
     # Before the run goes on, so that its own beginning is behind the cursor and nothing else.
     telling = [asyncio.create_task(notifier.begin())]
     await asyncio.wait(telling)
@@ -73,7 +65,6 @@ async def _to_its_end(
 
 
 # The run.
-
 
 SLOTS_DEFAULT = 100
 STOP_MODES = ("clean", "now")  # for the first and the second request
@@ -123,7 +114,7 @@ class RunHere:
 
     def __init__(  # noqa: PLR0913 - each by name
         self,
-        where: str | StoreSettings | None,
+        where: str | config.StoreSettings | None,
         store: Store,
         run: RunView,
         settings: RunHereSettings,
@@ -145,7 +136,7 @@ class RunHere:
 
     async def to_the_end(self) -> RunEnd:
         settings = self._settings
-        home = settings.home or home_directory()
+        home = settings.home or config.home_directory()
         async with AsyncExitStack() as stack:
             driver = self._driver = await stack.enter_async_context(
                 driving(
@@ -176,7 +167,7 @@ class RunHere:
                 await self._drive(driver, worker)
         return RunEnd(driver.status or LEFT, driver.reason)
 
-    def _worker_settings(self, home: Path) -> WorkerSettings:
+    def _worker_settings(self, home: Path) -> config.WorkerSettings:
         settings = self._settings
         return worker_settings(
             queues=(self._run.queue,),
@@ -186,13 +177,13 @@ class RunHere:
             runners=settings.runners or (() if settings.tie_jobs else found_runners()),
             allow_compose=settings.allow_compose,
             home=home,
-            on_stop=OnStop.LEAVE,
+            on_stop=config.OnStop.LEAVE,
             grace_seconds=GRACE_SECONDS,
         )
 
     async def _drive(self, driver: RunDriver, worker: Worker) -> None:
         home = self._settings.home
-        monitor = build_monitor(self._store, monitor_settings(), self._on_report, home)
+        monitor = build_monitor(self._store, config.monitor_settings(), self._on_report, home)
         main = asyncio.create_task(driver.run())
         others = [asyncio.create_task(worker.run()), asyncio.create_task(monitor.run())]
         await asyncio.wait([main, *others], return_when=asyncio.FIRST_COMPLETED)
@@ -202,7 +193,7 @@ class RunHere:
             # Somebody else drives the run now. Its jobs here are ours to the end: to leave them
             # would let another worker begin them again once their leases have run out.
             self._draining = worker
-            worker.ask_stop(OnStop.DRAIN)
+            worker.ask_stop(config.OnStop.DRAIN)
         else:
             worker.ask_stop()
         for task in (main, *others):
@@ -218,7 +209,7 @@ class RunHere:
         """
         self._stops_asked += 1
         if self._draining is not None:
-            self._draining.ask_stop(OnStop.LEAVE)
+            self._draining.ask_stop(config.OnStop.LEAVE)
             return
         is_heard = self._driver is not None and self._driver.is_open
         if self._stops_asked > len(STOP_MODES) or not is_heard:
@@ -234,7 +225,7 @@ class RunHere:
     def leave(self) -> None:
         """Leaves at once: the run stays as it is, and the next start adopts its jobs."""
         if self._draining is not None:
-            self._draining.ask_stop(OnStop.LEAVE)
+            self._draining.ask_stop(config.OnStop.LEAVE)
         self._leave()
 
     async def _post(self, mode: str) -> None:

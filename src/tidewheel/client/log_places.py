@@ -8,11 +8,7 @@ from tidewheel.core.operator.definition import read_job_name, run_named_by
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
-from tidewheel.services.paths import (
-    attempt_directory,
-    submission_directory,
-    tasks_directory,
-)
+from tidewheel.services import paths
 
 STREAMS = {"out": "job.out", "err": "job.err"}
 
@@ -30,8 +26,10 @@ async def attempt_folder(
     """Returns the folder that the files of an attempt have if this host ran it."""
     task_id, seq = task
     if await is_submission(store, task_id):
-        return submission_directory(home, read_job_name(task_id), attempt)
-    return attempt_directory(tasks_directory(home, await store.store_id()), seq, attempt)
+        return paths.submission_directory(home, read_job_name(task_id), attempt)
+    return paths.attempt_directory(
+        paths.tasks_directory(home, await store.store_id()), seq, attempt
+    )
 
 
 async def is_submission(store: Store, task_id: TaskId) -> bool:

@@ -1,36 +1,38 @@
-"""Offers runs of workflows, asynchronously and not, and the events of a store or a server."""
+"""Offers runs, registered workflows, blocks and objects, asynchronously and not, and events."""
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import cast
 
-from tidewheel.client.connection import Connection
+from tidewheel.client.connection import ServicePart, of_door
 from tidewheel.client.sync_client import BlockingPart, of_part
 from tidewheel.config import home_directory
-from tidewheel.core.operator.definition import NewRun, RunOptions, StoredDefinition
+from tidewheel.core.operator.definition import RunOptions
+from tidewheel.core.operator.registry import Bundle, RunRequest, split_reference
 from tidewheel.core.operator.stream import EventFilter, EventKind, FollowedEvent, read_cursor
 from tidewheel.core.operator.verbs import Command, command_text
 from tidewheel.core.operator.views import RunView
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runs import (
     ANSWER_SECONDS_MAX,
-    LOG_BYTES_MAX,
     Answer,
-    Arguments,
+    BlockDoor,
     BringsEvents,
     Document,
-    LogPart,
+    RegistryDoor,
     RunDoor,
 )
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.services.wakeup import SystemClock
 from tidewheel.views.events import follow_store
-from tidewheel.wiring.services import run_door
+from tidewheel.wiring.services import block_door, registry_door, run_door
 
 
 def follow(
@@ -51,26 +53,17 @@ def follow(
 # ``client.runs``.
 
 
-class Runs:
+class Runs(ServicePart[RunDoor]):
     """Is ``client.runs``; it has the same methods on a store and on a server."""
 
-    def __init__(self, connection: Connection, home: Path | None = None) -> None:
-        self._connection = connection
-        self._home = home
-        self._door: RunDoor | None = None
+    _open = staticmethod(run_door)
 
-    @property
-    def door(self) -> RunDoor:
-        """Returns the service of runs: on the store, or the requests to a server."""
-        if self._door is None:
-            # Where the files of runs are on this host.
-            home = home_directory() if self._home is None else self._home
-            self._door = run_door(self._connection.store, home)
-        return self._door
-
-    async def find(self, text: str = "") -> RunView:
-        """Returns a run by name, number or unique prefix; without a text, the only one."""
-        return await self.door.find(text)
+    find = of_door(RunDoor.find)
+    begin = of_door(RunDoor.begin)
+    definition = of_door(RunDoor.definition)
+    save_definition = of_door(RunDoor.save_definition)
+    delete = of_door(RunDoor.delete)
+    log_part = of_door(RunDoor.log_part)
 
     async def list(self, *, workflow: str | None = None, count: int = 100) -> Document:
         """Returns runs, newest first."""
@@ -103,20 +96,6 @@ class Runs:
         said = json.loads(command_text(command))
         return await self.look("dry-run", run=run, command=said)
 
-    async def log_part(
-        self,
-        run: str,
-        wish: Arguments,
-        *,
-        offset: int | None = None,
-        bytes_max: int = LOG_BYTES_MAX,
-        wait_seconds: float = 0.0,
-    ) -> LogPart:
-        """Returns part of the log of a run, or of a job (`id`, `file`, `submit`, `attempt`)."""
-        return await self.door.log_part(
-            run, wish, offset=offset, bytes_max=bytes_max, wait_seconds=wait_seconds
-        )
-
     async def give(
         self,
         run: str,
@@ -130,25 +109,9 @@ class Runs:
         asker = who or getpass.getuser()
         return await self.door.give(run, command, who=asker, seconds_max=seconds)
 
-    async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        """Creates a run, which the next scheduler takes up."""
-        return await self.door.begin(new, definition)
-
     async def carry_on(self, run: str, given: RunOptions | None = None) -> RunView:
         """Asks any scheduler to go on with a run that nobody drives."""
         return await self.door.carry_on(run, given or RunOptions(mode=""))
-
-    async def definition(self, run: str) -> StoredDefinition:
-        """Returns the definition that a run has now."""
-        return await self.door.definition(run)
-
-    async def save_definition(self, run: str, definition: StoredDefinition) -> str:
-        """Stores a definition, so that the run can be told to go on with it by its digest."""
-        return await self.door.save_definition(run, definition)
-
-    async def delete(self, run: str) -> RunView:
-        """Deletes everything of a run that has ended, its files on this host included."""
-        return await self.door.delete(run)
 
 
 # The same without asyncio.
@@ -171,3 +134,164 @@ class BlockingRuns(BlockingPart[Runs]):
     carry_on = of_part(Runs.carry_on)
     definition = of_part(Runs.definition)
     delete = of_part(Runs.delete)
+
+
+# Registered workflows.
+
+Paths = str | PathLike[str]
+
+
+class Workflows(ServicePart[RegistryDoor]):
+    """Is ``client.workflows``; it has the same methods on a store and on a server.
+
+    A workflow is named as NAME or NAME/VERSION; without a version the highest is meant.
+    """
+
+    _open = staticmethod(registry_door)
+
+    list = of_door(RegistryDoor.list)
+
+    async def register(
+        self, *paths: Paths, name: str = "", version: str = "", strict: bool = False
+    ) -> Document:
+        """Registers definitions in files and folders of this machine: all of them, or none.
+
+        ``name`` and ``version`` are for a single flow.cylc or Python file. InvalidDefinition
+        has every finding.
+        """
+        found = await asyncio.to_thread(_read, paths, name, version)
+        return await self.register_bundles(found, strict=strict)
+
+    async def register_bundles(
+        self, bundles: Sequence[Bundle], *, strict: bool = False
+    ) -> Document:
+        """Registers bundles: files that need not lie in a folder."""
+        return await self.door.register(bundles, who=getpass.getuser(), strict=strict)
+
+    async def show(self, workflow: str) -> Document:
+        """Returns one version, with its findings, its parameters and its files."""
+        return await self.door.show(*split_reference(workflow))
+
+    async def check(
+        self, workflow: str, parameters: Mapping[str, object] | None = None
+    ) -> Document:
+        """Says whether a workflow can run; with parameters, whether it can run with these."""
+        return await self.door.check(*split_reference(workflow), parameters)
+
+    async def render(
+        self, workflow: str, parameters: Mapping[str, object] | None = None
+    ) -> Document:
+        """Returns what a run with these parameters would execute."""
+        return await self.door.render(*split_reference(workflow), parameters)
+
+    async def remove(self, workflow: str) -> Document:
+        """Removes one version from the registry; runs of it are not harmed."""
+        return await self.door.remove(*split_reference(workflow))
+
+    async def run(
+        self,
+        workflow: str,
+        parameters: Mapping[str, object] | None = None,
+        *,
+        name: str = "",
+        queue: str = "",
+        options: RunOptions | None = None,
+    ) -> RunView:
+        """Creates a run, which the next scheduler takes up."""
+        registered, version = split_reference(workflow)
+        asked = RunRequest(
+            workflow=registered,
+            version=version,
+            parameters=parameters or {},
+            name=name,
+            queue=queue,
+            options=options or RunOptions(),
+        )
+        return await self.door.begin(asked)
+
+
+def _read(paths: Sequence[Paths], name: str, version: str) -> Sequence[Bundle]:
+    from tidewheel.core.graph.findings import Findings, InvalidDefinition
+    from tidewheel.services.registry.bundles import read_bundles
+
+    findings = Findings()
+    found = read_bundles([Path(one) for one in paths], findings, name=name, version=version)
+    if findings.has_errors:
+        raise InvalidDefinition(", ".join(map(str, paths)), findings.sorted())
+    return found
+
+
+# Blocks and objects.
+
+Request = Mapping[str, object] | str | PathLike[str]
+JSON_NAME = "request.json"
+
+
+class Blocks(ServicePart[BlockDoor]):
+    """Is ``client.blocks``; it has the same methods on a store and on a server."""
+
+    _open = staticmethod(block_door)
+
+    sbis = of_door(BlockDoor.sbis)
+    sbi = of_door(BlockDoor.sbi)
+    list = of_door(BlockDoor.blocks)
+    show = of_door(BlockDoor.block)
+    objects = of_door(BlockDoor.objects)
+    remove_object = of_door(BlockDoor.remove_object)
+
+    async def submit(self, request: Request) -> Document:
+        """Submits a scheduling block instance: the path of a JSON or YAML file, or its content.
+
+        All of its blocks are accepted or none; InvalidSbi has every finding. To submit the same
+        again changes nothing.
+        """
+        if isinstance(request, Mapping):
+            return await self.submit_text(JSON_NAME, json.dumps(request).encode())
+        path = Path(request)
+        return await self.submit_text(path.name, await asyncio.to_thread(path.read_bytes))
+
+    async def submit_text(self, file: str, content: bytes) -> Document:
+        """Submits an instance as a text; the file's name says whether it is JSON or YAML."""
+        return await self.door.submit_sbi(file, content, who=getpass.getuser())
+
+    async def abort(self, block_id: str, reason: str = "") -> Document:
+        """Ends the stages of a block that run, starts no more; `changed` false: it was over."""
+        return await self.door.abort(block_id, who=getpass.getuser(), reason=reason)
+
+    async def post_objects(
+        self, *names: str, facts: Mapping[str, object] | None = None
+    ) -> Document:
+        """Stores that buffer objects are there from now on; stages that wait for one go on."""
+        posted = {name: facts or {} for name in names}
+        return await self.door.post_objects(posted, who=getpass.getuser())
+
+
+# The same without asyncio.
+
+
+class BlockingWorkflows(BlockingPart[Workflows]):
+    """Is ``client.workflows`` of the blocking client."""
+
+    register = of_part(Workflows.register)
+    register_bundles = of_part(Workflows.register_bundles)
+    list = of_part(Workflows.list)
+    show = of_part(Workflows.show)
+    check = of_part(Workflows.check)
+    render = of_part(Workflows.render)
+    remove = of_part(Workflows.remove)
+    run = of_part(Workflows.run)
+
+
+class BlockingBlocks(BlockingPart[Blocks]):
+    """Is ``client.blocks`` of the blocking client."""
+
+    submit = of_part(Blocks.submit)
+    submit_text = of_part(Blocks.submit_text)
+    sbis = of_part(Blocks.sbis)
+    sbi = of_part(Blocks.sbi)
+    list = of_part(Blocks.list)
+    show = of_part(Blocks.show)
+    abort = of_part(Blocks.abort)
+    post_objects = of_part(Blocks.post_objects)
+    objects = of_part(Blocks.objects)
+    remove_object = of_part(Blocks.remove_object)

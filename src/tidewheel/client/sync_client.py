@@ -10,15 +10,13 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import wraps
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from tidewheel.client.async_client import AsyncClient
 from tidewheel.client.connection import Where
 
 if TYPE_CHECKING:
-    from tidewheel.client.runs import BlockingRuns
-    from tidewheel.client.workflows import BlockingBlocks, BlockingWorkflows
+    from tidewheel.client.runs import BlockingBlocks, BlockingRuns, BlockingWorkflows
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -107,14 +105,14 @@ class Client:
     @property
     def workflows(self) -> BlockingWorkflows:
         """Gives access to the registry: definitions by name and version, and runs of them."""
-        from tidewheel.client.workflows import BlockingWorkflows
+        from tidewheel.client.runs import BlockingWorkflows
 
         return BlockingWorkflows(self, self.asynchronous.workflows)
 
     @property
     def blocks(self) -> BlockingBlocks:
         """Gives access to scheduling block instances, processing blocks and buffer objects."""
-        from tidewheel.client.workflows import BlockingBlocks
+        from tidewheel.client.runs import BlockingBlocks
 
         return BlockingBlocks(self, self.asynchronous.blocks)
 
@@ -132,12 +130,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     submit = _waiting(AsyncClient.submit)

@@ -1,60 +1,64 @@
-"""Makes tokens: the secret is shown once, and the store knows only its hash."""
+"""Makes tokens, and says in the state directory where the server of this user answers.
+
+The secret of a token is shown once, and the store knows only its hash.
+"""
 
 from __future__ import annotations
 
 import hmac
+import json
 import os
 import secrets
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from tidewheel.config import TOKEN_FILE, token_file_of
+from tidewheel.config import (
+    SERVER_FILE,
+    TOKEN_FILE,
+    found_server,
+    home_directory,
+    store_url,
+    token_file_of,
+)
 from tidewheel.core.queue.access import Grant, NewToken, Scope, TokenKind, TokenView
+from tidewheel.core.queue.requests import HostProcess
 from tidewheel.core.queue.tokens import secret_digest, split_token
-from tidewheel.errors import NotFound
+from tidewheel.errors import BadSetting, NotFound, StoreUnreachable
 from tidewheel.ports.store import TokenStore
+from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
+from tidewheel.wiring.stores import is_remote, store_settings
 
 SECRET_BYTES = 32
 ADMIN = Grant(scopes=frozenset({Scope.ADMIN}))
 
 
 async def make_token(
-    store: TokenStore, name: str, grant: Grant, lasts_seconds: float | None = None
+    store: TokenStore,
+    name: str,
+    grant: Grant,
+    lasts_seconds: float | None = None,
+    **more: Any,  # noqa: ANN401 - other fields of a NewToken
 ) -> tuple[str, TokenView]:
     """Makes a token; returns its text, which is never shown again, and what is stored of it."""
-    return await _made(store, name, grant, lasts_seconds=lasts_seconds)
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    digest = secret_digest(secret)
+    new = NewToken(name=name, digest=digest, grant=grant, lasts_seconds=lasts_seconds, **more)
+    view = await store.create_token(new)
+    return f"tw_{view.number}_{secret}", view
 
 
 async def derive_token(
     store: TokenStore, parent: TokenView, kind: TokenKind, lasts_seconds: float
 ) -> tuple[str, TokenView]:
     """Makes a token that allows what its parent does, and ends with it at the latest."""
-    return await _made(
-        store,
-        parent.name,
-        parent.grant,
-        kind=kind,
-        # A session comes from a login, which is over by then: it hangs on the token before.
-        parent=parent.number if parent.parent is None else parent.parent,
-        lasts_seconds=lasts_seconds,
+    # A session comes from a login, which is over by then: it hangs on the token before.
+    above = parent.number if parent.parent is None else parent.parent
+    return await make_token(
+        store, parent.name, parent.grant, lasts_seconds, kind=kind, parent=above
     )
-
-
-async def _made(
-    store: TokenStore, name: str, grant: Grant, **more: Unpack[_More]
-) -> tuple[str, TokenView]:
-    secret = secrets.token_urlsafe(SECRET_BYTES)
-    view = await store.create_token(
-        NewToken(name=name, digest=secret_digest(secret), grant=grant, **more)
-    )
-    return f"tw_{view.number}_{secret}", view
-
-
-class _More(TypedDict, total=False):
-    kind: TokenKind
-    parent: int | None
-    lasts_seconds: float | None
 
 
 async def first_token(store: TokenStore, home: Path) -> Path | None:
@@ -105,3 +109,68 @@ def _written(text: str, path: Path) -> Path:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text + "\n")
     return path
+
+
+# `server.json` in the state directory says where this user's server answers.
+#
+# `tidewheel up` writes the file and removes it at the end. A killed server leaves it behind:
+# a reader asks whether that very process still lives.
+
+
+def without_password(address: str) -> str:
+    """Returns the address of a store without its password, as it may be written down."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("postgresql", "postgres"):
+        return address
+    user, at, host = parts.netloc.rpartition("@")
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
+    return parts._replace(
+        netloc=user.partition(":")[0] + at + host, query=urlencode(query)
+    ).geturl()
+
+
+def write_server_file(home: Path, url: str, store: str) -> None:
+    """Writes the file for this process, readable by its user alone.
+
+    Nothing is written if another server of this host is alive.
+    """
+    make_private_directory(home)
+    process = this_process()
+    if _is_taken(home, process):
+        return
+    document = {"url": url, "store": without_password(store)} | asdict(process)
+    path, new = home / SERVER_FILE, home / f".{SERVER_FILE}.{process.pid}"
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(document, file)
+    new.replace(path)
+
+
+def _is_taken(home: Path, process: HostProcess) -> bool:
+    """Says whether another server on this host is alive; False for one on another host."""
+    found = found_server(home)
+    if found is None or found.process.boot_id != process.boot_id:
+        return False
+    return found.process != process and is_process_alive(found.process)
+
+
+def remove_server_file(home: Path) -> None:
+    """Removes the file if it is of this process, and not of another server."""
+    found = found_server(home)
+    if found is not None and found.process == this_process():
+        (home / SERVER_FILE).unlink(missing_ok=True)
+
+
+def server_url(where: str | None) -> str:
+    """Returns the server that was named, or the one that this user runs, whatever its store."""
+    if where or store_url():
+        url = store_settings(where).url
+        if is_remote(url):
+            return url
+        raise BadSetting("server", url, "http://HOST:PORT or https://HOST (--server URL)")
+    found = found_server(home_directory())
+    if found is not None and is_process_alive(found.process):
+        return found.url
+    raise StoreUnreachable(
+        "no server of yours is running; start one (`tidewheel up`) or name one: --server URL"
+    )

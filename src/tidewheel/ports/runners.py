@@ -44,11 +44,9 @@ class Job(Protocol):
 
         A job's own failure is an answer, not an exception.
         """
-        ...
 
     async def stop(self, grace_seconds: float) -> None:
         """Asks the job to end, then after the grace makes its whole process tree end."""
-        ...
 
 
 class Runner(Protocol):
@@ -57,11 +55,9 @@ class Runner(Protocol):
     def accepts(self, task: Claimed) -> bool: ...
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Starts a job; raises RunnerUnable if none at all can be started here just now."""
-        ...
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:
         """Returns the job that a dead worker left in this directory; None if there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +75,6 @@ class TidyRunner(Runner, Protocol):
 
     async def leftovers(self, store: str) -> list[Leftover]:
         """Returns each attempt of a store of which something is left, its lease over or not."""
-        ...
 
     async def remove(self, leftover: Leftover) -> None: ...
 

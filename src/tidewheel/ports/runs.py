@@ -67,11 +67,9 @@ class RunDoor(Protocol):
 
     async def find(self, text: str = "") -> RunView:
         """Returns a run; without a text, the only run there is."""
-        ...
 
     async def look(self, name: str, arguments: Arguments) -> Document:
         """Returns a view of ``views``; `run` among the arguments says of which run."""
-        ...
 
     async def log_part(
         self,
@@ -88,7 +86,6 @@ class RunDoor(Protocol):
 
         If there is nothing behind the offset yet, it is waited for so long, unless it is over.
         """
-        ...
 
     async def give(
         self, run: str, command: Command, *, who: str, seconds_max: float = ANSWER_SECONDS_MAX
@@ -97,34 +94,27 @@ class RunDoor(Protocol):
 
         Raises Declined, NotRunning or NoAnswer.
         """
-        ...
 
     async def post(self, run: str, command: Command, *, who: str) -> int:
         """Gives a command without waiting for the answer; returns the command's number."""
-        ...
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
         """Creates a run for the next scheduler; InvalidDefinition has every finding."""
-        ...
 
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
         """Asks any scheduler to go on with a run that nobody drives, with these options."""
-        ...
 
     async def definition(self, run: str) -> StoredDefinition:
         """Returns the definition that the run has now."""
-        ...
 
     async def save_definition(self, run: str, definition: StoredDefinition) -> str:
         """Stores a definition, so that the run can be told to go on with it (reload).
 
         The answer is the digest that it is kept under: a server marks nothing as trusted.
         """
-        ...
 
     async def delete(self, run: str) -> RunView:
         """Deletes everything of a run that nobody drives, its files at this end included."""
-        ...
 
 
 class RegistryDoor(Protocol):
@@ -140,32 +130,26 @@ class RegistryDoor(Protocol):
 
         InvalidDefinition has every finding.
         """
-        ...
 
     async def list(self, name: str = "") -> Document:
         """Returns the workflows by name, the highest version first."""
-        ...
 
     async def show(self, name: str, version: str = "") -> Document: ...
     async def check(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
         """Returns whether a workflow can be registered and run; with parameters, with these."""
-        ...
 
     async def render(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
         """Returns what a run with these parameters would execute."""
-        ...
 
     async def remove(self, name: str, version: str = "") -> Document:
         """Removes a version, by default the only one there is; runs of it are not harmed."""
-        ...
 
     async def begin(self, asked: RunRequest) -> RunView:
         """Creates a run for the next scheduler; InvalidDefinition has every finding."""
-        ...
 
 
 class BlockDoor(Protocol):
@@ -174,27 +158,32 @@ class BlockDoor(Protocol):
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
         """Submits a scheduling block instance, JSON or YAML as the file's name says; InvalidSbi
         with every finding, and then nothing is stored."""
-        ...
 
-    async def sbis(self, count: int = 100) -> Document: ...
-    async def sbi(self, sbi_id: str) -> Document: ...
-    async def blocks(self, *, sbi: str | None = None, count: int = 100) -> Document: ...
+    async def sbis(self, count: int = 100) -> Document:
+        """Returns the scheduling block instances, newest first."""
+
+    async def sbi(self, sbi_id: str) -> Document:
+        """Returns an instance as it was asked for, and its blocks."""
+
+    async def blocks(self, *, sbi: str | None = None, count: int = 100) -> Document:
+        """Returns processing blocks, newest first."""
+
     async def block(self, block_id: str) -> Document:
         """Returns a block with each stage: its state, times, end, values, and why it waits."""
-        ...
 
     async def abort(self, block_id: str, *, who: str, reason: str = "") -> Document:
         """Ends the stages of a block that run, starts no more; `changed` false: it was over."""
-        ...
 
     async def post_objects(
         self, objects: Mapping[str, Mapping[str, object]], *, who: str
     ) -> Document:
         """Says that objects are present: their names, each with what is known of the object."""
-        ...
 
-    async def objects(self, *, after: str = "", count: int = 1_000) -> Document: ...
-    async def remove_object(self, name: str) -> Document: ...
+    async def objects(self, *, after: str = "", count: int = 1_000) -> Document:
+        """Returns the objects that are present, by name."""
+
+    async def remove_object(self, name: str) -> Document:
+        """Stores that an object is there no more; stages that have seen it go on."""
 
 
 @runtime_checkable
@@ -221,7 +210,6 @@ class BringsLogs(Protocol):
         self, task_id: TaskId, stream: str, attempt: int, offset: int
     ) -> bytes | None:
         """Returns a part of what an attempt wrote, from an offset on; None without a log."""
-        ...
 
 
 @runtime_checkable
@@ -233,21 +221,9 @@ class BringsNotifications(Protocol):
 
 
 @runtime_checkable
-class BringsRunDoor(Protocol):
-    """Is a store behind a server, which brings the service for its runs."""
+class BringsDoors(Protocol):
+    """Is a store behind a server, which brings the services for its runs, registry, blocks."""
 
     def run_door(self) -> RunDoor: ...
-
-
-@runtime_checkable
-class BringsRegistryDoor(Protocol):
-    """Is a store behind a server, which brings its registry."""
-
     def registry_door(self) -> RegistryDoor: ...
-
-
-@runtime_checkable
-class BringsBlockDoor(Protocol):
-    """Is a store behind a server, which brings the service for its blocks."""
-
     def block_door(self) -> BlockDoor: ...

@@ -57,7 +57,10 @@ def _mounted(pipeline: Pipeline, route: Route) -> StarletteRoute:
 
 async def _not_routed(settings: ServerSettings, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if error.status_code == problems.NOT_FOUND and _is_for_eyes(request):
+    # A person sees the answer in a browser; programs want a problem in JSON.
+    is_page = "text/html" in request.headers.get("accept", "")
+    is_seen = request.method == "GET" and is_page and not request.url.path.startswith(API)
+    if error.status_code == problems.NOT_FOUND and is_seen:
         built = await asyncio.to_thread(static_page.index_page, settings.web)
         if built is not None:  # it says that there is no such page, and where to go
             return HTMLResponse(built, status_code=problems.NOT_FOUND)
@@ -70,15 +73,7 @@ async def _not_routed(settings: ServerSettings, request: Request, error: Excepti
     return told
 
 
-def _is_for_eyes(request: Request) -> bool:
-    """Says whether a person sees the answer in a browser; programs want a problem in JSON."""
-    accepted = request.headers.get("accept", "")
-    is_page = not request.url.path.startswith(API) and "text/html" in accepted
-    return request.method == "GET" and is_page
-
-
 # A server in this process: whether it may listen where it is asked to, and until when.
-
 
 KEEP_ALIVE_SECONDS = 30
 BACKLOG = 512

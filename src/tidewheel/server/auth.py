@@ -20,16 +20,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tidewheel.api.tasks import Task
+from tidewheel.core.queue import tokens
 from tidewheel.core.queue.access import Grant, TokenKind, TokenView
 from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.status import LEASED
-from tidewheel.core.queue.tokens import (
-    PREFIX,
-    AttemptToken,
-    read_attempt_token,
-    secret_digest,
-    split_token,
-)
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
 from tidewheel.server.errors import AttemptOver, NotAuthenticated, TooManyFailures
@@ -116,7 +110,8 @@ class Authenticator:
 
     async def token_of(self, shown: ShownCredentials, client: str) -> TokenView:
         """Returns the caller's token; raises NotAuthenticated or TooManyFailures."""
-        if not self._is_familiar(shown.text):
+        split = None if shown.text is None else tokens.split_token(shown.text)
+        if split is None or tokens.secret_digest(split[1]) not in self._familiar:
             self._failed.check(client)
         found = None
         if shown.text is not None and len(shown.text) <= TOKEN_LENGTH_MAX:
@@ -125,7 +120,10 @@ class Authenticator:
             if shown.text is not None:
                 self._failed.note(client)
             raise NotAuthenticated()
-        await self._note_use(found)
+        now = self._clock()
+        if now - self._noted.get(found.number, -USE_NOTED_SECONDS) >= USE_NOTED_SECONDS:
+            self._noted[found.number] = now
+            await self._store.touch_token(found.number)
         return found
 
     async def job_of(self, text: str, client: str) -> JobIdentity:
@@ -157,16 +155,12 @@ class Authenticator:
             raise NotAuthenticated()
         return found
 
-    def _is_familiar(self, text: str | None) -> bool:
-        split = None if text is None else split_token(text)
-        return split is not None and secret_digest(split[1]) in self._familiar
-
     async def _valid(self, text: str) -> TokenView | None:
-        split = split_token(text)
+        split = tokens.split_token(text)
         if split is None:
             return None
         number, secret = split
-        digest, now = secret_digest(secret), self._clock()
+        digest, now = tokens.secret_digest(secret), self._clock()
         until, token = self._believed.get(digest, (0.0, None))
         if token is not None and now < until and token.number == number:
             return token
@@ -191,18 +185,11 @@ class Authenticator:
         same = hmac.compare_digest(token.digest, digest)
         return token if same and token.is_valid(now) else None
 
-    async def _note_use(self, token: TokenView) -> None:
-        now = self._clock()
-        if now - self._noted.get(token.number, -USE_NOTED_SECONDS) >= USE_NOTED_SECONDS:
-            self._noted[token.number] = now
-            await self._store.touch_token(token.number)
-
 
 # Jobs that speak to the server themselves: which attempt is behind a token, what is its own.
 #
 # A job's token opens only routes that say so, each with a rule of its own: its messages, its
 # task, its run. It has no scope, no queue and no workflow.
-
 
 NOTHING = Grant(scopes=frozenset(), queues=(), workflows=())
 
@@ -227,7 +214,7 @@ class JobIdentity:
 
 
 def is_job_token(text: str | None) -> bool:
-    return text is not None and text.startswith(PREFIX)
+    return text is not None and text.startswith(tokens.PREFIX)
 
 
 async def job_behind(text: str, store: Store) -> JobIdentity:
@@ -237,7 +224,7 @@ async def job_behind(text: str, store: Store) -> JobIdentity:
     The attempt is looked up each time: a token is dead in the moment in which its attempt loses
     its lease.
     """
-    said = read_attempt_token(text)
+    said = tokens.read_attempt_token(text)
     if said is None:
         raise NotAuthenticated()
     try:
@@ -248,13 +235,9 @@ async def job_behind(text: str, store: Store) -> JobIdentity:
     is_proven = said.is_proven_by(token.digest, task.seq)
     if not is_proven or token.kind is not TokenKind.BEARER or not token.is_valid(now):
         raise NotAuthenticated()
-    holder = await _holder(said, task, store)
-    return JobIdentity(task=task, holder=holder, token=token)
-
-
-async def _holder(said: AttemptToken, task: Task, store: Store) -> Holder:
     if task.status not in LEASED or task.attempt != said.attempt or task.owner is None:
         raise AttemptOver()
     if await store.worker_token(task.owner) != said.parent:  # another's by now
         raise AttemptOver()
-    return Holder(task_id=task.id, attempt=task.attempt, worker=task.owner)
+    holder = Holder(task_id=task.id, attempt=task.attempt, worker=task.owner)
+    return JobIdentity(task=task, holder=holder, token=token)

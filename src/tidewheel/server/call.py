@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import ServerSettings
-from tidewheel.core.queue.access import (
-    EVERYTHING,
-    Grant,
-    TokenView,
-    allowed_scopes,
-    covers_pattern,
-    covers_queue,
-    covers_workflow,
-    is_pattern,
-)
+from tidewheel.core.queue import access
 from tidewheel.core.queue.task import TaskId, WorkerId
 from tidewheel.errors import NotFound
 from tidewheel.ports.store import Store
@@ -73,7 +64,7 @@ class Call:
     last_event_id: str | None = None  # up to which a stream was read before
     takes_gzip: bool = False  # whether the caller can unpack an answer
     fingerprint: str = ""  # of the whole request
-    token: TokenView | None = None
+    token: access.TokenView | None = None
     job: JobIdentity | None = None  # if a job calls with a token of its own
     task: Task | None = None
     run: RunView | None = None
@@ -81,7 +72,7 @@ class Call:
     only_tried: bool = False  # nothing was done: not for the audit
 
     @property
-    def grant(self) -> Grant:
+    def grant(self) -> access.Grant:
         """Returns what the caller may do."""
         assert self.token is not None, "an open route asks for a grant"
         return self.token.grant
@@ -114,19 +105,33 @@ class Call:
             self.run = await self.asking.find_run(self.path["run"])
         return self.run
 
+    def kept_answer(self, status: int, body: bytes) -> access.KeptAnswer | None:
+        """Returns the answer to keep for a request with a key that comes again."""
+        if self.key is None or self.token is None:
+            return None
+        return access.KeptAnswer(
+            token=self.token.number,
+            key=self.key,
+            fingerprint=self.fingerprint,
+            status=status,
+            body=body.decode(),
+        )
+
     @property
     def covers_everything(self) -> bool:
         """Says whether the caller may see everything, so that no queue has to be looked at."""
-        return self.grant.queues == self.grant.workflows == EVERYTHING
+        return self.grant.queues == self.grant.workflows == access.EVERYTHING
 
     def covers(self, queue: str) -> bool:
         """Says whether the caller may see this queue."""
-        return covers_queue(self.grant, queue)
+        return access.covers_queue(self.grant, queue)
 
     def sees(self, worker: WorkerView) -> bool:
         """Says whether a worker serves a queue that the caller may see."""
         return any(
-            covers_pattern(self.grant, queue) if is_pattern(queue) else self.covers(queue)
+            access.covers_pattern(self.grant, queue)
+            if access.is_pattern(queue)
+            else self.covers(queue)
             for queue in worker.queues
         )
 
@@ -134,24 +139,21 @@ class Call:
         """Raises NotAllowed unless the token is for all of these queues."""
         for queue in queues:
             if not self.covers(queue):
-                raise NotAllowed(
-                    f"this token is not for queue {queue!r}; it is for "
-                    + ", ".join(self.grant.queues)
-                )
+                its = ", ".join(self.grant.queues)
+                raise NotAllowed(f"this token is not for queue {queue!r}; it is for {its}")
 
     def require_patterns(self, patterns: Iterable[str]) -> None:
         """Raises NotAllowed unless the token is for every queue that a pattern stands for."""
         for pattern in patterns:
-            if not covers_pattern(self.grant, pattern):
-                raise NotAllowed(
-                    f"this token is not for all queues {pattern!r}; it is for "
-                    + ", ".join(self.grant.queues)
-                )
+            if not access.covers_pattern(self.grant, pattern):
+                its = ", ".join(self.grant.queues)
+                words = f"this token is not for all queues {pattern!r}; it is for {its}"
+                raise NotAllowed(words)
 
     def require_workflows(self, workflows: Iterable[str]) -> None:
         """Raises NotAllowed unless the token is for all of these workflows."""
         for workflow in workflows:
-            if not covers_workflow(self.grant, workflow):
+            if not access.covers_workflow(self.grant, workflow):
                 its = ", ".join(self.grant.workflows) or "none: only for tasks of its queues"
                 raise NotAllowed(
                     f"this token is not for workflow {workflow!r}; it is for {its}"
@@ -161,18 +163,16 @@ class Call:
         """Raises NotAllowed unless this caller registered the worker, and so speaks for it."""
         assert self.token is not None
         owner = await self.asking.worker_token(WorkerId(worker))
-        if owner is None and not await self._is_known(worker):
-            raise NotFound("worker", worker)
+        if owner is None:
+            known = await self.asking.workers(live_only=False)
+            if all(one.id != worker for one in known):
+                raise NotFound("worker", worker)
         if owner != self.token.number:
             raise NotAllowed(
                 f"worker {worker!r} was not registered with this token; "
                 "register one: POST /api/v1/workers"
             )
         return WorkerId(worker)
-
-    async def _is_known(self, worker: str) -> bool:
-        known = await self.asking.workers(live_only=False)
-        return any(one.id == worker for one in known)
 
     async def speaks_for(self, worker: str | None) -> bool:
         """Says whether a worker, if any, was registered with this caller's token."""
@@ -182,4 +182,4 @@ class Call:
 
     def allows(self, scopes: Iterable[str]) -> bool:
         """Says whether the caller has one of these scopes."""
-        return not allowed_scopes(self.grant).isdisjoint(scopes)
+        return not access.allowed_scopes(self.grant).isdisjoint(scopes)

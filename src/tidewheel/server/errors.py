@@ -158,7 +158,6 @@ class TookTooLong(Unavailable):
 
 # Problems: which words an error has outside, and nothing about our insides.
 
-
 MEDIA_TYPE = "application/problem+json"
 NOT_FOUND = 404
 METHOD_NOT_ALLOWED = 405
@@ -200,23 +199,19 @@ def problem(error: TidewheelError, correlation: str) -> Problem:
     if isinstance(error, StoreUnreachable | StoreUnusable):
         # The words of a driver may hold addresses, users and paths.
         message = "the store does not answer; try again soon"
+    findings: Iterable[str | FindingOut] = getattr(error, "findings", ())
+    if isinstance(error, InvalidDefinition):
+        found = map(finding_document, error.findings)
+        findings = [msgspec.convert(one, FindingOut) for one in found]
     return Problem(
         code=code,
         message=message[:MESSAGE_LENGTH_MAX],
         status=error.http_status,
         id=correlation,
         allowed=error.allowed if isinstance(error, WrongStatus) else (),
-        findings=_findings(error),
+        findings=tuple(findings),
         details=_details(error),
     )
-
-
-def _findings(error: TidewheelError) -> tuple[str | FindingOut, ...]:
-    if isinstance(error, InvalidDefinition):
-        return tuple(
-            msgspec.convert(finding_document(one), FindingOut) for one in error.findings
-        )
-    return tuple(getattr(error, "findings", ()))
 
 
 def _details(error: TidewheelError) -> dict[str, Any]:
@@ -236,23 +231,21 @@ def response(told: Problem, headers: dict[str, str] | None = None) -> Response:
 
 def error_response(error: TidewheelError, correlation: str) -> Response:
     """Returns the response for an error, with the headers that belong to it."""
-    return response(problem(error, correlation), _headers(error))
-
-
-def _headers(error: TidewheelError) -> dict[str, str]:
+    headers = {}
+    # Clients that were turned away come back at different times, not all at once.
+    jitter = random.randint(1, RETRY_SECONDS_MAX)
     match error:
         case NotAuthenticated():
-            return {"www-authenticate": 'Bearer realm="tidewheel"'}
+            headers["www-authenticate"] = 'Bearer realm="tidewheel"'
         case TooManyFailures():
-            return {"retry-after": str(int(error.seconds) + 1)}
+            headers["retry-after"] = str(int(error.seconds) + 1)
         case QuotaSpent():
-            jitter = random.randint(1, RETRY_SECONDS_MAX)
-            return {"retry-after": str(int(error.seconds) + jitter)}
+            headers["retry-after"] = str(int(error.seconds) + jitter)
         case Unavailable() | StoreUnusable():
-            # Clients that were turned away come back at different times, not all at once.
-            return {"retry-after": str(random.randint(1, RETRY_SECONDS_MAX))}
+            headers["retry-after"] = str(jitter)
         case _:
-            return {}
+            pass
+    return response(problem(error, correlation), headers)
 
 
 def plain(status: int, code: str, message: str, correlation: str) -> Response:

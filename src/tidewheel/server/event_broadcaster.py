@@ -42,7 +42,6 @@ from tidewheel.core.operator.stream import (
 )
 from tidewheel.core.queue.access import (
     EVERYTHING,
-    Grant,
     TokenView,
     covers_queue,
     covers_workflow,
@@ -95,18 +94,19 @@ class EventBroadcaster:
         self, which: EventFilter, token: TokenView, since: EventCursor | None
     ) -> AsyncIterator[bytes]:
         """Yields the texts to send to one reader, until the stream is over."""
-        follower = Subscriber(which, token, since or await self._now())
+        follower = Subscriber(
+            which, token, since or self._cursor or await self._store.events_head()
+        )
         try:
-            yield greeting(follower.cursor)
+            # The first event tells the reader from where it reads.
+            start = block("start", follower.cursor, b"{}")
+            yield b"retry: %d\n%s" % (random.randint(*RETRY_MS), start)
             async for text in self._catching_up(follower, is_checked=since is None):
                 yield text
             while text := await follower.take():
                 yield text
         finally:
             self._followers.pop(follower, None)
-
-    async def _now(self) -> EventCursor:
-        return self._cursor or await self._store.events_head()
 
     async def _catching_up(
         self, follower: Subscriber, *, is_checked: bool
@@ -185,7 +185,13 @@ class EventBroadcaster:
                 rest = 0.0
         except Unavailable:
             rest = TROUBLE_SECONDS  # they stay: nothing happens that they could miss
-        self._show_life()
+        now = time.monotonic()
+        if now - self._life_at >= LIFE_SECONDS and self._cursor is not None:
+            self._life_at = now
+            for follower in self._followers:
+                if follower.is_idle and not follower.cursor.place > self._cursor.place:
+                    here = b": here\nid: %s\n\n" % str(self._cursor).encode()
+                    follower.put(here, self._cursor)
         if rest:
             await self._alarm.wait(rest)
 
@@ -202,7 +208,10 @@ class EventBroadcaster:
             portion = max(1, min(PORTION, DELIVERIES_MAX // max(1, len(self._followers))))
             self._hand_out(told[:portion], page.next.store)
             told = told[portion:]
-            await self._give_way(time.monotonic() - begun)
+            # Others get as much time as was spent, and crowded readers a moment to read.
+            await asyncio.sleep(time.monotonic() - begun)
+            if any(follower.is_crowded for follower in self._followers):
+                await asyncio.sleep(PATIENCE_SECONDS)
         self._cursor = page.next
         return page.is_last
 
@@ -222,12 +231,6 @@ class EventBroadcaster:
         for follower in [one for one in self._followers if one.is_over]:
             self._metrics.streams_dropped += follower.is_slow
             del self._followers[follower]
-
-    async def _give_way(self, spent: float) -> None:
-        """Gives others as much time as was spent, and crowded readers a moment to read."""
-        await asyncio.sleep(spent)
-        if any(follower.is_crowded for follower in self._followers):
-            await asyncio.sleep(PATIENCE_SECONDS)
 
     async def _told(self, page: EventPage, events: Sequence[Event]) -> list[Told]:
         told = []
@@ -259,21 +262,11 @@ class EventBroadcaster:
         self._dismiss()
         self._tokens_at = now
 
-    def _show_life(self) -> None:
-        now = time.monotonic()
-        if now - self._life_at < LIFE_SECONDS or self._cursor is None:
-            return
-        self._life_at = now
-        for follower in self._followers:
-            if follower.is_idle and not follower.cursor.place > self._cursor.place:
-                follower.put(sign_of_life(self._cursor), self._cursor)
-
 
 # One reader of the event stream: what it may see, and a buffer of what it has not read yet.
 #
 # A buffer takes 256 events or 1 MiB. A reader that is too slow for that is told to look at the
 # state anew, and its stream is closed; memory never grows with the number of unread events.
-
 
 EVENTS_MAX = 256
 BYTES_MAX = 1024 * 1024
@@ -300,23 +293,6 @@ def resync(cursor: EventCursor) -> bytes:
     return block("resync", cursor, b"{}")
 
 
-def greeting(cursor: EventCursor) -> bytes:
-    """Returns the first event of a stream, which tells the reader from where it reads."""
-    return b"retry: %d\n%s" % (random.randint(*RETRY_MS), block("start", cursor, b"{}"))
-
-
-def sign_of_life(cursor: EventCursor) -> bytes:
-    """Returns the comment that nothing which concerns the reader happened up to this cursor."""
-    return b": here\nid: %s\n\n" % str(cursor).encode()
-
-
-def may_see(grant: Grant, event: Event) -> bool:
-    """Says whether a token may see an event, as for every other look at tasks and runs."""
-    if isinstance(event, TaskEvent):
-        return covers_queue(grant, event.queue)
-    return covers_workflow(grant, event.workflow)
-
-
 class Subscriber:
     """Buffers events for the reader at the other end of a stream."""
 
@@ -336,7 +312,11 @@ class Subscriber:
 
     def wants(self, event: Event) -> bool:
         """Says whether the reader asked for this event, and may see it."""
-        return self.which.wants(event) and (self._sees_all or may_see(self.token.grant, event))
+        if not self.which.wants(event) or self._sees_all:
+            return self.which.wants(event)
+        if isinstance(event, TaskEvent):
+            return covers_queue(self.token.grant, event.queue)
+        return covers_workflow(self.token.grant, event.workflow)
 
     def is_behind(self, place: EventPlace) -> bool:
         return self.cursor.place < place
@@ -391,7 +371,6 @@ def farewell() -> bytes:
 
 
 # An answer that stays open: sent as it comes, ended when nobody reads any more.
-
 
 SEND_SECONDS_MAX = 30.0  # then nobody reads at the other end
 HEADERS = {"x-accel-buffering": "no"}  # a proxy shall pass on each event at once

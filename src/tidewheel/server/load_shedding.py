@@ -154,7 +154,15 @@ class Admission:
 
     def check(self, urgency: Urgency, *, is_known: bool) -> None:
         """Raises Overloaded if there is no place for a request of this kind."""
-        if urgency is not Urgency.REPORT and self._is_full(urgency, is_known=is_known):
+        if urgency is Urgency.REPORT:
+            return
+        is_crowded = self._connections() > self._connections_max
+        is_full = (
+            self.under_way >= self._shares[urgency]
+            if is_known
+            else self.strangers_under_way >= self._strangers_max
+        )
+        if is_full or (is_crowded and urgency > Urgency.CANCEL):
             self._turn_away(urgency)
 
     def leave_door(self, client: str) -> None:
@@ -166,14 +174,6 @@ class Admission:
     def _turn_away(self, urgency: Urgency) -> NoReturn:
         self.turned_away[urgency] += 1
         raise Overloaded()
-
-    def _is_full(self, urgency: Urgency, *, is_known: bool) -> bool:
-        is_crowded = self._connections() > self._connections_max
-        if is_crowded and urgency > Urgency.CANCEL:
-            return True
-        if not is_known:
-            return self.strangers_under_way >= self._strangers_max
-        return self.under_way >= self._shares[urgency]
 
 
 class OpenConnection(Protocol):
@@ -265,7 +265,6 @@ def _is_among(address: str, proxies: Sequence[str]) -> bool:
 
 # How fast tasks may be submitted: a bucket for each queue that fills at a steady rate.
 
-
 BURST_SECONDS = 10.0  # what was not used for so long can be used at once
 QUEUES_MAX = 10_000
 
@@ -288,9 +287,13 @@ class RateLimit:
         if self._rate is None:
             return
         now, rate = self._clock(), self._rate
-        levels = {queue: self._level(queue, now, rate) for queue in counts}
+        full = max(1.0, rate * BURST_SECONDS)
+        levels: dict[str, float] = {}
+        for queue in counts:
+            at, level = self._levels.get(queue, (now, full))
+            levels[queue] = min(full, level + (now - at) * rate)
         for queue, level in levels.items():
-            if level < min(1.0, self._full(rate)):
+            if level < 1.0:
                 raise QuotaSpent(queue, rate, (1.0 - level) / rate)
         for queue, level in levels.items():
             self._levels.pop(queue, None)
@@ -298,17 +301,8 @@ class RateLimit:
         while len(self._levels) > QUEUES_MAX:  # the one that was used longest ago
             del self._levels[next(iter(self._levels))]
 
-    def _level(self, queue: str, now: float, rate: float) -> float:
-        at, level = self._levels.get(queue, (now, self._full(rate)))
-        return min(self._full(rate), level + (now - at) * rate)
-
-    @staticmethod
-    def _full(rate: float) -> float:
-        return max(1.0, rate * BURST_SECONDS)
-
 
 # Connections that are kept free, so that workers are heard however many others are served.
-
 
 CONNECTIONS = 2
 

@@ -95,189 +95,135 @@ class Metrics:
 
 # Figures as Prometheus reads them: what this process counted, and what the store knows.
 
-
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _OPEN = (Status.WAITING, Status.READY, Status.RUNNING, Status.CANCELLING)
 
-Sample = tuple[dict[str, str], float]
+Samples = Sequence[tuple[dict[str, str], float | Histogram]]
+
+# What each figure says, by its name behind `tidewheel_`, in the order in which they are told.
+_SAYS = {
+    "queue_tasks": "Open tasks.",
+    "queue_oldest_ready_seconds": "How long the oldest ready task has waited.",
+    "queue_paused": "1 while no task of the queue is handed out.",
+    "workers": "Workers alive.",
+    "leases": "Leases held by workers alive.",
+    "worker_slots": "Tasks that the workers alive can run at once.",
+    "runs": "Runs by status, of the newest 1,000.",
+    "run_pool_tasks": "Tasks in the pool of a run.",
+    "database_dead_rows": "Rows that wait to be vacuumed.",
+    "database_connections": "Connections to the database, of all programs.",
+    "database_oldest_transaction_seconds": "Age of the oldest transaction: "
+    "vacuum waits for it.",
+    "database_file_bytes": "Size of the database file.",
+    "database_free_bytes": "Part of the database file that holds nothing.",
+    "database_wal_bytes": "Size of the write-ahead log; "
+    "it grows while a checkpoint has to wait.",
+    "http_requests_total": "Requests answered.",
+    "http_request_seconds": "How long requests took.",
+    "http_turned_away_total": "Requests refused because there was too much to do.",
+    "http_requests_under_way": "Requests that are being worked on.",
+    "http_connections": "Connections open.",
+    "worker_channels": "Workers that listen to this server.",
+    "event_streams": "Streams of events.",
+    "event_streams_dropped_total": "Streams that were closed because "
+    "they were read too slowly.",
+    "scheduler_batch_seconds": "From reading what had happened to having written the batch, "
+    "in this process.",
+    "scheduler_batch_events": "Events that a batch consumed, in this process.",
+}
+_DATABASE = "database_"  # of these, a database has some
+_HISTOGRAMS = ("http_request_seconds", "scheduler_batch_seconds", "scheduler_batch_events")
+_LABELS = {"dead_rows": "table", "connections": "state"}  # of figures that there are several of
 
 
 def text(metrics: Metrics, seen: StoreFigures) -> str:
     """Returns all figures in the text format of Prometheus."""
-    lines = [
-        *_of_queues(seen.queues),
-        *_of_workers(seen.workers),
-        *_of_runs(seen.runs, seen.figures),
-        *_of_database(seen.figures),
-        *_of_requests(metrics),
-        *_histogram(
-            "tidewheel_scheduler_batch_seconds",
-            "From reading what had happened to having written the batch, in this process.",
-            [({}, metrics.batch_seconds)],
-        ),
-        *_histogram(
-            "tidewheel_scheduler_batch_events",
-            "Events that a batch consumed, in this process.",
-            [({}, metrics.batch_events)],
-        ),
-    ]
+    figures = _of_store(seen) | _of_process(metrics)
+    lines: list[str] = []
+    for name, says in _SAYS.items():
+        samples = figures.get(name, [])
+        if samples or not name.startswith(_DATABASE):
+            given = samples if isinstance(samples, Sequence) else [({}, samples)]
+            lines += _family(name, says, given)
     return "\n".join(lines) + "\n"
 
 
-def _of_queues(queues: Sequence[QueueView]) -> list[str]:
-    depths: list[Sample] = [
-        ({"queue": one.queue, "status": status.value}, float(one.counts.get(status, 0)))
-        for one in queues
-        for status in _OPEN
-    ]
-    ages = [({"queue": one.queue}, one.oldest_ready_seconds or 0.0) for one in queues]
-    paused = [({"queue": one.queue}, float(one.settings.paused)) for one in queues]
-    return [
-        *_gauge("tidewheel_queue_tasks", "Open tasks.", depths),
-        *_gauge(
-            "tidewheel_queue_oldest_ready_seconds",
-            "How long the oldest ready task has waited.",
-            ages,
-        ),
-        *_gauge(
-            "tidewheel_queue_paused", "1 while no task of the queue is handed out.", paused
-        ),
-    ]
-
-
-def _of_workers(workers: Sequence[WorkerView]) -> list[str]:
-    leases, slots = sum(one.leases for one in workers), sum(one.slots for one in workers)
-    return [
-        *_gauge("tidewheel_workers", "Workers alive.", [({}, len(workers))]),
-        *_gauge("tidewheel_leases", "Leases held by workers alive.", [({}, leases)]),
-        *_gauge(
-            "tidewheel_worker_slots",
-            "Tasks that the workers alive can run at once.",
-            [({}, slots)],
-        ),
-    ]
-
-
-def _of_runs(runs: Sequence[RunView], figures: Sequence[Figure]) -> list[str]:
-    statuses = Counter(run.status for run in runs)
-    names = {str(run.number): run.name for run in runs}
-    sizes: list[Sample] = [
-        ({"run": names[one.label]}, one.value)
-        for one in figures
-        if one.name == "pool" and one.label in names
-    ]
-    return [
-        *_gauge(
-            "tidewheel_runs",
-            "Runs by status, of the newest 1,000.",
-            [({"status": status}, count) for status, count in sorted(statuses.items())],
-        ),
-        *_gauge("tidewheel_run_pool_tasks", "Tasks in the pool of a run.", sizes),
-    ]
-
-
-_DATABASE = {
-    "dead_rows": ("table", "Rows that wait to be vacuumed."),
-    "connections": ("state", "Connections to the database, of all programs."),
-    "oldest_transaction_seconds": ("", "Age of the oldest transaction: vacuum waits for it."),
-    "file_bytes": ("", "Size of the database file."),
-    "free_bytes": ("", "Part of the database file that holds nothing."),
-    "wal_bytes": ("", "Size of the write-ahead log; it grows while a checkpoint has to wait."),
-}
-
-
-def _of_database(figures: Sequence[Figure]) -> list[str]:
-    lines: list[str] = []
-    for name, (label, help_text) in _DATABASE.items():
-        samples: list[Sample] = [
-            ({label: one.label} if label else {}, one.value)
-            for one in figures
+def _of_store(seen: StoreFigures) -> dict[str, float | Histogram | Samples]:
+    names = {str(run.number): run.name for run in seen.runs}
+    sizes = [one for one in seen.figures if one.name == "pool" and one.label in names]
+    statuses = Counter(run.status for run in seen.runs)
+    database: dict[str, Samples] = {
+        f"{_DATABASE}{name}": [
+            ({_LABELS[name]: one.label} if name in _LABELS else {}, one.value)
+            for one in seen.figures
             if one.name == name
         ]
-        if samples:
-            lines += _gauge(f"tidewheel_database_{name}", help_text, samples)
-    return lines
+        for name in {one.name for one in seen.figures}
+    }
+    return {
+        "queue_tasks": [
+            ({"queue": one.queue, "status": status.value}, float(one.counts.get(status, 0)))
+            for one in seen.queues
+            for status in _OPEN
+        ],
+        "queue_oldest_ready_seconds": [
+            ({"queue": one.queue}, one.oldest_ready_seconds or 0.0) for one in seen.queues
+        ],
+        "queue_paused": [
+            ({"queue": one.queue}, float(one.settings.paused)) for one in seen.queues
+        ],
+        "workers": len(seen.workers),
+        "leases": sum(one.leases for one in seen.workers),
+        "worker_slots": sum(one.slots for one in seen.workers),
+        "runs": [({"status": status}, count) for status, count in sorted(statuses.items())],
+        "run_pool_tasks": [({"run": names[one.label]}, one.value) for one in sizes],
+        **database,
+    }
 
 
-def _of_requests(metrics: Metrics) -> list[str]:
+def _of_process(metrics: Metrics) -> dict[str, float | Histogram | Samples]:
     admission = metrics.admission
     away = admission.turned_away if admission else Counter[Urgency]()
-    return [
-        *_family(
-            "tidewheel_http_requests_total",
-            "counter",
-            "Requests answered.",
-            [
-                ({"route": verb, "status": str(status)}, count)
-                for (verb, status), count in sorted(metrics.requests.items())
-            ],
-        ),
-        *_histogram(
-            "tidewheel_http_request_seconds",
-            "How long requests took.",
-            [({"route": verb}, one) for verb, one in sorted(metrics.seconds.items())],
-        ),
-        *_family(
-            "tidewheel_http_turned_away_total",
-            "counter",
-            "Requests refused because there was too much to do.",
-            [({"kind": kind.name.lower()}, away[kind]) for kind in Urgency],
-        ),
-        *_gauge(
-            "tidewheel_http_requests_under_way",
-            "Requests that are being worked on.",
-            [({}, admission.under_way if admission else 0)],
-        ),
-        *_gauge(
-            "tidewheel_http_connections", "Connections open.", [({}, metrics.connections())]
-        ),
-        *_gauge(
-            "tidewheel_worker_channels",
-            "Workers that listen to this server.",
-            [({}, metrics.channels)],
-        ),
-        *_gauge("tidewheel_event_streams", "Streams of events.", [({}, metrics.streams)]),
-        *_family(
-            "tidewheel_event_streams_dropped_total",
-            "counter",
-            "Streams that were closed because they were read too slowly.",
-            [({}, metrics.streams_dropped)],
-        ),
-    ]
+    return {
+        "http_requests_total": [
+            ({"route": verb, "status": str(status)}, count)
+            for (verb, status), count in sorted(metrics.requests.items())
+        ],
+        "http_request_seconds": [
+            ({"route": verb}, one) for verb, one in sorted(metrics.seconds.items())
+        ],
+        "http_turned_away_total": [({"kind": one.name.lower()}, away[one]) for one in Urgency],
+        "http_requests_under_way": admission.under_way if admission else 0,
+        "http_connections": metrics.connections(),
+        "worker_channels": metrics.channels,
+        "event_streams": metrics.streams,
+        "event_streams_dropped_total": metrics.streams_dropped,
+        "scheduler_batch_seconds": metrics.batch_seconds,
+        "scheduler_batch_events": metrics.batch_events,
+    }
 
 
-def _gauge(name: str, help_text: str, samples: Iterable[Sample]) -> list[str]:
-    return _family(name, "gauge", help_text, samples)
-
-
-def _family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> list[str]:
-    return [
-        f"# HELP {name} {help_text}",
-        f"# TYPE {name} {kind}",
-        *(f"{name}{_labels(labels)} {value:.15g}" for labels, value in samples),
-    ]
-
-
-def _histogram(
-    name: str, help_text: str, samples: Iterable[tuple[dict[str, str], Histogram]]
-) -> list[str]:
-    lines = [f"# HELP {name} {help_text}", f"# TYPE {name} histogram"]
-    for labels, histogram in samples:
+def _family(figure: str, says: str, samples: Samples) -> Iterable[str]:
+    name = f"tidewheel_{figure}"
+    kind = "counter" if figure.endswith("_total") else "gauge"
+    yield f"# HELP {name} {says}"
+    yield f"# TYPE {name} {'histogram' if figure in _HISTOGRAMS else kind}"
+    for labels, value in samples:
+        if not isinstance(value, Histogram):
+            yield f"{name}{_labels(labels)} {value:.15g}"
+            continue
         total = 0
-        bounds = [*(f"{bound:g}" for bound in histogram.bounds), "+Inf"]
-        for bound, count in zip(bounds, histogram.counts, strict=True):
+        bounds = [*(f"{bound:g}" for bound in value.bounds), "+Inf"]
+        for bound, count in zip(bounds, value.counts, strict=True):
             total += count
-            lines.append(f"{name}_bucket{_labels({**labels, 'le': bound})} {total}")
-        lines.append(f"{name}_sum{_labels(labels)} {histogram.total:.15g}")
-        lines.append(f"{name}_count{_labels(labels)} {total}")
-    return lines
+            yield f"{name}_bucket{_labels({**labels, 'le': bound})} {total}"
+        yield f"{name}_sum{_labels(labels)} {value.total:.15g}"
+        yield f"{name}_count{_labels(labels)} {total}"
 
 
 def _labels(labels: dict[str, str]) -> str:
-    if not labels:
-        return ""
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+    quoted = (f'{name}="{value.translate(_ESCAPED)}"' for name, value in labels.items())
+    return f"{{{','.join(quoted)}}}" if labels else ""
 
 
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+_ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})

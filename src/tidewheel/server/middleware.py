@@ -32,14 +32,6 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-
-
-def known_hosts(settings: ServerSettings) -> frozenset[str]:
-    """Returns the names by which this server may be called (DNS rebinding uses others)."""
-    own = (settings.host,) if settings.host not in ("0.0.0.0", "::", "") else ()
-    return frozenset(name.lower() for name in (*LOOPBACK, *own, *settings.hosts))
-
-
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?", re.ASCII | re.IGNORECASE)
 _PORTS = {"http": "80", "https": "443"}
 
@@ -62,7 +54,10 @@ class Middleware:
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app, self._settings = app, settings
-        self._hosts = known_hosts(settings)
+        # The names by which this server may be called (DNS rebinding uses others).
+        own = (settings.host,) if settings.host not in ("0.0.0.0", "::", "") else ()
+        known = (*LOOPBACK, *own, *settings.hosts)
+        self._hosts = frozenset(name.lower() for name in known)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -13,7 +13,7 @@ import msgspec
 from tidewheel import __version__
 from tidewheel.server.errors import Problem
 from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.validation import field_names
+from tidewheel.server.validation import field_names
 
 Document = dict[str, Any]
 
@@ -52,7 +52,8 @@ _AT_THE_DOOR = {
 def document(routes: Iterable[Route]) -> OpenApiDocument:
     """Returns the document of all routes in the table but the addresses of the web page."""
     listed = tuple(route for route in routes if not route.page)
-    types = [Problem, *(kind for route in listed for kind in _types(route))]
+    told = [kind for route in listed for kind in (route.body, route.answers)]
+    types = [Problem, *(one for kind in told for one in _kinds(kind))]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     by_type = dict(zip(map(repr, types), schemas, strict=True))
     paths: dict[str, Document] = {}
@@ -92,10 +93,6 @@ def _for_generators(schema: Any) -> Any:  # noqa: ANN401 - JSON
             return schema
 
 
-def _types(route: Route) -> list[object]:
-    return [*_kinds(route.body), *_kinds(route.answers)]
-
-
 def _kinds(given: object) -> tuple[object, ...]:
     if given is None:
         return ()
@@ -108,11 +105,17 @@ def _schema(given: object, schemas: dict[str, Any]) -> Document:
 
 
 def _operation(route: Route, schemas: dict[str, Any]) -> Document:
+    path = route.path.removeprefix(API)
+    schema = {"type": "string", "minLength": 1}
+    named: list[Document] = [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name in route.path_names
+    ]
     operation: Document = {
-        "operationId": _operation_id(route),
-        "tags": [_tag(route)],
+        "operationId": "_".join([route.method.lower(), *re.findall(r"\w+", path)]),
+        "tags": [_TAGS.get(path.split("/")[1], "server")],
         "summary": route.says,
-        "parameters": [*_path_parameters(route), *_query_parameters(route)],
+        "parameters": [*named, *_query_parameters(route)],
         "responses": _responses(route, schemas),
     }
     if isinstance(route.guard, Needs):
@@ -123,13 +126,10 @@ def _operation(route: Route, schemas: dict[str, Any]) -> Document:
         operation["description"] = f"Open: {route.guard.because}."
     if route.changes:
         operation["parameters"].append(_IDEMPOTENCY)
-    if route.raw:
-        content = {kind: {"schema": {"type": "string"}} for kind in route.raw}
-        if route.body is not None:  # JSON is one of several ways to say it
-            content[_JSON] = {"schema": _schema(route.body, schemas)}
-        operation["requestBody"] = {"required": True, "content": content}
-    elif route.body is not None:
-        content = {_JSON: {"schema": _schema(route.body, schemas)}}
+    content: Document = {kind: {"schema": {"type": "string"}} for kind in route.raw}
+    if route.body is not None:  # of several media types, JSON is one
+        content[_JSON] = {"schema": _schema(route.body, schemas)}
+    if content:
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
@@ -144,34 +144,13 @@ _IDEMPOTENCY: Document = {
 }
 
 
-def _operation_id(route: Route) -> str:
-    words = re.findall(r"\w+", route.path.removeprefix("/api/v1"))
-    return "_".join([route.method.lower(), *words])
-
-
+# The heading under which generators of clients put a route, by the first word of its path.
 _TAGS = {
     **{name: name for name in ("tasks", "queues", "runs", "workflows", "events", "tokens")},
-    **{name: "blocks" for name in ("sbis", "processing-blocks", "objects")},
-    **{
-        name: "workers"
-        for name in (
-            *("workers", "heartbeats", "reports", "orphans", "ready-queues", "home", "job"),
-        )
-    },
+    **dict.fromkeys(("sbis", "processing-blocks", "objects"), "blocks"),
+    **dict.fromkeys(("workers", "heartbeats", "reports", "orphans"), "workers"),
+    **dict.fromkeys(("ready-queues", "home", "job"), "workers"),
 }
-
-
-def _tag(route: Route) -> str:
-    """Returns the heading under which generators of clients put a route."""
-    return _TAGS.get(route.path.removeprefix(API).split("/")[1], "server")
-
-
-def _path_parameters(route: Route) -> list[Document]:
-    schema = {"type": "string", "minLength": 1}
-    return [
-        {"name": name, "in": "path", "required": True, "schema": schema}
-        for name in route.path_names
-    ]
 
 
 def _query_parameters(route: Route) -> list[Document]:
@@ -228,7 +207,6 @@ def _may_answer(route: Route, status: int) -> bool:
 
 # The OpenAPI document as a page for people: plain HTML, nothing fetched from elsewhere.
 
-
 _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tidewheel: REST API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"></head><body>
@@ -252,16 +230,9 @@ def html(routes: Iterable[Route]) -> str:
 def _row(route: Route) -> str:
     scopes = " or ".join(route.guard.scopes) if isinstance(route.guard, Needs) else "no token"
     query = ", ".join(field_names(route.query)) if route.query is not None else ""
-    cells = (scopes, query, _body(route))
-    return (
-        f"<tr><td><code>{escape(route.verb)}</code></td><td>{escape(route.says)}</td>"
-        + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        + "</tr>\n"
-    )
-
-
-def _body(route: Route) -> str:
-    return "" if route.body is None else _fields(route.body)
+    cells = (route.says, scopes, query, "" if route.body is None else _fields(route.body))
+    told = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    return f"<tr><td><code>{escape(route.verb)}</code></td>{told}</tr>\n"
 
 
 def _fields(kind: object) -> str:

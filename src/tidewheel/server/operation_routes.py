@@ -14,6 +14,7 @@ import msgspec
 
 from tidewheel.api.operation import (
     REQUIRED,
+    Answer,
     Concern,
     Echo,
     Listed,
@@ -42,7 +43,7 @@ from tidewheel.server.routes import (
     queue_of_path,
     queue_of_task,
 )
-from tidewheel.server.wire.validation import In
+from tidewheel.server.validation import In
 from tidewheel.wiring.services import notification_desk
 
 if TYPE_CHECKING:
@@ -95,35 +96,25 @@ def _form(title: str, says: str, given: tuple[Parameter, ...]) -> type[msgspec.S
 
 
 def answer_type(row: Operation) -> object:
-    """Returns the type of what is answered, for the OpenAPI document."""
-    title = getattr(row.answers, "title", "")
+    """Returns the type of what is answered; one of a name stands once in the document."""
+    match row.answers:
+        case Listed(title, key, kind, says, _, goes_on, beside):
+            parts: dict[str, Any] = {key: list[resolved(kind)], **dict(beside)}  # type: ignore[misc]
+            parts |= {"next": int | None} if goes_on else {}
+        case Part(title, _, named, says):
+            parts = dict(named)
+        case Echo(title, key):
+            parts, says = {key: str}, None
+        case ListedDocuments(named) | str(named):
+            return resolved(named)
+        case kind:
+            return out_type(kind)
     if title not in _ANSWER_TYPES:
-        found = _answer_type(row)
-        if not title:
-            return found
-        _ANSWER_TYPES[title] = found
+        _ANSWER_TYPES[title] = answer(title, says, **parts)
     return _ANSWER_TYPES[title]
 
 
 _ANSWER_TYPES: dict[str, object] = {}  # those that rows name
-
-
-def _answer_type(row: Operation) -> object:
-    match row.answers:
-        case Listed(title, key, kind, says, _, goes_on, beside):
-            parts: dict[str, Any] = {key: list[resolved(kind)], **dict(beside)}  # type: ignore[misc]
-            return answer(title, says, **parts, **({"next": int | None} if goes_on else {}))
-        case Part(title, _, named, says):
-            return answer(title, says, **named)
-        case Echo(title, key):
-            return answer(title, **{key: str})
-        case ListedDocuments(kind):
-            return resolved(kind)
-        case str() as named:
-            return resolved(named)
-        case kind:
-            return out_type(kind)
-
 
 # What is done with a request.
 
@@ -131,7 +122,7 @@ def _answer_type(row: Operation) -> object:
 def _handler(row: Operation, then: Handler | None) -> Handler:
     service, work, name, target = _SERVICES[row.of], _WORK[row.work], row.name, row.target
     getters = [(one.name, _getter(one)) for one in row.takes]
-    fixed, tell = dict(row.fixed), _TELLERS.get(type(row.answers), _tell_thing)(row.answers)
+    fixed, tell = dict(row.fixed), _teller(row.answers)
 
     async def handler(call: Call) -> object:
         asked = {argument: get(call) for argument, get in getters}
@@ -143,25 +134,19 @@ def _handler(row: Operation, then: Handler | None) -> Handler:
     return handler
 
 
+_PLACES: dict[Place, Callable[[Call, str], Any]] = {
+    Place.PATH: lambda call, key: call.path[key],
+    Place.QUERY: lambda call, key: getattr(call.query, key),
+    Place.BODY: lambda call, key: getattr(call.body, key),
+    Place.CALLER: lambda call, _: call.who,
+}
+
+
 def _getter(one: Parameter) -> Callable[[Call], Any]:
-    get = _plain_getter(one)
-    turn = one.turn
-    return get if turn is None else lambda call: turn(get(call))
-
-
-def _plain_getter(one: Parameter) -> Callable[[Call], Any]:
-    key = one.key
-    match one.place:
-        case Place.PATH if one.kind is int:
-            return lambda call: _whole_number(key, call.path[key])
-        case Place.PATH:
-            return lambda call: call.path[key]
-        case Place.QUERY:
-            return lambda call: getattr(call.query, key)
-        case Place.BODY:
-            return lambda call: getattr(call.body, key)
-        case Place.CALLER:
-            return lambda call: call.who
+    get, key, turn = _PLACES[one.place], one.key, one.turn
+    if one.place is Place.PATH and one.kind is int:
+        turn = partial(_whole_number, key)
+    return (lambda call: get(call, key)) if turn is None else lambda call: turn(get(call, key))
 
 
 def _whole_number(key: str, text: str) -> int:
@@ -170,68 +155,49 @@ def _whole_number(key: str, text: str) -> int:
     return int(text)
 
 
-async def _here(call: Call, work: Awaitable[Any]) -> Any:  # noqa: ANN401 - any answer
-    del call
-    return await work
-
-
-async def _apart(call: Call, work: Any) -> Any:  # noqa: ANN401 - any answer
-    return await call.doors.apart(work)
-
-
 async def _a_few(call: Call, work: Awaitable[Any]) -> Any:  # noqa: ANN401 - any answer
     async with call.doors.beginning:
         return await work
 
 
-_WORK = {Work.HERE: _here, Work.APART: _apart, Work.FEW: _a_few}
+_WORK: dict[Work, Callable[[Call, Any], Awaitable[Any]]] = {
+    Work.HERE: lambda _, work: work,
+    Work.APART: lambda call, work: call.doors.apart(work),
+    Work.FEW: _a_few,
+}
 
 # How answers are written.
 
-Tell = Callable[[Call, Any], object]
-_SEES: dict[str, Callable[[Call, Any], bool]] = {
+_SEES: dict[str | None, Callable[[Call, Any], bool]] = {
+    None: lambda _, __: True,
     "queue": lambda call, one: call.covers(one.queue),
     "worker": lambda call, one: call.sees(one),
 }
 
 
-def _tell_list(told: Listed) -> Tell:
-    key, (_, last) = told.key, told.goes_on or ("", "")
-    sees = _SEES[told.seen] if told.seen else None
+def _teller(answers: Answer) -> Callable[[Call, Any], object]:
+    match answers:
+        case Listed(_, key, _, _, _, (_, last)):
 
-    def tell(call: Call, found: list[Any]) -> object:
-        seen = found if sees is None else [one for one in found if sees(call, one)]
-        return write({key: seen})
+            def tell_page(call: Call, found: list[Any]) -> object:
+                is_full = len(found) == call.query.limit
+                return write(
+                    {key: found, "next": getattr(found[-1], last) if is_full else None}
+                )
 
-    def tell_page(call: Call, found: list[Any]) -> object:
-        is_full = len(found) == call.query.limit
-        return write({key: found, "next": getattr(found[-1], last) if is_full else None})
+            return tell_page
+        case Listed(_, key, _, _, seen):
+            sees = _SEES[seen]
+            return lambda call, found: write({key: [one for one in found if sees(call, one)]})
+        case Echo(_, key):
+            return lambda call, _: {key: call.path[key]}
+        case ListedDocuments(_, key, workflow):
+            return lambda call, found: {
+                key: [one for one in found[key] if covers_workflow(call.grant, one[workflow])]
+            }
+        case _:
+            return lambda _, found: write(found)
 
-    return tell_page if last else tell
-
-
-def _tell_name(told: Echo) -> Tell:
-    return lambda call, _: {told.key: call.path[told.key]}
-
-
-def _tell_documents(told: ListedDocuments) -> Tell:
-    key, workflow = told.key, told.workflow
-
-    def tell(call: Call, found: dict[str, Any]) -> object:
-        return {key: [one for one in found[key] if covers_workflow(call.grant, one[workflow])]}
-
-    return tell
-
-
-def _tell_thing(_: object) -> Tell:
-    return lambda _, found: write(found)
-
-
-_TELLERS: dict[type, Callable[[Any], Tell]] = {
-    Listed: _tell_list,
-    Echo: _tell_name,
-    ListedDocuments: _tell_documents,
-}
 
 # Who may ask.
 
@@ -252,6 +218,7 @@ async def _workflows_of_sbi(call: Call) -> Iterable[str]:
 _GUARDS: dict[Concern, dict[str, Any]] = {
     Concern.NOTHING: {"queues": no_queue},
     Concern.TASK: {"queues": queue_of_task, "job": own_task},
+    Concern.CHANGED_TASK: {"queues": queue_of_task},
     Concern.QUEUE: {"queues": queue_of_path},
     Concern.WORKER: {"queues": no_queue, "worker": lambda call: call.path["id"]},
     Concern.WORKFLOW: {"queues": no_queue, "workflows": workflow_of_path},

@@ -23,22 +23,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
 from tidewheel.config import ServerSettings
-from tidewheel.core.queue.access import AuditEntry, KeptAnswer, Scope, TokenKind, TokenView
+from tidewheel.core.queue.access import AuditEntry, Scope, TokenKind, TokenView
 from tidewheel.errors import TidewheelError
 from tidewheel.ports.store import Store
 from tidewheel.server import errors as problems
 from tidewheel.server.auth import Authenticator, csrf_token, is_job_token, shown_by
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.errors import (
-    BadRequest,
-    BodyTooLarge,
-    KeyReused,
-    NotAllowed,
-    NotAuthenticated,
-    TookTooLong,
-    TooSlow,
-    WrongMediaType,
-)
 from tidewheel.server.event_broadcaster import EventBroadcaster
 from tidewheel.server.load_shedding import (
     Admission,
@@ -52,7 +42,7 @@ from tidewheel.server.middleware import KNOWN
 from tidewheel.server.routes import Needs, Route
 from tidewheel.server.run_services import RunServices
 from tidewheel.server.static_page import LOGIN_NEEDED
-from tidewheel.server.wire.validation import read, read_query
+from tidewheel.server.validation import read, read_query
 from tidewheel.views.events import EventDocuments
 
 KEY_LENGTH_MAX = 256
@@ -100,12 +90,17 @@ class Pipeline:
         correlation = secrets.token_hex(8)
         try:
             async with asyncio.timeout(route.seconds_max or self._settings.request_seconds_max):
-                response = await self._admitted(route, request, correlation)
+                client = request.client.host if request.client else ""
+                is_open = not isinstance(route.guard, Needs)
+                with self._admission.admitted(route.rank, client, is_open=is_open) as place:
+                    response = await self._answered(route, request, correlation, place)
         except TimeoutError:
-            response = problems.error_response(TookTooLong(), correlation)
+            response = problems.error_response(problems.TookTooLong(), correlation)
         except TidewheelError as error:
             response = problems.error_response(error, correlation)
-            if isinstance(error, NotAuthenticated) and _is_for_people(route, request):
+            accepted = request.headers.get("accept", "")
+            is_page = route.media_type == "text/html" and "text/html" in accepted
+            if isinstance(error, problems.NotAuthenticated) and is_page:  # for people
                 response = HTMLResponse(LOGIN_NEEDED, response.status_code)
         except ClientDisconnect:
             response = Response(status_code=499)  # nobody will read it
@@ -118,12 +113,6 @@ class Pipeline:
         self._metrics.count(route.verb, response.status_code, time.monotonic() - started)
         return response
 
-    async def _admitted(self, route: Route, request: Request, correlation: str) -> Response:
-        client = request.client.host if request.client else ""
-        is_open = not isinstance(route.guard, Needs)
-        with self._admission.admitted(route.rank, client, is_open=is_open) as place:
-            return await self._answered(route, request, correlation, place)
-
     async def _answered(
         self, route: Route, request: Request, correlation: str, place: RequestSlot
     ) -> Response:
@@ -131,7 +120,10 @@ class Pipeline:
         if isinstance(route.guard, Needs):
             await self._identify(route, route.guard, request, call)
             place.is_known()
-            request.scope.get("extensions", {}).get(KNOWN, {}).get("call", _nothing)()
+            # Requests may come without a connection of this server.
+            tell = request.scope.get("extensions", {}).get(KNOWN, {}).get("call")
+            if tell is not None:
+                tell()
         await self._receive(route, request, call)
         place.take()  # only now: a slow sender must not keep others out
         await self._parse(route, call)
@@ -147,7 +139,9 @@ class Pipeline:
             call.job = await self._authenticator.job_of(shown.text, call.client)
             call.token = call.job.caller
             if guard.job is None:
-                raise NotAllowed("a job's token is for its messages, its task and its run only")
+                raise problems.NotAllowed(
+                    "a job's token is for its messages, its task and its run only"
+                )
             return
         call.token = await self._authenticator.token_of(shown, call.client)
         if route.changes and call.token.kind is TokenKind.SESSION:
@@ -184,12 +178,16 @@ class Pipeline:
         if route.query is not None:
             call.query = read_query(request.query_params.multi_items(), route.query)
         elif request.query_params and not route.page:
-            raise BadRequest([f"there is no parameter {next(iter(request.query_params))!r}"])
+            raise problems.BadRequest(
+                [f"there is no parameter {next(iter(request.query_params))!r}"]
+            )
         if not route.changes:
             return
-        call.key = _key(request)
-        if call.key is not None and call.job is not None:
-            call.key = call.job.key(call.key)
+        key = request.headers.get("idempotency-key")
+        if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
+            most = f"1 to {KEY_LENGTH_MAX} printable characters"
+            raise problems.BadRequest([f"Idempotency-Key: give {most}"])
+        call.key = key if key is None or call.job is None else call.job.key(key)
         call.raw = await self._body(request, route)
         if route.raw:
             _require_media_type(request, route.raw)
@@ -209,17 +207,17 @@ class Pipeline:
         limit = route.body_bytes_max or self._settings.body_bytes_max
         seconds_max = route.body_seconds_max or self._settings.body_seconds_max
         if int(request.headers.get("content-length") or 0) > limit:
-            raise BodyTooLarge(limit)
+            raise problems.BodyTooLarge(limit)
         parts, size = [], 0
         try:
             async with asyncio.timeout(seconds_max):
                 async for part in request.stream():
                     size += len(part)
                     if size > limit:
-                        raise BodyTooLarge(limit)
+                        raise problems.BodyTooLarge(limit)
                     parts.append(part)
         except TimeoutError:
-            raise TooSlow(TooSlow.__doc__) from None
+            raise problems.TooSlow(problems.TooSlow.__doc__) from None
         return b"".join(parts)
 
     # ---- requests that change something ----
@@ -231,47 +229,31 @@ class Pipeline:
             request.scope["path"],
             request.scope["query_string"].decode("latin-1"),
         )
-        fingerprint = hashlib.sha256("\0".join(said).encode() + b"\0" + call.raw).hexdigest()
-        call.fingerprint = fingerprint
+        whole = "\0".join(said).encode() + b"\0" + call.raw
+        call.fingerprint = hashlib.sha256(whole).hexdigest()
         if call.key is None or call.token is None:
-            return await self._done(route, call, fingerprint)
+            return await self._done(route, call)
         async with self._keys.alone(call.token.number, call.key, call.place):
-            kept = await self._kept(call, fingerprint)
-            return kept or await self._done(route, call, fingerprint)
+            kept = await self._store.kept_answer(call.token.number, call.key)
+            if kept is None:
+                return await self._done(route, call)
+            if kept.fingerprint != call.fingerprint:
+                raise problems.KeyReused(call.key)
+            headers = {"idempotency-replayed": "true"}
+            return Response(kept.body, kept.status, headers, media_type="application/json")
 
-    async def _done(self, route: Route, call: Call, fingerprint: str) -> Response:
+    async def _done(self, route: Route, call: Call) -> Response:
         try:
             response = _response(route, await route.handler(call))
         except TidewheelError as error:
             await self._write_down(route, call, error.http_status)
             raise
         await self._write_down(route, call, response.status_code)
-        await self._keep(call, fingerprint, response)
+        if call.key is not None and len(response.body) <= KEPT_BYTES_MAX:
+            kept = call.kept_answer(response.status_code, bytes(response.body))
+            if kept is not None:
+                await self._store.keep_answer(kept)
         return response
-
-    async def _kept(self, call: Call, fingerprint: str) -> Response | None:
-        if call.key is None or call.token is None:
-            return None
-        kept = await self._store.kept_answer(call.token.number, call.key)
-        if kept is None:
-            return None
-        if kept.fingerprint != fingerprint:
-            raise KeyReused(call.key)
-        headers = {"idempotency-replayed": "true"}
-        return Response(kept.body, kept.status, headers, media_type="application/json")
-
-    async def _keep(self, call: Call, fingerprint: str, response: Response) -> None:
-        if call.key is None or call.token is None or len(response.body) > KEPT_BYTES_MAX:
-            return
-        await self._store.keep_answer(
-            KeptAnswer(
-                token=call.token.number,
-                key=call.key,
-                fingerprint=fingerprint,
-                status=response.status_code,
-                body=bytes(response.body).decode(),
-            )
-        )
 
     async def _write_down(self, route: Route, call: Call, status: int) -> None:
         if not route.audited or call.token is None or call.only_tried:
@@ -290,10 +272,6 @@ class Pipeline:
         )
 
 
-def _nothing() -> None:
-    """Does nothing; it stands in where requests come without a connection of this server."""
-
-
 def _parsed(route: Route, call: Call) -> object:
     if route.parse is not None:
         return route.parse(call)
@@ -301,14 +279,16 @@ def _parsed(route: Route, call: Call) -> object:
         assert isinstance(route.body, type) and issubclass(route.body, msgspec.Struct)
         return read(call.raw or b"{}", route.body)
     if call.raw.strip() not in (b"", b"{}"):
-        raise BadRequest(["this takes no body"])
+        raise problems.BadRequest(["this takes no body"])
     return None
 
 
 def _require_scope(call: Call, scopes: tuple[Scope, ...]) -> None:
     if not call.allows(scopes):
         has = ", ".join(sorted(call.grant.scopes))
-        raise NotAllowed(f"this needs a token with scope {' or '.join(scopes)}; it has {has}")
+        raise problems.NotAllowed(
+            f"this needs a token with scope {' or '.join(scopes)}; it has {has}"
+        )
 
 
 async def _judge(call: Call, guard: Needs) -> None:
@@ -325,11 +305,6 @@ async def _judge(call: Call, guard: Needs) -> None:
         await call.require_worker(worker)
 
 
-def _is_for_people(route: Route, request: Request) -> bool:
-    """Says whether a browser asked for a page."""
-    return route.media_type == "text/html" and "text/html" in request.headers.get("accept", "")
-
-
 def _require_csrf(request: Request, session: TokenView) -> None:
     """Requires the header X-CSRF-Token of a change in a session.
 
@@ -337,7 +312,7 @@ def _require_csrf(request: Request, session: TokenView) -> None:
     """
     given = request.headers.get("x-csrf-token", "")
     if not hmac.compare_digest(given.encode(), csrf_token(session).encode()):
-        raise NotAllowed(
+        raise problems.NotAllowed(
             "a change in a browser's session needs the header X-CSRF-Token, "
             "as GET /api/v1/session tells it"
         )
@@ -348,14 +323,7 @@ def _require_media_type(request: Request, accepted: tuple[str, ...]) -> None:
     form of another site can send no JSON (S8)."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in accepted:
-        raise WrongMediaType(accepted)
-
-
-def _key(request: Request) -> str | None:
-    key = request.headers.get("idempotency-key")
-    if key is not None and not (0 < len(key) <= KEY_LENGTH_MAX and key.isprintable()):
-        raise BadRequest([f"Idempotency-Key: give 1 to {KEY_LENGTH_MAX} printable characters"])
-    return key
+        raise problems.WrongMediaType(accepted)
 
 
 def _response(route: Route, outcome: object) -> Response:

@@ -9,19 +9,14 @@ from pathlib import Path
 
 import uvloop
 
+from tidewheel.client import tokens
 from tidewheel.client.embedded import Role
-from tidewheel.client.server_file import (
-    remove_server_file,
-    without_password,
-    write_server_file,
-)
-from tidewheel.client.tokens import first_token, local_admin
 from tidewheel.config import ServerSettings, StoreSettings
 from tidewheel.ports.store import Store
 from tidewheel.server.app import HttpServer, make_room, require_safe
 from tidewheel.server.load_shedding import kept_reserve
 from tidewheel.server.metrics import Metrics
-from tidewheel.server.resources.sessions import login_path
+from tidewheel.server.resources.tokens import login_path
 from tidewheel.services.service import OnReport
 from tidewheel.wiring.stores import store_settings
 
@@ -63,15 +58,15 @@ class Server(Role):
         make_room(self.settings)
         login, token_file = None, None
         if self._is_local:
-            address = without_password(store_settings(self._where).url)
-            token, token_file = await local_admin(store, self._home, address)
+            address = tokens.without_password(store_settings(self._where).url)
+            token, token_file = await tokens.local_admin(store, self._home, address)
             login = await login_path(store, token)
         else:
-            token_file = await first_token(store, self._home)
+            token_file = await tokens.first_token(store, self._home)
 
         def ready(url: str) -> None:
             if self._is_local:
-                write_server_file(self._home, url, store_settings(self._where).url)
+                tokens.write_server_file(self._home, url, store_settings(self._where).url)
             link = None if login is None else url + login
             self._on_ready(Welcome(url=url, token_file=token_file, login=link))
 
@@ -84,7 +79,7 @@ class Server(Role):
                 await self.attend(serving)
             finally:
                 if self._is_local:
-                    remove_server_file(self._home)
+                    tokens.remove_server_file(self._home)
 
 
 def run_in_fast_loop(work: Coroutine[object, object, object]) -> None:
@@ -142,19 +137,15 @@ class _Together:
                 for group in self._groups
             ]
         everybody = [serving, *(task for group in groups for task in group)]
-        await self._until_stop(everybody)
+        # A role that ends by itself has failed, or was stopped by somebody else.
+        stop = asyncio.create_task(self._stop.wait())
+        await asyncio.wait((stop, *everybody), return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
         for roles, tasks in zip(self._groups, groups, strict=False):
             await self._ended(roles, tasks)
         await self._ended([self._server], [serving])
         for task in everybody:
             await task  # raises what ended it
-
-    async def _until_stop(self, everybody: Sequence[asyncio.Task[None]]) -> None:
-        """Waits for the request to stop, or until a role ends by itself: that one has failed,
-        or was stopped by somebody else."""
-        stop = asyncio.create_task(self._stop.wait())
-        await asyncio.wait((stop, *everybody), return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
 
     async def _ended(self, roles: Sequence[Role], tasks: Sequence[asyncio.Task[None]]) -> None:
         for role in roles:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
+from tidewheel.api.operation import READ
 from tidewheel.client.log_places import is_submission
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.queue.access import Scope
@@ -30,7 +32,7 @@ class Open:
     because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Needs:
     """Lets in a caller with one of these scopes, for every queue that the request concerns.
 
@@ -108,6 +110,30 @@ class Route:
         return re.findall(r"{(\w+)}", self.path)
 
 
+class RouteList(list[Route]):
+    """Collects the routes of a module, in the order in which their handlers stand there."""
+
+    def add(
+        self,
+        verb: str,
+        guard: Guard,
+        says: str,
+        answers: object = None,
+        *,
+        root: str = API,
+        **rest: Any,  # noqa: ANN401 - fields of a Route
+    ) -> Callable[[Handler], Handler]:
+        """Adds a route for the handler that follows; its path is below the API or a root."""
+        method, _, path = verb.partition(" ")
+        known = {"method": method, "path": root + path, "guard": guard, "says": says} | rest
+
+        def add(handler: Handler) -> Handler:
+            self.append(Route(handler=handler, answers=answers, **known))
+            return handler
+
+        return add
+
+
 async def no_queue(call: Call) -> Iterable[str]:
     """Returns no queue.
 
@@ -122,6 +148,12 @@ async def queue_of_path(call: Call) -> Iterable[str]:
     return (call.path["queue"],)
 
 
+async def queue_asked(call: Call) -> Iterable[str]:
+    """Returns the queue that the query names; without one, the handler shows what the caller
+    may see."""
+    return () if call.query.queue is None else (call.query.queue,)
+
+
 async def workflow_of_run(call: Call) -> Iterable[str]:
     """Returns the workflow of the run that the path names."""
     return ((await call.found_run()).workflow,)
@@ -131,6 +163,8 @@ async def queue_of_task(call: Call) -> Iterable[str]:
     """Returns the queue of the task that the path names."""
     return ((await call.found_task()).queue,)
 
+
+READS = Needs(READ, no_queue)
 
 # What a job may do with its own token: see its task and its run, and operate its run.
 #
@@ -148,6 +182,9 @@ async def own_task(call: Call) -> None:
     assert call.job is not None
     if call.path["id"] != call.job.task.id:
         raise NotAllowed(f"this token is of task {call.job.task.id!r} alone")
+
+
+READS_TASK = Needs(READ, queue_of_task, job=own_task)
 
 
 async def own_run(call: Call) -> None:

@@ -67,7 +67,6 @@ class RunServices:
 # requests every heartbeat would wait for it, and leases would run out; here it only shares the
 # interpreter. One thread does all such work, one piece between two waits at a time.
 
-
 Result = TypeVar("Result")
 
 
@@ -104,7 +103,6 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 # How far runs are, remembered until they change: a list of a thousand is looked into once.
 
-
 Document = dict[str, Any]
 Look = Callable[[str], Awaitable[Document | None]]
 
@@ -131,7 +129,11 @@ class SummaryCache:
         unknown.sort(key=lambda run: run["status"] in _OVER)
         for run in unknown[:looks_max]:
             # As it was listed: what happens meanwhile is looked for the next time.
-            self._keep(run, await look(run["name"]))
+            summary = await look(run["name"])
+            self._known.pop(run["number"], None)
+            self._known[run["number"]] = (_version(run), summary)
+            while len(self._known) > self._known_max:
+                del self._known[next(iter(self._known))]
         found = [(run, self._at_hand(run)) for run in runs]
         shown = [run | {"summary": None if one is None else one[1]} for run, one in found]
         return shown, max(0, len(unknown) - looks_max)
@@ -139,12 +141,6 @@ class SummaryCache:
     def _at_hand(self, run: Document) -> tuple[Hashable, Document | None] | None:
         known = self._known.get(run["number"])
         return known if known is not None and known[0] == _version(run) else None
-
-    def _keep(self, run: Document, summary: Document | None) -> None:
-        self._known.pop(run["number"], None)
-        self._known[run["number"]] = (_version(run), summary)
-        while len(self._known) > self._known_max:
-            del self._known[next(iter(self._known))]
 
 
 def _version(run: Document) -> Hashable:

@@ -7,13 +7,14 @@ Only files that lie flat in `assets/` can be asked for: a name with a slash is n
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.api.tasks import QueueView, WorkerView
+from tidewheel.api.tasks import QueueView
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.quantities import show_duration
 from tidewheel.server.metrics import StoreFigures
@@ -92,7 +93,6 @@ def _compressed(content: bytes) -> bytes:
 
 # What goes on, as a plain page: runs, queues, workers. No script, nothing from elsewhere.
 
-
 ROWS_MAX = 100
 
 _HEAD = f"""<!doctype html>
@@ -118,54 +118,40 @@ five minutes; whoever has a token makes another:</p>
 def html(seen: StoreFigures) -> str:
     """Returns the page of the store's figures, each list cut to its first rows."""
     runs = [(run.name, run.status, run.reason, time_text(run.updated_at)) for run in seen.runs]
-    return (
-        _HEAD
-        + _table("Runs", ("run", "status", "reason", "changed"), runs)
-        + _table(
-            "Queues",
-            ("queue", "waiting", "ready", "running", "oldest ready", ""),
-            map(_queue_row, _queues_in_use(seen)),
-        )
-        + _table(
-            "Workers",
-            ("worker", "name", "host", "queues", "slots", "leases", "trouble"),
-            map(_worker_row, seen.workers),
-        )
-        + _FOOT
-    )
-
-
-def _queues_in_use(seen: StoreFigures) -> list[QueueView]:
-    """Returns the queues without those of ended runs that are neither open nor paused."""
+    # Without the queues of ended runs that are neither open nor paused.
     over = {run.queue for run in seen.runs if run.ended_at is not None}
-    return [
+    queues = [
         view
         for view in seen.queues
         if view.queue not in over
         or view.settings.paused
         or any(view.counts.get(status, 0) for status in Status if status not in FINAL)
     ]
-
-
-def _queue_row(view: QueueView) -> Sequence[object]:
-    counts = view.counts
-    running = counts.get(Status.RUNNING, 0) + counts.get(Status.CANCELLING, 0)
-    age = view.oldest_ready_seconds
+    workers = [
+        (
+            *(one.id, one.name, one.process.host, ", ".join(one.queues)),
+            *(one.slots, one.leases, one.trouble or ""),
+        )
+        for one in seen.workers
+    ]
+    of_queues = ("queue", "waiting", "ready", "running", "oldest ready", "")
+    of_workers = ("worker", "name", "host", "queues", "slots", "leases", "trouble")
     return (
-        view.queue,
-        counts.get(Status.WAITING, 0),
-        counts.get(Status.READY, 0),
-        running,
-        "" if age is None else show_duration(age),
-        "paused" if view.settings.paused else "",
+        _HEAD
+        + _table("Runs", ("run", "status", "reason", "changed"), runs)
+        + _table("Queues", of_queues, map(_queue_row, queues))
+        + _table("Workers", of_workers, workers)
+        + _FOOT
     )
 
 
-def _worker_row(view: WorkerView) -> Sequence[object]:
-    queues = ", ".join(view.queues)
+def _queue_row(view: QueueView) -> Sequence[object]:
+    counts, age = Counter(view.counts), view.oldest_ready_seconds
     return (
-        *(view.id, view.name, view.process.host, queues),
-        *(view.slots, view.leases, view.trouble or ""),
+        *(view.queue, counts[Status.WAITING], counts[Status.READY]),
+        counts[Status.RUNNING] + counts[Status.CANCELLING],
+        "" if age is None else show_duration(age),
+        "paused" if view.settings.paused else "",
     )
 
 
@@ -191,25 +177,19 @@ def _table(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]])
 # Its names come from callers, so each is a plain name, one level after the other; what is not
 # a file of a known kind below the folder does not exist.
 
-
 DOCS_BUILT = Path(__file__).parent / "manual_pages"  # where `make docs` and the wheel put it
 INDEX = "index.html"
 DEPTH_MAX = 4  # of the folders within it
 ASSETS = "assets"  # styles and scripts, which each page needs
 
 DOCS_MEDIA_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".json": "application/json",
-    ".xml": "application/xml",
-}
+    kind: MEDIA_TYPES[kind] for kind in (".js", ".css", ".svg", ".png", ".json")
+} | {".html": "text/html; charset=utf-8", ".xml": "application/xml"}
+_DOCS_HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tidewheel: {title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"></head><body>"""
 
-NOT_BUILT = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tidewheel: documentation</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head><body>
+NOT_BUILT = f"""{_DOCS_HEAD.format(title="documentation")}
 <h1>The documentation was not built into this copy</h1>
 <p>The same pages are text files in the folder <code>docs</code> of the source, to be read as
 they are; begin with <code>docs/index.md</code>. <code>make docs</code> in the source builds
@@ -219,9 +199,7 @@ command, <a href="/api/v1/docs">this page</a> every request.</p>
 """
 
 
-NO_SUCH_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tidewheel: no such page</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head><body>
+NO_SUCH_PAGE = f"""{_DOCS_HEAD.format(title="no such page")}
 <h1>There is no such page</h1><p>All of them: <a href="/docs/">the documentation</a>.</p>
 </body></html>
 """
@@ -235,15 +213,12 @@ def is_built(folder: Path | None) -> bool:
 def docs_page(folder: Path | None, names: Sequence[str]) -> SiteFile | None:
     """Returns the file at these names, from the top folder down; None if there is none."""
     media_type = DOCS_MEDIA_TYPES.get(Path(names[-1]).suffix)
-    if media_type is None or not all(map(_is_plain, names)):
+    if media_type is None or any(
+        name.startswith(".") or set(name) & set("/\\\0") for name in names
+    ):
         return None
-    try:
-        content = (folder or DOCS_BUILT).joinpath(*names).read_bytes()
-    except OSError:
+    content = _read((folder or DOCS_BUILT).joinpath(*names))
+    if content is None:
         return None
     kept = FOR_AN_HOUR if names[0] == ASSETS else "no-cache"
     return SiteFile(content, media_type, {"cache-control": kept})
-
-
-def _is_plain(name: str) -> bool:
-    return not (name.startswith(".") or "/" in name or "\\" in name or "\0" in name)

@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import RULES_FILE, Where, home_directory, scheduler_settings
-from tidewheel.ports.runs import (
-    BringsBlockDoor,
-    BringsNotifications,
-    BringsRegistryDoor,
-    BringsRunDoor,
-)
+from tidewheel.ports.runs import BringsDoors
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process
@@ -219,7 +214,7 @@ def run_door(
     store: TaskStore, home: Path, definition_of: DefinitionOf | None = None
 ) -> RunDoor:
     """Returns the service for runs, of a store or its server; ``home`` holds their files."""
-    if isinstance(store, BringsRunDoor):
+    if isinstance(store, BringsDoors):
         return store.run_door()
     from tidewheel.services.run_service import RunService
 
@@ -228,7 +223,7 @@ def run_door(
 
 def block_door(store: TaskStore, home: Path) -> BlockDoor:
     """Returns the service for blocks and objects, of a store or of its server."""
-    if isinstance(store, BringsBlockDoor):
+    if isinstance(store, BringsDoors):
         return store.block_door()
     from tidewheel.services.blocks.service import BlockService
 
@@ -239,7 +234,7 @@ def block_door(store: TaskStore, home: Path) -> BlockDoor:
 
 def registry_door(store: TaskStore, home: Path) -> RegistryDoor:
     """Returns the registry of a store, or of the server that it stands for."""
-    if isinstance(store, BringsRegistryDoor):
+    if isinstance(store, BringsDoors):
         return store.registry_door()
     from tidewheel.services.registry.service import RegistryService
 

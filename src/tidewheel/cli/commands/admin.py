@@ -133,7 +133,7 @@ def _revoke(session: Session, number: str) -> int:
 
 
 def _link(session: Session) -> int:
-    from tidewheel.client.server_file import server_url
+    from tidewheel.client.tokens import server_url
     from tidewheel.store.remote import RemoteStore
 
     def show(told: dict[str, str]) -> None:

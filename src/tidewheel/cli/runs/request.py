@@ -50,7 +50,7 @@ from tidewheel.services.definitions.snapshot import Captured, restore
 from tidewheel.wiring.stores import is_remote
 
 if TYPE_CHECKING:
-    from tidewheel.client.workflows import Workflows
+    from tidewheel.client.runs import Workflows
     from tidewheel.services.definitions.sip import StageSource
 
 STAGES_TOLD_MAX = 5

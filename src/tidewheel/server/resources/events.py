@@ -5,24 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import msgspec
 from starlette.responses import StreamingResponse
 
+from tidewheel.api.operation import READ, WORKER
 from tidewheel.api.runs import EventSnapshot
 from tidewheel.core.operator.stream import EventFilter, EventKind, read_cursor
-from tidewheel.core.queue.access import Scope, Served
+from tidewheel.core.queue.access import Served
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import BadSetting, NotFound, Unavailable
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, Overloaded
 from tidewheel.server.event_broadcaster import EventStream
-from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.validation import In
+from tidewheel.server.routes import Needs, RouteList, no_queue, queue_asked
+from tidewheel.server.validation import In
 from tidewheel.views.events import queue_snapshot, run_snapshot
+
+ROUTES, CHANNEL_ROUTES = RouteList(), RouteList()
 
 
 class WhereQuery(In):
@@ -42,12 +44,6 @@ class EventsQuery(WhereQuery):
     since: str | None = None
 
 
-async def queue_asked(call: Call) -> Iterable[str]:
-    """Returns the queue that the query names, if any."""
-    queue = call.query_as(WhereQuery).queue
-    return () if queue is None else (queue,)
-
-
 async def workflow_asked(call: Call) -> Iterable[str]:
     """Returns the workflow of the run that the query names, if any."""
     run = call.query_as(WhereQuery).run
@@ -57,6 +53,17 @@ async def workflow_asked(call: Call) -> Iterable[str]:
     return (call.run.workflow,)
 
 
+_READS = Needs(READ, queue_asked, workflow_asked)
+
+
+@ROUTES.add(
+    "GET /events",
+    _READS,
+    "Server-sent events: task, run, resync; ids for Last-Event-ID.",
+    str,
+    query=EventsQuery,
+    media_type=EventStream.media_type,
+)
 async def follow(call: Call) -> object:
     """Returns a stream of the events whose queue or workflow the token covers."""
     assert call.token is not None
@@ -73,6 +80,13 @@ async def follow(call: Call) -> object:
     return EventStream(call.hub.follow(which, call.token, since), call.metrics)
 
 
+@ROUTES.add(
+    "GET /events/snapshot",
+    _READS,
+    "The state of a run or a queue, and the id from which its events go on.",
+    EventSnapshot,
+    query=WhereQuery,
+)
 async def snapshot(call: Call) -> object:
     """Answers with the state of a run or of a queue."""
     query = call.query_as(WhereQuery)
@@ -83,30 +97,6 @@ async def snapshot(call: Call) -> object:
         return await call.doors.apart(run_snapshot(call.store, call.run, home))
     assert query.queue is not None
     return await queue_snapshot(call.store, query.queue)
-
-
-_READS = Needs(scopes=(Scope.READ,), queues=queue_asked, workflows=workflow_asked)
-ROUTES = (
-    Route(
-        method="GET",
-        path=f"{API}/events",
-        guard=_READS,
-        handler=follow,
-        media_type=EventStream.media_type,
-        says="Server-sent events: task, run, resync; ids for Last-Event-ID.",
-        query=EventsQuery,
-        answers=str,
-    ),
-    Route(
-        method="GET",
-        path=f"{API}/events/snapshot",
-        guard=_READS,
-        handler=snapshot,
-        says="The state of a run or a queue, and the id from which its events go on.",
-        query=WhereQuery,
-        answers=EventSnapshot,
-    ),
-)
 
 
 # The channel of a worker: it hears at once what to cancel and where there is work (003).
@@ -120,6 +110,13 @@ SIGN_OF_LIFE_LOOKS = 20  # then a comment keeps the connection open
 RETRY_MS = 1000
 
 
+@CHANNEL_ROUTES.add(
+    "GET /workers/{id}/channel",
+    Needs(WORKER, no_queue, worker=lambda call: call.path["id"]),
+    "Server-sent events for a worker: cancel, at once; wake, when there may be work.",
+    str,
+    media_type="text/event-stream",
+)
 async def channel(call: Call) -> object:
     if call.metrics.channels >= call.settings.channels_max:
         raise Overloaded()
@@ -127,17 +124,16 @@ async def channel(call: Call) -> object:
     known = [one for one in await call.store.workers() if one.id == worker]
     if not known:
         raise NotFound("live worker", worker)
-    stream = _counted(call, _worker_events(call, worker, Served(known[0].queues)))
-    return StreamingResponse(stream, media_type="text/event-stream")
 
+    async def counted() -> AsyncIterator[bytes]:
+        call.metrics.channels += 1
+        try:
+            async for event in _worker_events(call, worker, Served(known[0].queues)):
+                yield event
+        finally:
+            call.metrics.channels -= 1
 
-async def _counted(call: Call, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    call.metrics.channels += 1
-    try:
-        async for event in events:
-            yield event
-    finally:
-        call.metrics.channels -= 1
+    return StreamingResponse(counted(), media_type="text/event-stream")
 
 
 async def _worker_events(call: Call, worker: WorkerId, served: Served) -> AsyncIterator[bytes]:
@@ -154,7 +150,9 @@ async def _worker_events(call: Call, worker: WorkerId, served: Served) -> AsyncI
         looks, heard = 0, True
         while not call.stopping.is_set() and await _may_listen(call):
             if heard or looks % SIGN_OF_LIFE_LOOKS == 0:  # news may be lost on their way
-                asked = await _asked(call, worker, told)
+                asked = told
+                with suppress(Unavailable):
+                    asked = set(await call.store.cancelling(worker))
                 for task_id, attempt in sorted(asked - told):
                     yield _event("cancel", {"id": task_id, "attempt": attempt})
                 told = asked
@@ -175,32 +173,8 @@ async def _may_listen(call: Call) -> bool:
         return False  # it comes back, and is told everything then
 
 
-async def _asked(
-    call: Call, worker: WorkerId, told: set[tuple[str, int]]
-) -> set[tuple[str, int]]:
-    try:
-        return set(await call.store.cancelling(worker))
-    except Unavailable:
-        return told
-
-
 def _event(name: str, body: dict[str, object]) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(body))
-
-
-CHANNEL_ROUTES = (
-    Route(
-        method="GET",
-        path=f"{API}/workers/{{id}}/channel",
-        guard=Needs(
-            scopes=(Scope.WORKER,), queues=no_queue, worker=lambda call: call.path["id"]
-        ),
-        handler=channel,
-        media_type="text/event-stream",
-        says="Server-sent events for a worker: cancel, at once; wake, when there may be work.",
-        answers=str,
-    ),
-)
 
 
 # Waiting for news of the store, for as long as the server goes on.
@@ -221,12 +195,7 @@ class NewsListener:
         self._stop_listening = self._call.store.listen(self._ring)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop_listening()
 
     def _ring(self, wake: Wake) -> None:

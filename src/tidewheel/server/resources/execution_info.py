@@ -1,23 +1,38 @@
-"""Answers for Banyan's virtual resources: facts about the current attempt, reports on it."""
+"""Answers for Banyan's virtual resources: the current attempt, reports on it, statistics."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import Annotated, Any, TypedDict
+from typing import Any, Literal, TypedDict
 
-import msgspec
-
-from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.lease import Holder
+from tidewheel.api.operation import READ, WORKER
+from tidewheel.api.wire import answer
 from tidewheel.core.queue.requests import Report, UsageSample
-from tidewheel.errors import NotFound, WrongStatus
+from tidewheel.core.queue.statistics import (
+    ATTEMPTS_MAX,
+    EndedAttempt,
+    Statistics,
+    grouped,
+    statistics,
+)
+from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.resources.reports import tell
-from tidewheel.server.routes import API, Handler, Needs, Route, queue_of_task
-from tidewheel.server.wire.validation import In
-from tidewheel.server.wire.workers import Bytes, Percent, StatusOut
+from tidewheel.server.resources.reports import (
+    Attempt,
+    Bytes,
+    Percent,
+    StatusOut,
+    live_holder,
+    tell,
+)
+from tidewheel.server.routes import READS, Handler, Needs, RouteList, queue_of_task
+from tidewheel.server.validation import In
 from tidewheel.vocabulary import execution_info
+
+ROUTES, STATISTICS_ROUTES = RouteList(), RouteList()
+_READS_TASK = Needs(READ, queue_of_task)
 
 
 class BytesAt(TypedDict):
@@ -71,7 +86,7 @@ class ReportIn(In):
     """
 
     worker: str | None = None
-    attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
+    attempt: Attempt | None = None
 
 
 class StartIn(ReportIn):
@@ -95,6 +110,12 @@ class GpuIn(ReportIn):
     bytes: Bytes | None = None
 
 
+@ROUTES.add(
+    "GET /tasks/{id}/current_history",
+    _READS_TASK,
+    "Every attempt in Banyan's words.",
+    CurrentHistory,
+)
 async def current_history(call: Call) -> object:
     """Returns every attempt in Banyan's words, the current one last."""
     task = await call.found_task()
@@ -103,10 +124,22 @@ async def current_history(call: Call) -> object:
     return Answer(body=encode({"_id": task.id, "history": found}))
 
 
+@ROUTES.add(
+    "GET /tasks/{id}/execution_info",
+    _READS_TASK,
+    "The current attempt in Banyan's words.",
+    ExecutionInfo,
+)
 async def whole(call: Call) -> object:
     return Answer(body=encode(await _info(call)))
 
 
+@ROUTES.add(
+    "GET /tasks/{id}/execution_info/{field}",
+    _READS_TASK,
+    "One field of the current attempt: " + ", ".join(FIELDS) + ".",
+    ExecutionInfo,
+)
 async def part(call: Call) -> object:
     name = call.path["field"]
     if name not in FIELDS:
@@ -122,32 +155,21 @@ async def _info(call: Call) -> dict[str, Any]:
     return execution_info(attempts[-1], await call.store.usage(task.id))
 
 
-async def _holder(call: Call) -> Holder:
-    form, task = call.body_as(ReportIn), await call.found_task()
-    worker = form.worker or task.owner
-    if worker is None:
-        raise WrongStatus(task.id, "a report", task.status, ["running"])
-    attempt = task.attempt if form.attempt is None else form.attempt
-    own = await call.require_worker(worker)
-    return Holder(task_id=task.id, attempt=attempt, worker=own)
-
-
-async def started(call: Call) -> object:
-    return await tell(call, Report(holder=await _holder(call), started=True))
-
-
-def _sampling(sample: Callable[[Any], UsageSample]) -> Handler:
+def _reporting(says: Callable[[Any], dict[str, Any]]) -> Handler:
     async def report(call: Call) -> object:
-        return await tell(call, Report(holder=await _holder(call), usage=(sample(call.body),)))
+        form = call.body_as(ReportIn)
+        holder = await live_holder(call, form.worker, form.attempt)
+        return await tell(call, Report(holder=holder, **says(form)))
 
     return report
 
 
-_INFO = f"{API}/tasks/{{id}}/execution_info"
-_READS = Needs(scopes=(Scope.READ,), queues=queue_of_task)
-_REPORTS = Needs(scopes=(Scope.WORKER,), queues=queue_of_task)
-_REPORTED: tuple[tuple[str, type, Handler, str], ...] = (
-    ("time_started", StartIn, started, "The work has begun."),
+def _sampling(sample: Callable[[Any], UsageSample]) -> Handler:
+    return _reporting(lambda form: {"usage": (sample(form),)})
+
+
+for _name, _body, _handler, _says in (
+    ("time_started", StartIn, _reporting(lambda _: {"started": True}), "The work has begun."),
     (
         "report_memory_usage",
         MemoryIn,
@@ -168,44 +190,77 @@ _REPORTED: tuple[tuple[str, type, Handler, str], ...] = (
         ),
         "Append to the series gpu_usage.",
     ),
-)
-ROUTES = (
-    Route(
-        method="GET",
-        path=f"{API}/tasks/{{id}}/current_history",
-        guard=_READS,
-        handler=current_history,
-        says="Every attempt in Banyan's words.",
-        answers=CurrentHistory,
-    ),
-    Route(
-        method="GET",
-        path=_INFO,
-        guard=_READS,
-        handler=whole,
-        says="The current attempt in Banyan's words.",
-        answers=ExecutionInfo,
-    ),
-    Route(
-        method="GET",
-        path=f"{_INFO}/{{field}}",
-        guard=_READS,
-        handler=part,
-        says="One field of the current attempt: " + ", ".join(FIELDS) + ".",
-        answers=ExecutionInfo,
-    ),
-    *(
-        Route(
-            method=method,
-            path=f"{_INFO}/{name}",
-            guard=_REPORTS,
-            handler=handler,
-            says=says,
-            body=body,
-            answers=StatusOut,
+):
+    for _method in ("POST", "PATCH"):
+        ROUTES.add(
+            f"{_method} /tasks/{{id}}/execution_info/{_name}",
+            Needs(WORKER, queue_of_task),
+            _says,
+            StatusOut,
+            body=_body,
             audited=False,
-        )
-        for name, body, handler, says in _REPORTED
-        for method in ("POST", "PATCH")
-    ),
+        )(_handler)
+
+# Statistics of attempts: all together, per queue, per name of a task.
+
+
+class StatisticsQuery(In):
+    """The parameters that select attempts, and how they are grouped."""
+
+    queue: str | None = None
+    name: str | None = None
+    by: Literal["queue", "name"] | None = None
+
+
+StatisticsOut = answer(
+    "StatisticsOut",
+    "The statistics of the newest 10,000 attempts that are over and the caller may see.",
+    all=Statistics,
+    groups=dict[str, Statistics],
 )
+
+
+@STATISTICS_ROUTES.add(
+    "GET /statistics",
+    READS,
+    "How attempts ended, waited, ran, and what they used; by=queue or by=name groups.",
+    StatisticsOut,
+    query=StatisticsQuery,
+)
+async def of_everything(call: Call) -> object:
+    query = call.query_as(StatisticsQuery)
+    found = [
+        one
+        for one in await call.store.ended_attempts(ATTEMPTS_MAX)
+        if call.covers(one.queue)
+        and query.queue in (None, one.queue)
+        and query.name in (None, one.name)
+    ]
+    return await asyncio.to_thread(_told, found, query.by)
+
+
+def _told(found: list[EndedAttempt], by: str | None) -> object:
+    groups: dict[str, Statistics] = {}
+    if by is not None:
+        groups = grouped(found, lambda one: one.queue if by == "queue" else one.name)
+    return {"all": statistics(found), "groups": groups}
+
+
+@STATISTICS_ROUTES.add(
+    "GET /tasks/{id}/statistics",
+    _READS_TASK,
+    "The same for the attempts of tasks with this one's name in its queue.",
+    StatisticsOut,
+)
+async def of_one(call: Call) -> object:
+    """Answers with the statistics of the tasks of the same name in the same queue.
+
+    A task without a name has none.
+    """
+    task = await call.found_task()
+    found = [
+        one
+        for one in await call.store.ended_attempts(ATTEMPTS_MAX)
+        if (one.queue, one.name) == (task.queue, task.name) and task.name is not None
+    ]
+    return {"all": statistics(found), "groups": {}}

@@ -1,38 +1,41 @@
-"""Keeps logs that workers elsewhere send, where those of this host are (0021)."""
+"""Takes what jobs write and say: logs that workers elsewhere send (0021), messages of jobs."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from tidewheel.api.operation import WORKER
 from tidewheel.api.tasks import Task
+from tidewheel.api.wire import answer
 from tidewheel.client.log_places import attempt_folder
-from tidewheel.core.operator.definition import LATEST, read_job_name
-from tidewheel.core.queue.access import Scope
+from tidewheel.core.graph.outputs import STARTED, unknown_output_text
+from tidewheel.core.operator.definition import JOB_OUTPUTS, LATEST, read_job_name, run_named_by
+from tidewheel.core.queue.access import JobWords
 from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import WorkerId
-from tidewheel.errors import LeaseLost, NotFound, Unavailable
+from tidewheel.core.queue.tokens import attempt_token
+from tidewheel.errors import NotFound, Unavailable
+from tidewheel.runners import job_logs
 from tidewheel.runners.job_directory import make_private_directory
 from tidewheel.runners.job_environment import home_id
-from tidewheel.runners.job_logs import (
-    CHUNK_BYTES_MAX,
-    FILES,
-    CopyEnd,
-    CopyPlace,
-    add_to_copy,
-    point_to_latest,
-)
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.routes import API, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.validation import In, Out
-from tidewheel.server.wire.workers import Attempt
+from tidewheel.server.errors import BadRequest, NotAllowed
+from tidewheel.server.resources.reports import REPORTS, Attempt, HolderIn
+from tidewheel.server.routes import Needs, RouteList, any_job, no_queue, own_task, queue_of_task
+from tidewheel.server.validation import In
 
 LATE_SECONDS_MAX = 86_400.0  # after its end: this server may have been away for long
-RAW = ("application/octet-stream", "text/plain")
 RUNS = "runs"
+
+
+ROUTES = RouteList()
 
 
 class ChunkQuery(In):
@@ -43,20 +46,20 @@ class ChunkQuery(In):
     offset: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
-class LogSizeOut(Out):
-    """The size of the file now: send from there on; if it is full, send no more."""
-
-    size: int
-    full: bool
-
-
-class HomeOut(Out):
+LogSizeOut = answer(
+    "LogSizeOut",
+    "The size of the file now: send from there on; if it is full, send no more.",
+    size=int,
+    full=bool,
+)
+HomeOut = answer(
+    "HomeOut",
     """The id in the file home.id of this server's state directory.
 
     A host that finds the same id in its own state directory shares this server's folder.
-    """
-
-    id: str
+    """,
+    id=str,
+)
 
 
 class LogsUnwritable(Unavailable):
@@ -65,32 +68,42 @@ class LogsUnwritable(Unavailable):
     code = "logs_unwritable"
 
 
+@ROUTES.add(
+    "PUT /tasks/{id}/logs/{stream}",
+    Needs(WORKER, queue_of_task, worker=lambda call: call.query_as(ChunkQuery).worker),
+    "A part of what an attempt wrote elsewhere: out, err, job or status.",
+    LogSizeOut,
+    query=ChunkQuery,
+    raw=("application/octet-stream", "text/plain"),
+    body_bytes_max=job_logs.CHUNK_BYTES_MAX,
+    audited=False,  # as all that workers say of their attempts
+)
 async def take_in(call: Call) -> object:
     query, stream = call.query_as(ChunkQuery), call.path["stream"]
-    if stream not in FILES:
+    if stream not in job_logs.FILES:
         raise NotFound("stream", stream)
     task = await call.found_task()
     await _require_attempt(call, task, query)
     home = call.settings.state_directory
     folder = await attempt_folder(call.store, home, (task.id, task.seq), query.attempt)
-    write = (home, folder, FILES[stream], query.offset, call.raw)
+    write = (home, folder, job_logs.FILES[stream], query.offset, call.raw)
     try:
         end = await asyncio.to_thread(_write, task, *write)
     except OSError as error:
         raise LogsUnwritable(LogsUnwritable.__doc__) from error
-    return LogSizeOut(size=end.size, full=end.full)
+    return {"size": end.size, "full": end.full}
 
 
 def _write(
     task: Task, home: Path, folder: Path, name: str, offset: int, content: bytes
-) -> CopyEnd:
+) -> job_logs.CopyEnd:
     kind, *folders = folder.relative_to(home).parts
     make_private_directory(home / kind)
-    end = add_to_copy(CopyPlace(home / kind, folders, name), offset, content)
+    end = job_logs.add_to_copy(job_logs.CopyPlace(home / kind, folders, name), offset, content)
     if kind == RUNS and offset == 0:
         submit = f"{read_job_name(task.id).submit:02d}"
         until = len(folders) - folders[::-1].index(submit)
-        point_to_latest(home / kind, folders[:until], LATEST)
+        job_logs.point_to_latest(home / kind, folders[:until], LATEST)
     return end
 
 
@@ -104,45 +117,20 @@ async def _require_attempt(call: Call, task: Task, query: ChunkQuery) -> None:
         recent = one.ended_at is None or now - one.ended_at <= LATE_SECONDS_MAX
         if (one.worker, one.attempt) == asked and recent:
             return
-    owner = task.owner if task.status in LEASED else None
-    raise LeaseLost(task.id, asked=asked, held=(owner, task.attempt))
+    raise task.lease_lost(*asked)
 
 
-async def home(call: Call) -> object:
-    where = call.settings.state_directory
-    return HomeOut(id=await asyncio.to_thread(home_id, where))
-
-
-ROUTES = (
-    Route(
-        method="PUT",
-        path=f"{API}/tasks/{{id}}/logs/{{stream}}",
-        guard=Needs(
-            scopes=(Scope.WORKER,),
-            queues=queue_of_task,
-            worker=lambda call: call.query_as(ChunkQuery).worker,
-        ),
-        handler=take_in,
-        says="A part of what an attempt wrote elsewhere: out, err, job or status.",
-        query=ChunkQuery,
-        raw=RAW,
-        body_bytes_max=CHUNK_BYTES_MAX,
-        answers=LogSizeOut,
-        audited=False,  # as all that workers say of their attempts
-    ),
-    Route(
-        method="GET",
-        path=f"{API}/home",
-        guard=Needs(scopes=(Scope.WORKER,), queues=no_queue),
-        handler=home,
-        says="Which folder this server keeps logs in, for workers that may share it.",
-        answers=HomeOut,
-    ),
+@ROUTES.add(
+    "GET /home",
+    Needs(WORKER, no_queue),
+    "Which folder this server keeps logs in, for workers that may share it.",
+    HomeOut,
 )
+async def home(call: Call) -> object:
+    return {"id": await asyncio.to_thread(home_id, call.settings.state_directory)}
 
 
 # Logs over HTTP: the end of one, or a part of it, as plain text whatever it holds (S11).
-
 
 LOG_BYTES_MAX = 1_000_000
 
@@ -164,3 +152,108 @@ async def log_answer(root: Path, path: Path, query: PartQuery, what: str) -> Ans
     text, offset, size = part
     headers = {"x-log-offset": str(offset), "x-log-size": str(size)}
     return Answer(body=text, media_type="text/plain; charset=utf-8", headers=headers)
+
+
+# Jobs speak for themselves: the token of an attempt, and what is said with it.
+
+# The line of a job's script that lists its outputs (`scheduler/submissions.py`).
+_DECLARED = re.compile(rf"^export {JOB_OUTPUTS}=(.*)$", re.MULTILINE)
+
+
+AttemptTokenOut = answer(
+    "AttemptTokenOut",
+    "Good for this attempt, for as long as it has its lease.",
+    **{"id": str, "attempt": int, "token": str},
+)
+HeardOut = answer("HeardOut", "The attempt whose message is stored.", id=str, attempt=int)
+
+
+class WordsIn(In):
+    """A message of a job about itself: a text, an output, how far it is, or all of it."""
+
+    text: str = ""
+    output: str | None = None
+    progress: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+
+
+@ROUTES.add(
+    "POST /tasks/{id}/token",
+    REPORTS,
+    "A token for the job of this attempt: its messages, its task, its run.",
+    AttemptTokenOut,
+    body=HolderIn,
+    audited=False,  # it is good for what the attempt does, and in its place
+)
+async def give_token(call: Call) -> object:
+    assert call.token is not None
+    form, task = call.body_as(HolderIn), await call.found_task()
+    asked = (WorkerId(form.worker), form.attempt)
+    if task.status not in LEASED or (task.owner, task.attempt) != asked:
+        raise task.lease_lost(*asked)
+    parent = call.token
+    text = attempt_token(parent.number, parent.digest, (task.id, task.seq), task.attempt)
+    return {"id": task.id, "attempt": task.attempt, "token": text}
+
+
+@ROUTES.add(
+    "POST /tasks/{id}/messages",
+    Needs(WORKER, queue_of_task, job=own_task),
+    "What a job says by itself, with the token of its attempt.",
+    HeardOut,
+    body=WordsIn,
+    audited=False,  # in the outputs of the task
+)
+async def hear(call: Call) -> object:
+    if call.job is None:
+        raise NotAllowed(
+            "this is for jobs, with the token of their attempt; a worker passes on what its "
+            "jobs say: POST /api/v1/tasks/ID/outputs"
+        )
+    form, holder = call.body_as(WordsIn), call.job.holder
+    if call.key is None and (form.text or form.output is not None):
+        # Somebody who overhears a request could send it again (S7).
+        raise BadRequest(
+            [
+                "Idempotency-Key is missing: send this header with a new value for each "
+                "message, so that one that comes twice counts once"
+            ]
+        )
+    if not form.text and form.output is None and form.progress is None:
+        raise BadRequest(["a message has a text, an output or a progress"])
+    if form.output is not None:
+        if finding := name_finding("output", form.output):
+            raise BadRequest([finding])
+        _check_declared(await call.store.get(holder.task_id), form.output)
+    heard = {"id": holder.task_id, "attempt": holder.attempt}
+    words = JobWords(
+        holder=holder,
+        text=form.text,
+        output=form.output,
+        progress=form.progress,
+        # Written together with the message, so that of two requests at once only one counts.
+        kept=call.kept_answer(200, msgspec.json.encode(heard)),
+    )
+    await call.store.hear_job(words)
+    return heard
+
+
+def _check_declared(task: Task, output: str) -> None:
+    """Refuses an output that the task's definition does not name, as the command in a job does.
+
+    A task that is in no run may announce anything.
+    """
+    found = _DECLARED.search(task.command or "")
+    declared = shlex.split(found[1])[0].split() if found else None
+    if declared is not None and output not in (*declared, STARTED):
+        name = "this task" if run_named_by(task.id) is None else read_job_name(task.id).node
+        raise BadRequest([unknown_output_text(name, output, declared)])
+
+
+ROUTES.add(
+    "POST /job/messages",
+    Needs(WORKER, no_queue, job=any_job),
+    "The same for the job whose token is shown: it need not know its task's id.",
+    HeardOut,
+    body=WordsIn,
+    audited=False,
+)(hear)

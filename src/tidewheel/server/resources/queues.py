@@ -1,42 +1,51 @@
-"""Answers for queues: what waits in them, their settings, claims; and for the whole store."""
+"""Answers for queues and workers: what waits, settings, claims, workers that come and go."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
-from tidewheel.api.operations import MANY, PAUSES, QUEUES
+import msgspec
+
+from tidewheel.api.operation import OPERATE, WORKER
+from tidewheel.api.operations import MANY, ORPHANS, PAUSES, QUEUES, WORKERS
 from tidewheel.api.tasks import QueueView
 from tidewheel.api.wire import answer, out_type, time_text, write
 from tidewheel.client.async_client import AsyncClient
-from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.access import is_pattern
 from tidewheel.core.queue.lease import Holder
+from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import (
     ANY_RESOURCES,
+    Abilities,
     Claimed,
     ClaimedTasks,
     ClaimRequest,
+    HostProcess,
+    NewWorker,
     Report,
 )
+from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.steps import End, Ending
+from tidewheel.core.queue.submission import name_finding
 from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.server.call import Call
-from tidewheel.server.operation_routes import routes_of
+from tidewheel.errors import Refused
+from tidewheel.server.call import Answer, Call
+from tidewheel.server.errors import BadRequest, NotAllowed
+from tidewheel.server.operation_routes import answer_type, routes_of
 from tidewheel.server.resources.events import NewsListener
-from tidewheel.server.routes import API, Needs, Route, queue_of_path
-from tidewheel.server.wire.workers import ClaimIn, QueueIn
+from tidewheel.server.resources.reports import REPORTS, Bytes, LostAttempt, worker_of_body
+from tidewheel.server.routes import Needs, RouteList, no_queue, queue_of_path
+from tidewheel.server.validation import In
 
 POLL_SECONDS = 5.0  # a wake-up may be lost; this bounds the wait
 DUE_SECONDS_MIN = 0.001  # to ask sooner would be in vain
 CLAIM_SECONDS_MAX = 100.0  # longer than a claim may wait
-
-QueueOut = out_type(QueueView)
-ClaimsOut = answer(
-    "ClaimsOut",
-    "None is no error.",
-    tasks=list[Claimed],
-    next_due_s=(float | None, None),  # of a delayed task, if nothing else comes before
-)
+UNKNOWN_BOOT = "http"
+Nodes = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+ROUTES = RouteList()
 
 
 async def list_ready_queues(call: Call) -> object:
@@ -49,19 +58,120 @@ async def get_queue(call: Call) -> object:
     return write(await AsyncClient(call.store).queue(call.path["queue"]))
 
 
+async def get_many(call: Call) -> object:
+    found = await call.store.get_many([TaskId(one) for one in call.body.ids])
+    call.require_queues({task.queue for task in found})
+    return write({"tasks": found})
+
+
+async def store_facts(call: Call) -> object:
+    return {"id": await call.store.store_id(), "now": time_text(await call.store.now())}
+
+
+MANY_ROUTES = routes_of(MANY, {"get_many": get_many, "store_id": store_facts})
+ROUTES += routes_of(QUEUES, {"ready_queues": list_ready_queues, "queue": get_queue})
+
+# How a queue is set.
+
+
+class LimitIn(In):
+    """A limit; null leaves that side open."""
+
+    key: str = ""
+    concurrency_max: Annotated[int, msgspec.Meta(le=2**31 - 1)] | None = None
+    rate_max: Annotated[int, msgspec.Meta(le=2**31 - 1)] | None = None
+    rate_seconds: float = 1.0
+
+
+class QueueIn(In):
+    """The changes to a queue; null leaves a setting as it is."""
+
+    paused: bool | None = None
+    aging: bool | None = None
+    fence_kill: bool | None = None
+    lease_seconds: float | None = None
+    limits: Annotated[list[LimitIn], msgspec.Meta(max_length=1_000)] | None = None
+
+
+@ROUTES.add(
+    "PATCH /queues/{queue}",
+    Needs(OPERATE, queue_of_path),
+    "Change how a queue behaves: aging, fence_kill, lease_seconds, limits.",
+    out_type(QueueView),
+    body=QueueIn,
+)
 async def configure(call: Call) -> object:
-    form = call.body_as(QueueIn)
-    changes: dict[str, Any] = {
-        name: value
-        for name in ("paused", "aging", "fence_kill", "lease_seconds")
-        if (value := getattr(form, name)) is not None
-    }
-    if form.limits is not None:
-        changes["limits"] = tuple(limit.value() for limit in form.limits)
+    said = msgspec.structs.asdict(call.body_as(QueueIn))
+    changes: dict[str, Any] = {name: one for name, one in said.items() if one is not None}
+    if "limits" in changes:
+        limits = changes["limits"]
+        changes["limits"] = tuple(Limit(**msgspec.structs.asdict(one)) for one in limits)
     await AsyncClient(call.store).configure_queue(call.path["queue"], **changes)
     return await get_queue(call)
 
 
+ROUTES += routes_of(PAUSES, then={"pause_queue": get_queue})
+
+# Claims.
+
+
+class ResourcesIn(In):
+    """The resources that a worker has free, or offers."""
+
+    cpu: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
+    memory_bytes: Bytes = 0
+    gpu: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
+    labels: Annotated[tuple[str, ...], msgspec.Meta(max_length=1_000)] = ()
+    nodes: Nodes | None = None  # those that no task has alone; null: one
+    idle_nodes: Nodes | None = None  # of these, those without any task; null: all
+    buffer_bytes: Bytes = 0
+    exclusive: Literal[False] = False  # is what tasks ask for
+
+    def value(self) -> Resources:
+        """Returns the resources for the store."""
+        given = msgspec.structs.asdict(self) | {"labels": frozenset(self.labels)}
+        return Resources(**given | {"nodes": 1 if self.nodes is None else self.nodes})
+
+    def free(self) -> Resources:
+        """Returns the free resources of a claim.
+
+        A worker that says nothing of nodes may be older than they are: it would take other
+        tasks beside one that is exclusive, so it gets none of those.
+        """
+        counts = self.nodes is not None or self.idle_nodes is not None
+        return self.value() if counts else replace(self.value(), idle_nodes=0)
+
+
+class ClaimIn(In):
+    """A worker asks for tasks of a queue, and may wait for them."""
+
+    worker: str
+    n: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] = 1
+    wait_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 0.0
+    lease_s: float | None = None
+    resources: ResourcesIn | None = None
+    commands: bool = True
+    handlers: list[str] | None = None  # null: any
+    bare: bool = True
+
+
+ClaimsOut = answer(
+    "ClaimsOut",
+    "None is no error.",
+    tasks=list[Claimed],
+    next_due_s=(float | None, None),  # of a delayed task, if nothing else comes before
+)
+
+
+@ROUTES.add(
+    "POST /queues/{queue}/claim",
+    Needs(WORKER, queue_of_path, worker=worker_of_body),
+    "Up to n tasks, the oldest of the highest priority; wait_s waits for some.",
+    ClaimsOut,
+    body=ClaimIn,
+    audited=False,  # in the history of each task
+    seconds_max=CLAIM_SECONDS_MAX,
+)
 async def claim(call: Call) -> object:
     form = call.body_as(ClaimIn)
     request = ClaimRequest(
@@ -106,53 +216,156 @@ async def _claim_for_caller(call: Call, request: ClaimRequest) -> ClaimedTasks:
         return ClaimedTasks()
     found = await call.store.claim(request)
     if found and await call.is_gone():
-        await call.store.report([_given_back(task, request.worker) for task in found])
+        given_back = [
+            Holder(task_id=task.id, attempt=task.attempt, worker=request.worker)
+            for task in found
+        ]
+        end = End(ending=Ending.YIELDED)
+        await call.store.report([Report(holder=holder, end=end) for holder in given_back])
         return ClaimedTasks()
     return found
 
 
-def _given_back(task: Claimed, worker: WorkerId) -> Report:
-    holder = Holder(task_id=task.id, attempt=task.attempt, worker=worker)
-    return Report(holder=holder, end=End(ending=Ending.YIELDED))
+# Workers: they register, sign off, and can be looked at.
 
 
-async def get_many(call: Call) -> object:
-    found = await call.store.get_many([TaskId(one) for one in call.body.ids])
-    call.require_queues({task.queue for task in found})
-    return write({"tasks": found})
+class WorkerIn(In):
+    """A worker introduces itself."""
+
+    name: str
+    queues: Annotated[list[str], msgspec.Meta(min_length=1, max_length=1_000)]
+    slots: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
+    capacity: ResourcesIn = msgspec.field(default_factory=ResourcesIn)
+    commands: bool = True
+    handlers: list[str] | None = None
+    bare: bool = True
+    host: str = ""
+    # Which boot of that host, which process and which of those with its number: with them a
+    # worker that is started there later can take over its jobs. Without, nobody can.
+    boot_id: str = UNKNOWN_BOOT
+    pid: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
+    started: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 0.0
 
 
-async def store_facts(call: Call) -> object:
-    return {"id": await call.store.store_id(), "now": time_text(await call.store.now())}
+async def queues_served(call: Call) -> Iterable[str]:
+    """Returns the queues that a worker wants to serve, after judging its patterns.
+
+    A pattern is judged as a whole; the queues that it stands for are judged later.
+    """
+    wanted = call.body_as(WorkerIn).queues
+    call.require_patterns(one for one in wanted if is_pattern(one))
+    return [one for one in wanted if not is_pattern(one)]
 
 
-_QUEUE = f"{API}/queues/{{queue}}"
-MANY_ROUTES = routes_of(MANY, {"get_many": get_many, "store_id": store_facts})
-ROUTES = (
-    *routes_of(QUEUES, {"ready_queues": list_ready_queues, "queue": get_queue}),
-    Route(
-        method="PATCH",
-        path=_QUEUE,
-        guard=Needs(scopes=(Scope.OPERATE,), queues=queue_of_path),
-        handler=configure,
-        says="Change how a queue behaves: aging, fence_kill, lease_seconds, limits.",
-        body=QueueIn,
-        answers=QueueOut,
-    ),
-    *routes_of(PAUSES, then={"pause_queue": get_queue}),
-    Route(
-        method="POST",
-        path=f"{_QUEUE}/claim",
-        guard=Needs(
-            scopes=(Scope.WORKER,),
-            queues=queue_of_path,
-            worker=lambda call: call.body_as(ClaimIn).worker,
-        ),
-        handler=claim,
-        says="Up to n tasks, the oldest of the highest priority; wait_s waits for some.",
-        body=ClaimIn,
-        answers=ClaimsOut,
-        audited=False,  # in the history of each task
-        seconds_max=CLAIM_SECONDS_MAX,
+@ROUTES.add(
+    "POST /workers",
+    Needs(WORKER, queues_served),
+    "Take a worker id from the store; it is this token's.",
+    answer_type(next(row for row in WORKERS if row.name == "stop_worker")),
+    body=WorkerIn,
+    status=201,
+)
+async def register(call: Call) -> object:
+    assert call.token is not None
+    form = call.body_as(WorkerIn)
+    named = [("name", form.name), ("host", form.host or "-"), ("boot_id", form.boot_id)]
+    listed = {"queues": form.queues, "labels": form.capacity.labels, "handlers": form.handlers}
+    named += [(what, text) for what, texts in listed.items() for text in texts or ()]
+    findings = [finding for what, text in named if (finding := name_finding(what, text))]
+    if findings:
+        raise BadRequest(findings)
+    worker = await call.store.register_worker(
+        NewWorker(
+            name=form.name,
+            process=HostProcess(
+                host=form.host or call.client or "-",
+                boot_id=form.boot_id,
+                pid=form.pid,
+                started=form.started,
+            ),
+            queues=tuple(form.queues),
+            slots=form.slots,
+            capacity=form.capacity.value(),
+            abilities=Abilities(
+                commands=form.commands,
+                handlers=None if form.handlers is None else frozenset(form.handlers),
+                bare=form.bare,
+            ),
+        )
+    )
+    await call.store.assign_worker(worker, call.token.number)
+    call.targets.append(worker)
+    return Answer(body={"id": worker}, status=201)
+
+
+ROUTES += routes_of(WORKERS)
+
+# A worker that died leaves jobs that go on. One that starts on the same host finds them, if the
+# dead one said where it ran and was registered with the same token: to name a host proves
+# nothing.
+
+
+class AdoptIn(In):
+    """``worker`` takes over from ``owner``, whose process is dead."""
+
+    worker: str
+    attempt: LostAttempt
+    owner: str
+
+
+async def orphans(call: Call) -> object:
+    found = await call.store.orphans(call.query.host, call.query.boot_id)
+    owners = {lease.owner for lease in found}
+    own = {owner for owner in owners if await call.speaks_for(owner)}
+    shown = [one for one in found if one.owner in own and call.covers(one.task.queue)]
+    return write({"leases": shown})
+
+
+ROUTES += routes_of([ORPHANS], {"orphans": orphans})
+
+
+@ROUTES.add(
+    "POST /tasks/{id}/adopt",
+    REPORTS,
+    "Take over the lease of a worker that died; the attempt stays.",
+    out_type(Claimed),
+    body=AdoptIn,
+    audited=False,  # in the history of the task
+)
+async def adopt(call: Call) -> object:
+    form = call.body_as(AdoptIn)
+    if not await call.speaks_for(form.owner):
+        raise await _not_theirs(call, form)
+    holder = Holder(
+        task_id=TaskId(call.path["id"]), attempt=form.attempt, worker=WorkerId(form.owner)
+    )
+    return write(await call.store.adopt(holder, WorkerId(form.worker)))
+
+
+async def _not_theirs(call: Call, form: AdoptIn) -> Refused:
+    """Returns the refusal of a take-over: LeaseLost if the owner does not hold the task.
+
+    It is told to every caller; only for a lease that is held does the token matter.
+    """
+    task = await call.found_task()
+    if (task.owner, task.attempt) != (form.owner, form.attempt):
+        return task.lease_lost(form.owner, form.attempt)
+    return NotAllowed(
+        f"worker {form.owner!r} was not registered with this token; "
+        "only a worker of the same token takes over its tasks"
+    )
+
+
+@ROUTES.add(
+    "GET /workers/{id}/cancelling",
+    Needs(WORKER, no_queue, worker=lambda call: call.path["id"]),
+    "Which leases of a worker were asked to cancel.",
+    answer(
+        "CancellingOut",
+        "The leases that were asked to cancel.",
+        leases=list[answer("LeaseOut", id=str, attempt=int)],  # type: ignore[misc]
     ),
 )
+async def cancelling(call: Call) -> object:
+    found = await call.store.cancelling(WorkerId(call.path["id"]))
+    return {"leases": [{"id": one, "attempt": number} for one, number in found]}

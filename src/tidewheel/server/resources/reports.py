@@ -2,44 +2,266 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from typing import Annotated, Any, Literal
 
+import msgspec
+
+from tidewheel.api.operation import WORKER
 from tidewheel.api.wire import out_type, write
-from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.lease import Holder
-from tidewheel.core.queue.lease import LeaseAnswer as BeatAnswer
-from tidewheel.core.queue.requests import Beat, Claimed, Report, Reported
-from tidewheel.core.queue.status import LEASED
+from tidewheel.core.queue.lease import Holder, LeaseAnswer
+from tidewheel.core.queue.requests import Beat, Claimed, JobMessage, Report, UsageSample
 from tidewheel.core.queue.steps import End, Ending
-from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.errors import LeaseLost, WrongStatus
+from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.errors import WrongStatus
+from tidewheel.exact_json import decode
 from tidewheel.server.call import Call
-from tidewheel.server.errors import problem
-from tidewheel.server.routes import API, Handler, Needs, Route, no_queue, queue_of_task
-from tidewheel.server.wire.workers import (
-    BeatIn,
-    BeatOut,
-    BeatsIn,
-    BeatsOut,
-    ClaimTaskIn,
-    FinishIn,
-    HolderIn,
-    MessagesIn,
-    ReportedOut,
-    ReportsIn,
-    ReportsOut,
-    SamplesIn,
-    StatusOut,
-)
+from tidewheel.server.errors import BadRequest, Problem, problem
+from tidewheel.server.routes import Needs, RouteList, no_queue, queue_of_task
+from tidewheel.server.validation import In, Out
+
+Percent = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+LostAttempt = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]  # perhaps no lease at all
+ExitStatus = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+ROUTES = RouteList()
 
 
-def holder(call: Call) -> Holder:
-    """Returns the holder of the lease that the body names."""
-    form = call.body_as(HolderIn)
-    return Holder(
-        task_id=TaskId(call.path["id"]), attempt=form.attempt, worker=WorkerId(form.worker)
+class ClaimTaskIn(In):
+    """A worker asks for one task by its id."""
+
+    worker: str
+    lease_s: float | None = None
+
+
+class HolderIn(In):
+    """The lease that a report is about: worker and attempt."""
+
+    worker: str
+    attempt: Attempt
+
+
+class BeatIn(HolderIn):
+    """A sign of life."""
+
+    progress: float | None = None
+
+
+class OneBeat(In):
+    """A sign of life, one of many."""
+
+    id: str
+    attempt: LostAttempt
+    progress: float | None = None
+
+
+class BeatsIn(In):
+    """Signs of life for all leases of a worker."""
+
+    worker: str
+    beats: Annotated[list[OneBeat], msgspec.Meta(max_length=10_000)]
+
+
+class BeatOut(Out):
+    """Go on; or end the job and report how it ended; or it is not yours any more."""
+
+    id: str
+    answer: Literal["go_on", "cancel", "lost"]
+
+
+class BeatsOut(Out):
+    """One answer for each, in order."""
+
+    answers: list[BeatOut]
+
+
+class MessageIn(In):
+    """Numbered 1, 2, … within the attempt; the same number twice is stored once."""
+
+    number: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
+    text: str
+    output: str | None = None
+
+
+class MessagesIn(HolderIn):
+    """The messages of a job."""
+
+    messages: Annotated[list[MessageIn], msgspec.Meta(min_length=1, max_length=1_000)]
+
+
+class SampleIn(In):
+    """The resources that a job used at one moment."""
+
+    memory_bytes: Bytes | None = None
+    cpu_percent: Percent | None = None
+    gpu_percent: Percent | None = None
+    gpu_memory_bytes: Bytes | None = None
+
+
+class SamplesIn(HolderIn):
+    """The resources that a job used, at several moments."""
+
+    samples: Annotated[list[SampleIn], msgspec.Meta(min_length=1, max_length=1_000)]
+
+
+class ErrorIn(In):
+    """The reason of a failure."""
+
+    code: str = "error"
+    description: str = ""
+    args: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+
+
+class FinishIn(HolderIn):
+    """The end of an attempt; failed and aborted need an error."""
+
+    ending: Literal["succeeded", "failed", "aborted"]
+    error: ErrorIn | None = None
+    exit_status: ExitStatus | None = None
+    metrics: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    values: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)  # an object, of a success
+
+
+class EndIn(In):
+    """The end of an attempt; ``yielded`` gives the task to another worker at once."""
+
+    ending: Literal["succeeded", "failed", "aborted", "yielded"]
+    error: ErrorIn | None = None
+    exit_status: ExitStatus | None = None
+    metrics: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    metrics_text: str | None = None  # the same as a text that holds JSON, white space and all
+    values: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)  # an object, of a success
+    values_text: str | None = None  # the same as a text
+
+    def value(self) -> End:
+        """Checks the end and returns it for the store, which judges the values itself."""
+        ending = Ending(self.ending)
+        needs_error = ending in (Ending.FAILED, Ending.ABORTED)
+        if self.error is not None and not needs_error:
+            raise BadRequest([f"error: an attempt that {ending} has none"])
+        if self.error is None and needs_error:
+            raise BadRequest([f"error is missing: an attempt that {ending} needs one"])
+        if self.metrics_text is not None:
+            _json_text("metrics_text", msgspec.Raw(self.metrics_text.encode()))
+        values = self.values_text
+        if values is None and bytes(self.values) not in (b"", b"null"):
+            values = bytes(self.values).decode()
+        if values is not None and ending is not Ending.SUCCEEDED:
+            raise BadRequest([f"values: an attempt that {ending} hands on nothing"])
+        return End(
+            ending=ending,
+            error=_task_error(self.error) if self.error else None,
+            exit_status=self.exit_status,
+            metrics=self.metrics_text or _json_text("metrics", self.metrics),
+            values=values,
+        )
+
+
+class OneReport(In):
+    """A report of what happened in an attempt since the last one; ``end`` makes it the last."""
+
+    id: str
+    attempt: LostAttempt
+    started: bool = False
+    messages: Annotated[tuple[MessageIn, ...], msgspec.Meta(max_length=10_000)] = ()
+    samples: Annotated[tuple[SampleIn, ...], msgspec.Meta(max_length=10_000)] = ()
+    end: EndIn | None = None
+    frees: str | None = None  # the queue in which this end leaves a place that was limited
+
+    def value(self, worker: str) -> Report:
+        """Returns the report for the store."""
+        return Report(
+            holder=Holder(
+                task_id=TaskId(self.id), attempt=self.attempt, worker=WorkerId(worker)
+            ),
+            started=self.started,
+            messages=_messages(self.messages),
+            usage=_samples(self.samples),
+            end=self.end.value() if self.end else None,
+            frees=self.frees,
+        )
+
+
+class ReportsIn(In):
+    """The reports on attempts of one worker."""
+
+    worker: str
+    reports: Annotated[list[OneReport], msgspec.Meta(max_length=10_000)]
+
+
+class ReportedOut(Out):
+    """The status after one report, or why it was refused."""
+
+    id: str
+    status: str | None
+    refused: Problem | None
+
+
+class ReportsOut(Out):
+    """One answer for each, in order; one refusal stops no other."""
+
+    answers: list[ReportedOut]
+
+
+class StatusOut(Out):
+    """The status after a report: cancelled, if somebody was faster."""
+
+    id: str
+    status: str
+
+
+def _messages(given: Iterable[MessageIn]) -> tuple[JobMessage, ...]:
+    return tuple(
+        JobMessage(number=one.number, text=one.text, output=one.output) for one in given
     )
+
+
+def _samples(given: Iterable[SampleIn]) -> tuple[UsageSample, ...]:
+    return tuple(UsageSample(**msgspec.structs.asdict(one)) for one in given)
+
+
+def _task_error(given: ErrorIn) -> TaskError:
+    """Returns the error for the store; it must have a code or a description."""
+    if not (given.code.strip() or given.description.strip()):
+        raise BadRequest(["error: give a code or a description"])
+    args = _json_text("error.args", given.args) or "{}"
+    return TaskError(code=given.code, description=given.description, args=args)
+
+
+def _json_text(what: str, raw: msgspec.Raw) -> str | None:
+    """Returns JSON as it was sent; None if none was sent."""
+    text = bytes(raw).decode()
+    if not text:
+        return None
+    try:
+        decode(text)
+    except ValueError as error:
+        raise BadRequest([f"{what}: {error}"]) from None
+    return text
+
+
+# Reports on one attempt.
+
+
+def worker_of_body(call: Call) -> str:
+    """Returns the worker that the body names, which must be the caller's own."""
+    worker: str = call.body.worker
+    return worker
+
+
+REPORTS = Needs(WORKER, queue_of_task, worker=worker_of_body)
+
+
+async def live_holder(call: Call, worker: str | None, attempt: int | None) -> Holder:
+    """Returns the lease that is reported on: the one that is named, else the live one."""
+    task = await call.found_task()
+    if (named := worker or task.owner) is None:
+        raise WrongStatus(task.id, "a report", task.status, ["running"])
+    own = await call.require_worker(named)
+    number = task.attempt if attempt is None else attempt
+    return Holder(task_id=task.id, attempt=number, worker=own)
 
 
 async def tell(call: Call, report: Report) -> StatusOut:
@@ -55,52 +277,75 @@ async def tell(call: Call, report: Report) -> StatusOut:
 
 
 async def claim(call: Call) -> object:
-    form = call.body_as(ClaimTaskIn)
-    task = await call.found_task()
-    taken = await call.store.claim_by_id(task.id, WorkerId(form.worker), form.lease_s)
-    return write(taken)
+    form, task = call.body_as(ClaimTaskIn), await call.found_task()
+    return write(await call.store.claim_by_id(task.id, WorkerId(form.worker), form.lease_s))
 
 
-async def started(call: Call) -> object:
-    return await tell(call, Report(holder=holder(call), started=True))
-
-
-async def outputs(call: Call) -> object:
-    messages = call.body_as(MessagesIn).values()
-    return await tell(call, Report(holder=holder(call), messages=messages))
-
-
-async def usage(call: Call) -> object:
-    samples = call.body_as(SamplesIn).values()
-    return await tell(call, Report(holder=holder(call), usage=samples))
-
-
-async def finish(call: Call) -> object:
-    return await tell(call, Report(holder=holder(call), end=call.body_as(FinishIn).value()))
-
-
-async def give_back(call: Call) -> object:
-    return await tell(call, Report(holder=holder(call), end=End(ending=Ending.YIELDED)))
+def _holder(call: Call) -> Holder:
+    form = call.body_as(HolderIn)
+    return Holder(
+        task_id=TaskId(call.path["id"]), attempt=form.attempt, worker=WorkerId(form.worker)
+    )
 
 
 async def heartbeat(call: Call) -> object:
     """Extends a lease; one that was lost is a conflict, so that no client can overlook it."""
-    held, form = holder(call), call.body_as(BeatIn)
+    held, form = _holder(call), call.body_as(BeatIn)
     beat = Beat(task_id=held.task_id, attempt=held.attempt, progress=form.progress)
     [answer] = await call.store.heartbeat(held.worker, [beat])
-    if answer is BeatAnswer.LOST:
-        raise await _lost(call, held)
-    return BeatOut(id=held.task_id, answer=answer.value)
-
-
-async def _lost(call: Call, held: Holder) -> Exception:
+    if answer is not LeaseAnswer.LOST:
+        return BeatOut(id=held.task_id, answer=answer.value)
     task = await call.store.get(held.task_id)
-    if (task.owner, task.attempt) == (held.worker, held.attempt):
-        return WrongStatus(task.id, "heartbeat", task.status, ["running"])
-    owner = task.owner if task.status in LEASED else None
-    return LeaseLost(task.id, asked=(held.worker, held.attempt), held=(owner, task.attempt))
+    raise task.report_refused(held.worker, held.attempt, "heartbeat")
 
 
+def _telling(part: Callable[[Any], dict[str, Any]]) -> Callable[[Call], Awaitable[object]]:
+    """Returns the handler of a report; ``part`` makes what it says of the body."""
+
+    async def handler(call: Call) -> object:
+        return await tell(call, Report(holder=_holder(call), **part(call.body)))
+
+    return handler
+
+
+def _end(form: FinishIn) -> End:
+    said = {name: getattr(form, name) for name in ("error", "exit_status", "metrics", "values")}
+    return EndIn(form.ending, **said).value()
+
+
+_started = _telling(lambda _: {"started": True})
+_outputs = _telling(lambda form: {"messages": _messages(form.messages)})
+_usage = _telling(lambda form: {"usage": _samples(form.samples)})
+_finish = _telling(lambda form: {"end": _end(form)})
+_yield = _telling(lambda _: {"end": End(ending=Ending.YIELDED)})
+for _name, _body, _handler, _answers, _says in (
+    ("claim", ClaimTaskIn, claim, out_type(Claimed), "Lease this task."),
+    ("started", HolderIn, _started, StatusOut, "The work has begun."),
+    ("heartbeat", BeatIn, heartbeat, BeatOut, "Extend the lease; 409 if it is lost."),
+    ("outputs", MessagesIn, _outputs, StatusOut, "Messages and outputs, numbered."),
+    ("usage", SamplesIn, _usage, StatusOut, "What the work used."),
+    ("finish", FinishIn, _finish, StatusOut, "How the attempt ended."),
+    ("yield", HolderIn, _yield, StatusOut, "Give the task back at once."),
+):
+    # What they change is in the history and the attempts of the task, not in the audit.
+    _route = ROUTES.add(
+        f"POST /tasks/{{id}}/{_name}", REPORTS, _says, _answers, body=_body, audited=False
+    )
+    _route(_handler)
+
+# Reports on many attempts; none names a queue: they count only for leases of the own worker.
+
+_OWN_LEASES = Needs(WORKER, no_queue, worker=worker_of_body)
+
+
+@ROUTES.add(
+    "POST /heartbeats",
+    _OWN_LEASES,
+    "Extend all leases of a worker; one answer each: go_on, cancel or lost.",
+    BeatsOut,
+    body=BeatsIn,
+    audited=False,
+)
 async def heartbeats(call: Call) -> object:
     form = call.body_as(BeatsIn)
     beats = [
@@ -112,74 +357,24 @@ async def heartbeats(call: Call) -> object:
     return BeatsOut(answers=[BeatOut(id=one.id, answer=said.value) for one, said in told])
 
 
+@ROUTES.add(
+    "POST /reports",
+    _OWN_LEASES,
+    "Whatever happened in attempts of a worker; one answer each, in order.",
+    ReportsOut,
+    body=ReportsIn,
+    audited=False,
+)
 async def reports(call: Call) -> object:
     form = call.body_as(ReportsIn)
-    given = [one.value(form.worker) for one in form.reports]
-    answers = await call.store.report(given)
-    return ReportsOut(answers=[_reported(call, one) for one in answers])
-
-
-def _reported(call: Call, answer: Reported) -> ReportedOut:
-    refused = None
-    if answer.refused is not None:
-        refused = problem(answer.refused, call.correlation)
-    status = answer.status.value if answer.status else None
-    return ReportedOut(id=answer.task_id, status=status, refused=refused)
-
-
-async def queues_of_own_leases(call: Call) -> Iterable[str]:
-    """Returns no queue to judge: a beat counts only for a lease of the caller's own worker."""
-    return await no_queue(call)
-
-
-def _worker_of_body(call: Call) -> str:
-    worker: str = call.body.worker
-    return worker
-
-
-def _reporting(name: str, body: type, handler: Handler, answers: type, says: str) -> Route:
-    return Route(
-        method="POST",
-        path=f"{API}/tasks/{{id}}/{name}",
-        guard=Needs(scopes=(Scope.WORKER,), queues=queue_of_task, worker=_worker_of_body),
-        handler=handler,
-        says=says,
-        body=body,
-        answers=answers,
-        audited=False,  # in the history and the attempts of the task
+    answers = await call.store.report([one.value(form.worker) for one in form.reports])
+    return ReportsOut(
+        answers=[
+            ReportedOut(
+                id=one.task_id,
+                status=one.status.value if one.status else None,
+                refused=problem(one.refused, call.correlation) if one.refused else None,
+            )
+            for one in answers
+        ]
     )
-
-
-ROUTES = (
-    _reporting("claim", ClaimTaskIn, claim, out_type(Claimed), "Lease this task."),
-    _reporting("started", HolderIn, started, StatusOut, "The work has begun."),
-    _reporting("heartbeat", BeatIn, heartbeat, BeatOut, "Extend the lease; 409 if it is lost."),
-    _reporting("outputs", MessagesIn, outputs, StatusOut, "Messages and outputs, numbered."),
-    _reporting("usage", SamplesIn, usage, StatusOut, "What the work used."),
-    _reporting("finish", FinishIn, finish, StatusOut, "How the attempt ended."),
-    _reporting("yield", HolderIn, give_back, StatusOut, "Give the task back at once."),
-    Route(
-        method="POST",
-        path=f"{API}/heartbeats",
-        guard=Needs(
-            scopes=(Scope.WORKER,), queues=queues_of_own_leases, worker=_worker_of_body
-        ),
-        handler=heartbeats,
-        says="Extend all leases of a worker; one answer each: go_on, cancel or lost.",
-        body=BeatsIn,
-        answers=BeatsOut,
-        audited=False,
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/reports",
-        guard=Needs(
-            scopes=(Scope.WORKER,), queues=queues_of_own_leases, worker=_worker_of_body
-        ),
-        handler=reports,
-        says="Whatever happened in attempts of a worker; one answer each, in order.",
-        body=ReportsIn,
-        answers=ReportsOut,
-        audited=False,
-    ),
-)

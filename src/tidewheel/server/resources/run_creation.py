@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import json
 from collections.abc import Iterable
@@ -17,7 +16,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from tidewheel.api.operation import SUBMIT, WORKER
 from tidewheel.api.runs import RunCreated, RunDeleted
+from tidewheel.api.wire import answer
 from tidewheel.core.operator.definition import (
     SIP,
     NewRun,
@@ -34,11 +35,11 @@ from tidewheel.quantities import parse_duration
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import registry_door, run_door
-from tidewheel.server.resources.runs import OPERATES, READS, RUN
-from tidewheel.server.routes import API, Needs, Route, workflow_of_run
-from tidewheel.server.wire.validation import Duration, In, Out, read
+from tidewheel.server.resources.runs import OPERATES, READS_RUN, RUN
+from tidewheel.server.routes import Needs, RouteList, workflow_of_run
+from tidewheel.server.validation import Duration, In, read
 
-CREATED = 201
+ROUTES = RouteList()
 SECONDS_MAX = 60.0  # a long definition takes its time to be read
 TEXT_BYTES_MAX = 5_000_000
 FILES_MAX = 10_000
@@ -112,64 +113,62 @@ class CarryOnIn(In):
     options: OptionsIn = msgspec.field(default_factory=OptionsIn)
 
 
-class SavedOut(Out):
-    """A definition that is kept."""
-
-    digest: str
-
-
-class FileOut(Out):
-    """A file of a definition, in base64."""
-
-    path: str
-    content: str
-    executable: bool
-
-
-class DefinitionOut(Out):
-    """The definition of a run."""
-
-    digest: str
-    workflow: str
-    kind: str
-    text: str
-    variables: msgspec.Raw  # a list of texts
-    files: tuple[FileOut, ...]
-
-
-def run_options(given: OptionsIn, stall_timeout_seconds: float | None) -> RunOptions:
-    """Returns the options as runs have them."""
-    said = msgspec.structs.asdict(given)
-    del said["stall_timeout"]
-    if given.job_commands is None:
-        del said["job_commands"]
-    return RunOptions(**said, stall_timeout_seconds=stall_timeout_seconds)
-
-
-def definition_out(found: StoredDefinition) -> DefinitionOut:
-    """Returns a definition with all of its files."""
-    return DefinitionOut(
-        digest=found.digest,
-        workflow=found.workflow,
-        kind=found.kind,
-        text=found.text,
-        variables=msgspec.Raw(found.variables.encode()),
-        files=tuple(map(_file_out, found.files)),
-    )
-
-
-def _file_out(one: StoredFile) -> FileOut:
-    return FileOut(
-        path=one.path.encode(errors="replace").decode(),  # JSON is Unicode, a name need not be
-        content=base64.b64encode(one.content).decode(),
-        executable=one.executable,
-    )
+FileOut: Any = answer(
+    "FileOut",
+    "A file of a definition, in base64.",
+    **{"path": str, "content": str, "executable": bool},
+)
+DefinitionOut = answer(
+    "DefinitionOut",
+    "The definition of a run.",
+    **{"digest": str, "workflow": str, "kind": str, "text": str},
+    variables=msgspec.Raw,  # a list of texts
+    files=list[FileOut],
+)
 
 
 class DefinitionQuery(In):
     """One file of it, as it is; without a path, all of it as JSON."""
 
     path: str = ""
+
+
+async def _workflow_unless_served(call: Call) -> Iterable[str]:
+    """Returns the workflow to judge by; none if the caller may take the jobs of the run."""
+    run = await call.found_run()
+    return () if call.allows(WORKER) and call.covers(run.queue) else (run.workflow,)
+
+
+@ROUTES.add(
+    f"GET {RUN}/definition",
+    replace(READS_RUN, workflows=_workflow_unless_served),
+    "What the run runs: its text and files, or one file.",
+    DefinitionOut,
+    query=DefinitionQuery,
+)
+async def definition(call: Call) -> object:
+    """Answers with the definition of a run, or one of its files, for the worker of its jobs."""
+    path = call.query_as(DefinitionQuery).path
+    found = await run_door(call).definition((await call.found_run()).name)
+    if not path:
+        said = {name: getattr(found, name) for name in ("digest", "workflow", "kind", "text")}
+        files = [
+            {
+                # JSON is Unicode, a name need not be.
+                "path": one.path.encode(errors="replace").decode(),
+                "content": base64.b64encode(one.content).decode(),
+                "executable": one.executable,
+            }
+            for one in found.files
+        ]
+        return said | {"variables": msgspec.Raw(found.variables.encode()), "files": files}
+    for one in found.files:
+        if one.path == path:
+            headers = {"x-executable": str(one.executable).lower()}
+            return Answer(
+                body=one.content, media_type="application/octet-stream", headers=headers
+            )
+    raise NotFound("file of the definition", path)
 
 
 class Begin(NamedTuple):
@@ -184,10 +183,10 @@ class Begin(NamedTuple):
 def parse(call: Call) -> Begin:
     form = read(call.raw or b"{}", RunIn)
     options = _options(form.options)
-    found = _name_findings(form)
-    found += _definition_findings(form)
-    if found:
-        raise BadRequest(found)
+    named = {"workflow": form.workflow, "queue": form.queue}
+    found = [name_finding(what, text) for what, text in named.items() if text]
+    if findings := [*filter(None, found), *_definition_findings(form)]:
+        raise BadRequest(findings)
     sent = None if form.definition is None else _sent(form.definition)
     return Begin(form, options, sent, form.workflow if sent is None else sent.workflow)
 
@@ -215,16 +214,14 @@ def _definition_findings(form: RunIn) -> list[str]:
     return found
 
 
-def _name_findings(form: RunIn) -> list[str]:
-    given = {"workflow": form.workflow, "queue": form.queue}
-    found = [name_finding(what, text) for what, text in given.items() if text]
-    return [finding for finding in found if finding]
-
-
 def _options(given: OptionsIn) -> RunOptions:
-    timeout = given.stall_timeout
+    """Returns the options as runs have them."""
+    said = msgspec.structs.asdict(given)
+    timeout = said.pop("stall_timeout")
     seconds = None if timeout is None else parse_duration(timeout, "stall_timeout")
-    return run_options(given, seconds)
+    if given.job_commands is None:
+        del said["job_commands"]
+    return RunOptions(**said, stall_timeout_seconds=seconds)
 
 
 def _sent(form: DefinitionIn) -> StoredDefinition:
@@ -235,7 +232,7 @@ def _sent(form: DefinitionIn) -> StoredDefinition:
             StoredFile(one.path, base64.b64decode(one.content, validate=True), one.executable)
             for one in form.files
         )
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise BadRequest(["definition.files: content is not base64"]) from None
     return StoredDefinition(
         digest="",
@@ -245,122 +242,6 @@ def _sent(form: DefinitionIn) -> StoredDefinition:
         variables=msgspec.json.encode(form.variables).decode(),
         files=files,
     )
-
-
-async def begin(call: Call) -> object:
-    """Begins a run; a mistake in its definition is found here, not by its scheduler."""
-    asked = call.body_as(Begin)
-    options = replace(asked.options, mode=asked.options.mode or "live")
-    if asked.form.flow is not None and asked.form.options.job_commands is None:
-        options = replace(options, job_commands=False)  # it came from nobody's folder
-    if not options.now:
-        options = replace(options, now=float(await call.store.now()))
-    if asked.sent is not None and asked.form.parameters:
-        options = replace(options, parameters=json.dumps(asked.form.parameters, sort_keys=True))
-    async with call.doors.beginning:
-        run = await _begun(call, asked, options)
-    call.targets.append(run.name)
-    return await _told(call, run)
-
-
-async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
-    from tidewheel.services.definitions import upload
-
-    if asked.sent is None and asked.form.flow is None:
-        return await registry_door(call).begin(_registered(call, asked.form, options))
-    if asked.sent is None:
-        assert asked.form.flow is not None
-        definition = await asyncio.to_thread(
-            upload.definition_of_text,
-            asked.form.flow,
-            asked.workflow,
-            asked.form.variables,
-            options,
-        )
-    else:
-        definition = upload.sealed_definition(asked.sent)
-    new = NewRun(
-        workflow=asked.workflow,
-        definition=definition.digest,
-        name=asked.form.name,
-        options=options,
-        folder=asked.form.folder,
-        queue=asked.form.queue,
-        request=_request(call),
-    )
-    return await run_door(call).begin(new, definition)
-
-
-def _registered(call: Call, form: RunIn, options: RunOptions) -> RunRequest:
-    return RunRequest(
-        workflow=form.workflow,
-        version=form.version,
-        parameters=form.parameters,
-        name=form.name,
-        options=options,
-        queue=form.queue,
-        request=_request(call),
-    )
-
-
-def _request(call: Call) -> str:
-    """Returns the digest of a request with a key, so that the same again makes no new run."""
-    if call.key is None or call.token is None:
-        return ""
-    said = f"{call.token.number}\0{call.key}\0".encode() + call.raw
-    return hashlib.sha256(said).hexdigest()
-
-
-async def _told(call: Call, run: RunView) -> Answer:
-    facts = await run_door(call).look("facts", {"run": run.name})
-    return Answer(body=facts, status=CREATED)
-
-
-async def carry_on(call: Call) -> object:
-    run = await call.found_run()
-    given = _options(call.body_as(CarryOnIn).options)
-    await call.doors.apart(run_door(call).carry_on(run.name, given))
-    return await run_door(call).look("facts", {"run": run.name})
-
-
-async def save_definition(call: Call) -> object:
-    """Saves a definition for `reload`, which names it by its digest."""
-    from tidewheel.services.definitions import upload
-
-    run = await call.found_run()
-    sent = _sent(call.body_as(DefinitionIn))
-    if sent.workflow != run.workflow:
-        raise BadRequest([f"{run.name} is a run of {run.workflow}, not of {sent.workflow}"])
-    definition = upload.sealed_definition(sent)
-    await run_door(call).save_definition(run.name, definition)
-    return Answer(body=SavedOut(digest=definition.digest), status=CREATED)
-
-
-async def delete(call: Call) -> object:
-    run = await call.found_run()
-    await run_door(call).delete(run.name)
-    return {"deleted": run.name}
-
-
-async def _workflow_unless_served(call: Call) -> Iterable[str]:
-    """Returns the workflow to judge by; none if the caller may take the jobs of the run."""
-    run = await call.found_run()
-    return () if call.allows((Scope.WORKER,)) and call.covers(run.queue) else (run.workflow,)
-
-
-async def definition(call: Call) -> object:
-    """Answers with the definition of a run, or one of its files, for the worker of its jobs."""
-    path = call.query_as(DefinitionQuery).path
-    found = await run_door(call).definition((await call.found_run()).name)
-    if not path:
-        return definition_out(found)
-    for one in found.files:
-        if one.path == path:
-            headers = {"x-executable": str(one.executable).lower()}
-            return Answer(
-                body=one.content, media_type="application/octet-stream", headers=headers
-            )
-    raise NotFound("file of the definition", path)
 
 
 async def _new_queue(call: Call) -> Iterable[str]:
@@ -377,63 +258,113 @@ async def _new_workflow(call: Call) -> Iterable[str]:
     return {asked.workflow} | named
 
 
+@ROUTES.add(
+    "POST /runs",
+    Needs(SUBMIT, _new_queue, _new_workflow),
+    "Begin a run: of a registered workflow, of a flow.cylc as it is written, or of a "
+    "captured definition.",
+    RunCreated,
+    body=RunIn,
+    parse=parse,
+    status=201,
+    seconds_max=SECONDS_MAX,
+)
+async def begin(call: Call) -> object:
+    """Begins a run; a mistake in its definition is found here, not by its scheduler."""
+    asked = call.body_as(Begin)
+    options = replace(asked.options, mode=asked.options.mode or "live")
+    if asked.form.flow is not None and asked.form.options.job_commands is None:
+        options = replace(options, job_commands=False)  # it came from nobody's folder
+    if not options.now:
+        options = replace(options, now=float(await call.store.now()))
+    if asked.sent is not None and asked.form.parameters:
+        options = replace(options, parameters=json.dumps(asked.form.parameters, sort_keys=True))
+    async with call.doors.beginning:
+        run = await _begun(call, asked, options)
+    call.targets.append(run.name)
+    facts = await run_door(call).look("facts", {"run": run.name})
+    return Answer(body=facts, status=201)
+
+
+async def _begun(call: Call, asked: Begin, options: RunOptions) -> RunView:
+    from tidewheel.services.definitions import upload
+
+    form = asked.form
+    shared: Any = {
+        "workflow": asked.workflow,
+        "name": form.name,
+        "options": options,
+        "queue": form.queue,
+        "request": _request(call),
+    }
+    if asked.sent is not None:
+        definition = upload.sealed_definition(asked.sent)
+    elif form.flow is not None:
+        definition = await asyncio.to_thread(
+            upload.definition_of_text, form.flow, asked.workflow, form.variables, options
+        )
+    else:
+        request = RunRequest(version=form.version, parameters=form.parameters, **shared)
+        return await registry_door(call).begin(request)
+    new = NewRun(definition=definition.digest, folder=form.folder, **shared)
+    return await run_door(call).begin(new, definition)
+
+
+def _request(call: Call) -> str:
+    """Returns the digest of a request with a key, so that the same again makes no new run."""
+    if call.key is None or call.token is None:
+        return ""
+    said = f"{call.token.number}\0{call.key}\0".encode() + call.raw
+    return hashlib.sha256(said).hexdigest()
+
+
 async def _queue_of_run(call: Call) -> Iterable[str]:
     return ((await call.found_run()).queue,)
 
 
-ROUTES = (
-    Route(
-        method="GET",
-        path=f"{RUN}/definition",
-        guard=replace(READS, workflows=_workflow_unless_served),
-        handler=definition,
-        says="What the run runs: its text and files, or one file.",
-        query=DefinitionQuery,
-        answers=DefinitionOut,
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/runs",
-        guard=Needs(scopes=(Scope.SUBMIT,), queues=_new_queue, workflows=_new_workflow),
-        handler=begin,
-        says="Begin a run: of a registered workflow, of a flow.cylc as it is written, or of a "
-        "captured definition.",
-        body=RunIn,
-        parse=parse,
-        answers=RunCreated,
-        status=CREATED,
-        seconds_max=SECONDS_MAX,
-    ),
-    Route(
-        method="POST",
-        path=f"{RUN}/carry-on",
-        guard=Needs(
-            scopes=(Scope.SUBMIT, Scope.OPERATE),
-            queues=_queue_of_run,
-            workflows=workflow_of_run,
-        ),
-        handler=carry_on,
-        says="Ask any scheduler to go on with a run that nobody drives.",
-        body=CarryOnIn,
-        answers=RunCreated,
-        seconds_max=SECONDS_MAX,
-    ),
-    Route(
-        method="POST",
-        path=f"{RUN}/definitions",
-        guard=OPERATES,
-        handler=save_definition,
-        says="Keep a definition for reload, which names it by its digest.",
-        body=DefinitionIn,
-        answers=SavedOut,
-        status=CREATED,
-    ),
-    Route(
-        method="DELETE",
-        path=RUN,
-        guard=OPERATES,
-        handler=delete,
-        says="Delete a run that nobody drives, with its logs and files.",
-        answers=RunDeleted,
-    ),
+@ROUTES.add(
+    f"POST {RUN}/carry-on",
+    Needs((Scope.SUBMIT, Scope.OPERATE), _queue_of_run, workflow_of_run),
+    "Ask any scheduler to go on with a run that nobody drives.",
+    RunCreated,
+    body=CarryOnIn,
+    seconds_max=SECONDS_MAX,
 )
+async def carry_on(call: Call) -> object:
+    run = await call.found_run()
+    given = _options(call.body_as(CarryOnIn).options)
+    await call.doors.apart(run_door(call).carry_on(run.name, given))
+    return await run_door(call).look("facts", {"run": run.name})
+
+
+@ROUTES.add(
+    f"POST {RUN}/definitions",
+    OPERATES,
+    "Keep a definition for reload, which names it by its digest.",
+    answer("SavedOut", "A definition that is kept.", digest=str),
+    body=DefinitionIn,
+    status=201,
+)
+async def save_definition(call: Call) -> object:
+    """Saves a definition for `reload`, which names it by its digest."""
+    from tidewheel.services.definitions import upload
+
+    run = await call.found_run()
+    sent = _sent(call.body_as(DefinitionIn))
+    if sent.workflow != run.workflow:
+        raise BadRequest([f"{run.name} is a run of {run.workflow}, not of {sent.workflow}"])
+    definition = upload.sealed_definition(sent)
+    await run_door(call).save_definition(run.name, definition)
+    return Answer(body={"digest": definition.digest}, status=201)
+
+
+@ROUTES.add(
+    f"DELETE {RUN}",
+    OPERATES,
+    "Delete a run that nobody drives, with its logs and files.",
+    RunDeleted,
+)
+async def delete(call: Call) -> object:
+    run = await call.found_run()
+    await run_door(call).delete(run.name)
+    return {"deleted": run.name}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,19 +11,14 @@ from urllib.parse import quote
 
 import msgspec
 
+from tidewheel.api.operation import OPERATE, READ
 from tidewheel.api.run_details import DryRun, RunTree
 from tidewheel.api.runs import RunList
-from tidewheel.api.views import VIEWS, GraphQuery, Number, RunsQuery, TreeQuery, View
+from tidewheel.api.views import RUNS_QUERY, TREE_QUERY, VIEWS, Number, View, ViewQuery
+from tidewheel.api.wire import answer
+from tidewheel.core.operator import verbs
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.verbs import (
-    REOPENING,
-    VERBS,
-    Command,
-    Message,
-    command_text,
-    read_command,
-)
-from tidewheel.core.queue.access import Scope, covers_workflow
+from tidewheel.core.queue.access import covers_workflow
 from tidewheel.errors import NoAnswer, NotFound, Refused
 from tidewheel.ports.runs import LogPart
 from tidewheel.server.call import Answer, Call
@@ -33,24 +28,24 @@ from tidewheel.server.operation_routes import run_door
 from tidewheel.server.resources.events import unless_stopping
 from tidewheel.server.resources.logs import PartQuery
 from tidewheel.server.routes import (
-    API,
+    READS,
     Handler,
     Needs,
-    Route,
+    RouteList,
     no_queue,
     operating_own_run,
     own_run,
     workflow_of_run,
 )
-from tidewheel.server.run_services import Result
-from tidewheel.server.wire.validation import In, Out, check_body, read
+from tidewheel.server.validation import In, check_body, read
 from tidewheel.services.paths import runs_directory
 
 Document = dict[str, Any]
 
 WAIT_SECONDS_MAX = 25.0  # for more of a log; less than a request may take
-RUN = f"{API}/runs/{{run}}"
-READS = Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_run, job=own_run)
+RUN = "/runs/{run}"
+READS_RUN = Needs(READ, no_queue, workflow_of_run, job=own_run)
+ROUTES, COMMAND_ROUTES = RouteList(), RouteList()
 
 
 class RunLogQuery(PartQuery):
@@ -66,8 +61,15 @@ class RunLogQuery(PartQuery):
     wait_s: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 0.0
 
 
+@ROUTES.add(
+    "GET /runs",
+    READS,
+    "Runs, newest first, page by page; with summary=true how far each is.",
+    RunList,
+    query=RUNS_QUERY,
+)
 async def list_runs(call: Call) -> object:
-    query = call.query_as(RunsQuery)
+    query = call.query
     asked = {"workflow": query.workflow, "count": query.limit, "before": query.before}
     found = await run_door(call).look("runs", asked)
     listed: Any = found["runs"]
@@ -103,18 +105,23 @@ def _showing(view: View) -> Handler:
     return handler
 
 
-async def pool(call: Call) -> object:
-    """Shows the tree of what is within some edges of the live tasks."""
-    run, asked = await call.found_run(), in_window(call.query_as(TreeQuery))
-    return await call.doors.apart(run_door(call).look("tree", {"run": run.name} | asked))
+def _show(view: View, **rest: Any) -> Callable[[Handler], Handler]:  # noqa: ANN401 - of a Route
+    told: Any = {"query": view.query, "answers": view.answer} | rest
+    return ROUTES.add(f"GET {RUN}{view.path}", READS_RUN, view.says, **told)
 
 
+for _view in VIEWS.values():
+    if _view.is_plain:
+        _show(_view)(_showing(_view))
+
+
+@_show(VIEWS["graph"])
 async def graph(call: Call) -> object:
     """Answers with the graph, or with its differences to the version that the caller has.
 
     The whole is told where that version is not remembered.
     """
-    run, query = await call.found_run(), call.query_as(GraphQuery)
+    run, query = await call.found_run(), call.query
     asked = in_window(query)
     window = (run.number, asked["window"], *asked["ids"])
 
@@ -125,12 +132,26 @@ async def graph(call: Call) -> object:
     return await call.doors.apart(told())
 
 
-def in_window(query: TreeQuery) -> Document:
+@ROUTES.add(
+    f"GET {RUN}/pool",
+    READS_RUN,
+    "Everything within n edges of the live tasks.",
+    RunTree,
+    query=TREE_QUERY,
+)
+async def pool(call: Call) -> object:
+    """Shows the tree of what is within some edges of the live tasks."""
+    run, asked = await call.found_run(), in_window(call.query)
+    return await call.doors.apart(run_door(call).look("tree", {"run": run.name} | asked))
+
+
+def in_window(query: ViewQuery) -> Document:
     """Returns the arguments of a view that shows one edge around, unless more are asked for."""
     asked = query.arguments()
-    return {"ids": asked["ids"], "window": 1 if query.n is None else query.n}
+    return {"ids": asked["ids"], "window": 1 if asked["window"] is None else asked["window"]}
 
 
+@_show(VIEWS["log"], query=RunLogQuery, answers=str, media_type="text/plain")
 async def log(call: Call) -> object:
     """Returns a part of a log; only files of the run's own folder are opened."""
     query, run = call.query_as(RunLogQuery), await call.found_run()
@@ -139,40 +160,25 @@ async def log(call: Call) -> object:
     # A job's log that is not there yet may come; a caller that waits is told so.
     if not part.found and not query.wait_s:
         raise NotFound("log", what)
-    return Answer(
-        body=part.content,
-        media_type="text/plain; charset=utf-8",
-        headers=_log_headers(part, call.settings.state_directory),
-    )
-
-
-def _log_headers(part: LogPart, home: Path) -> dict[str, str]:
-    """Returns the headers that describe a part of a log.
-
-    Names are percent-encoded, because a header holds no other letters.
-    """
-    place = part.place
+    # Names are percent-encoded, because a header holds no other letters.
+    place, root = part.place, runs_directory(call.settings.state_directory)
     facts = {
         "offset": str(part.offset),
         "size": str(part.size),
         "found": str(part.found).lower(),
         "over": str(part.over).lower(),
-        "path": quote(str(Path(place.path).relative_to(runs_directory(home)))),
+        "path": quote(str(Path(place.path).relative_to(root))),
         "id": quote(place.id or ""),
         "submit": str(place.submit or ""),
         "attempt": str(place.attempt or ""),
     }
-    return {f"x-log-{name}": value for name, value in facts.items() if value}
+    headers = {f"x-log-{name}": value for name, value in facts.items() if value}
+    return Answer(body=part.content, media_type="text/plain; charset=utf-8", headers=headers)
 
 
 async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogPart:
     door, wait = run_door(call), query.wait_s
-    wish = {
-        "id": query.id,
-        "file": query.file,
-        "submit": query.submit,
-        "attempt": query.attempt,
-    }
+    wish = {name: getattr(query, name) for name in ("id", "file", "submit", "attempt")}
     span: Any = {"offset": query.offset, "bytes_max": query.limit}
     try:
         part = await call.doors.apart(door.log_part(run, wish, **span))
@@ -181,61 +187,10 @@ async def _log_part(call: Call, query: RunLogQuery, run: str, what: str) -> LogP
         more = door.log_part(run, wish, **span, wait_seconds=wait)
         return await unless_stopping(call, call.doors.apart(more)) or part
     except (Refused, OSError) as error:
-        raise _no_log(error, what, call.settings.state_directory) from None
-
-
-def _no_log(error: Refused | OSError, what: str, home: Path) -> NotFound:
-    """Returns the error for a missing log, with the reason unless it tells local paths."""
-    missing = NotFound("log", what)
-    if isinstance(error, Refused) and str(home) not in str(error):
-        missing.args = error.args
-    return missing
-
-
-def _view_route(view: View, handler: Handler) -> Route:
-    return Route(
-        method="GET",
-        path=RUN + view.path,
-        guard=READS,
-        handler=handler,
-        says=view.says,
-        query=view.query,
-        answers=view.answer,
-    )
-
-
-ROUTES = (
-    Route(
-        method="GET",
-        path=f"{API}/runs",
-        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
-        handler=list_runs,
-        says="Runs, newest first, page by page; with summary=true how far each is.",
-        query=RunsQuery,
-        answers=RunList,
-    ),
-    *(_view_route(view, _showing(view)) for view in VIEWS.values() if view.is_plain),
-    _view_route(VIEWS["graph"], graph),
-    Route(
-        method="GET",
-        path=f"{RUN}/pool",
-        guard=READS,
-        handler=pool,
-        says="Everything within n edges of the live tasks.",
-        query=TreeQuery,
-        answers=RunTree,
-    ),
-    Route(
-        method="GET",
-        path=RUN + VIEWS["log"].path,
-        guard=READS,
-        handler=log,
-        media_type="text/plain",
-        says=VIEWS["log"].says,
-        query=RunLogQuery,
-        answers=str,
-    ),
-)
+        missing = NotFound("log", what)  # with the reason, unless it tells local paths
+        if isinstance(error, Refused) and str(call.settings.state_directory) not in str(error):
+            missing.args = error.args
+        raise missing from None
 
 
 # Commands to the scheduler of a run: the verbs of ``core.operator.verbs``.
@@ -246,7 +201,7 @@ REQUEST_SECONDS_MAX = COMMAND_SECONDS_MAX + 10.0
 ACCEPTED = 202
 NAMED_MAX = 5  # tasks, in the audit
 
-OPERATES = Needs(scopes=(Scope.OPERATE,), queues=no_queue, workflows=workflow_of_run)
+OPERATES = Needs(OPERATE, no_queue, workflow_of_run)
 
 
 class CommandQuery(In):
@@ -259,17 +214,15 @@ class CommandQuery(In):
     wait_s: Annotated[float, msgspec.Meta(ge=0, le=COMMAND_SECONDS_MAX)] = WAIT_SECONDS_DEFAULT
 
 
-class ObeyedOut(Out):
+ObeyedOut = answer(
+    "ObeyedOut",
     """A command that was obeyed; its number is that of the history.
 
     With status 202 nobody has obeyed it yet. An answer with `kept` says that the run has ended,
     and goes on with the command once a scheduler serves it; `next` would carry it on.
-    """
-
-    run: str
-    number: int
-    verb: str
-    answer: Document
+    """,
+    **{"run": str, "number": int, "verb": str, "answer": Document},
+)
 
 
 class TriedIn(In):
@@ -292,19 +245,25 @@ def _parsing(verb: str) -> Callable[[Call], object]:
     return parse
 
 
-def _parse_tried(call: Call) -> object:
-    return _command(read(call.raw or b"{}", TriedIn).command)
-
-
-def _command(said: Document) -> Command:
+def _command(said: Document) -> verbs.Command:
     try:
-        return read_command(json.dumps(said))
+        return verbs.read_command(json.dumps(said))
     except Refused as error:
         raise BadRequest([str(error)]) from None
 
 
+@COMMAND_ROUTES.add(
+    f"POST {RUN}{VIEWS['dry-run'].path}",
+    READS_RUN,
+    VIEWS["dry-run"].says,
+    DryRun,
+    body=TriedIn,
+    parse=lambda call: _command(read(call.raw or b"{}", TriedIn).command),
+    audited=False,
+    urgency=Urgency.READ,
+)
 async def _tried(call: Call) -> Document:
-    run, said = await call.found_run(), json.loads(command_text(call.body))
+    run, said = await call.found_run(), json.loads(verbs.command_text(call.body))
     looking = run_door(call).look("dry-run", {"run": run.name, "command": said})
     return await call.doors.apart(looking)
 
@@ -313,70 +272,41 @@ async def give(call: Call) -> object:
     assert call.token is not None
     query, run, door = call.query_as(CommandQuery), await call.found_run(), run_door(call)
     command = call.body
-    call.targets += _named(command)
+    ids = [command.id] if isinstance(command, verbs.Message) else getattr(command, "ids", ())
+    call.targets += ids[:NAMED_MAX]
+    if len(ids) > NAMED_MAX:
+        call.targets.append(f"and {len(ids) - NAMED_MAX} more")
     if query.dry_run:
         call.only_tried = True
         return await _tried(call)
-    who = f"{call.token.name} (token {call.token.number})" if call.job is None else _job(call)
+    who = f"{call.token.name} (token {call.token.number})"
+    if call.job is not None:  # as history has it for one that asks through its worker
+        who = f"job {read_job_name(call.job.task.id).text}"
     # A run that has ended is read first, to see whether it would refuse.
-    is_read = isinstance(command, REOPENING) and run.can_be_reopened(await call.store.now())
-    apart = call.doors.apart if is_read else _here
+    reopens = isinstance(command, verbs.REOPENING)
+    is_read = reopens and run.can_be_reopened(await call.store.now())
+    apart: Any = call.doors.apart if is_read else lambda work: work
     if not query.wait_s:
         number = await apart(door.post(run.name, command, who=who))
-        waiting = ObeyedOut(run=run.name, number=number, verb=command.verb, answer={})
+        waiting = {"run": run.name, "number": number, "verb": command.verb, "answer": {}}
         return Answer(body=waiting, status=ACCEPTED)
     giving = door.give(run.name, command, who=who, seconds_max=query.wait_s)
     done = await unless_stopping(call, apart(giving))
     if done is None:
         raise NoAnswer(f"this server stops; {command.verb} waits for the scheduler")
-    said = ObeyedOut(run=done.run, number=done.number, verb=done.verb, answer=done.document)
+    said = dict(zip(("run", "number", "verb", "answer"), done, strict=True))
     return Answer(body=said, status=ACCEPTED) if done.document.get("kept") else said
 
 
-async def _here(work: Coroutine[Any, Any, Result]) -> Result:
-    return await work
-
-
-def _named(command: Command) -> list[str]:
-    """Returns the first tasks that a command names, as they were written."""
-    ids = [command.id] if isinstance(command, Message) else getattr(command, "ids", ())
-    more = len(ids) - NAMED_MAX
-    return [*ids[:NAMED_MAX], *([f"and {more} more"] if more > 0 else [])]
-
-
-def _job(call: Call) -> str:
-    """Returns the name of the job, as history has it for one that asks through its worker."""
-    assert call.job is not None
-    return f"job {read_job_name(call.job.task.id).text}"
-
-
-COMMAND_ROUTES = (
-    Route(
-        method="POST",
-        path=RUN + VIEWS["dry-run"].path,
-        guard=READS,
-        handler=_tried,
-        says=VIEWS["dry-run"].says,
-        body=TriedIn,
-        parse=_parse_tried,
-        answers=DryRun,
-        audited=False,
-        urgency=Urgency.READ,
-    ),
-    *(
-        Route(
-            method="POST",
-            path=f"{RUN}/{verb}",
-            guard=replace(OPERATES, job=operating_own_run),
-            handler=give,
-            says=(kind.__doc__ or verb).splitlines()[0],
-            query=CommandQuery,
-            body=kind,
-            parse=_parsing(verb),
-            answers=(ObeyedOut, DryRun),
-            may_be_later=True,
-            seconds_max=REQUEST_SECONDS_MAX,
-        )
-        for verb, kind in VERBS.items()
-    ),
-)
+for _verb, _kind in verbs.VERBS.items():
+    COMMAND_ROUTES.add(
+        f"POST {RUN}/{_verb}",
+        replace(OPERATES, job=operating_own_run),
+        (_kind.__doc__ or _verb).splitlines()[0],
+        (ObeyedOut, DryRun),
+        query=CommandQuery,
+        body=_kind,
+        parse=_parsing(_verb),
+        may_be_later=True,
+        seconds_max=REQUEST_SECONDS_MAX,
+    )(give)

@@ -1,4 +1,4 @@
-"""Changes stored tasks: arm, cancel, amend, and Banyan's PATCH of a state.
+"""Changes stored tasks: continuations, arm, cancel, amend, and Banyan's PATCH of a state.
 
 A PATCH that asks for a state is the verb that leads there: `available` arms, `cancelled`
 cancels, `running` claims, `terminated` finishes. Only workers may ask for the last two.
@@ -7,39 +7,126 @@ cancels, `running` claims, `terminated` finishes. Only workers may ask for the l
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import Annotated, Any
 
+import msgspec
+
+from tidewheel.api.operation import SUBMIT, WORKER
+from tidewheel.api.operations import ARM
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import answer, out_type, write
 from tidewheel.client.fields import amendment
 from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.lease import Holder
 from tidewheel.core.queue.requests import Cancelled, Report
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import End, Ending
-from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
+from tidewheel.core.queue.task import TaskError, TaskId
 from tidewheel.errors import WrongStatus
 from tidewheel.server.call import Call
 from tidewheel.server.errors import BadRequest, NotAllowed
-from tidewheel.server.resources.reports import tell
-from tidewheel.server.routes import API, Needs, Route, queue_of_task
-from tidewheel.server.wire.tasks import CancelIn, FilterIn, TaskPatch, filter_of
+from tidewheel.server.operation_routes import routes_of
+from tidewheel.server.resources.reports import Attempt, ExitStatus, live_holder, tell
+from tidewheel.server.resources.task_queries import FilterIn, filter_of
+from tidewheel.server.resources.task_submission import RequestedResources, Text, our_fields
+from tidewheel.server.routes import Needs, RouteList, queue_of_task
+from tidewheel.server.validation import Duration, In, Out, Size, read, read_many
 from tidewheel.vocabulary import Vocabulary, statuses_named
 
-TaskOut = out_type(Task)
-CancelledOut = out_type(Cancelled)
-CancelledMany = answer("CancelledMany", cancelled=list[Cancelled])
+EDGES_MAX = 10_000
+Ids = Annotated[list[str], msgspec.Meta(min_length=1, max_length=EDGES_MAX)]
+Edges = list[tuple[TaskId, TaskId]]
+ROUTES = RouteList()
+CANCELLERS = (Scope.SUBMIT, Scope.OPERATE)
+
+# Continuations tie tasks together, one or many of them, as Banyan has them.
 
 
-async def arm(call: Call) -> object:
-    return write(await call.store.arm((await call.found_task()).id))
+class ContinuationsIn(In):
+    """The tasks that shall, or shall no longer, wait for this one."""
+
+    values: Ids
 
 
-async def cancel(call: Call) -> object:
-    [one] = await call.store.cancel([(await call.found_task()).id])
-    return write(one)
+class BulkContinuationsIn(In):
+    """Each of the values is a continuation of each of the targets."""
+
+    targets: Ids
+    values: Ids
 
 
-# ---- many at once ----
+class EdgesOut(Out):
+    """The number of edges that the request named; those that were there already count, too."""
+
+    edges: int
+
+
+def one(call: Call) -> Edges:
+    """Returns the edges from the task that the path names."""
+    parent = TaskId(call.path["id"])
+    return [(parent, TaskId(child)) for child in read(call.raw, ContinuationsIn).values]
+
+
+def many(call: Call) -> Edges:
+    """Returns the edges that a list of objects, or one object, describes."""
+    listed = call.raw.lstrip()[:1] == b"["
+    raws = [bytes(raw) for raw in read_many(call.raw)] if listed else [call.raw]
+    forms = [read(raw, BulkContinuationsIn, f"[{index}]: ") for index, raw in enumerate(raws)]
+    if sum(len(form.targets) * len(form.values) for form in forms) > EDGES_MAX:
+        raise BadRequest([f"more than {EDGES_MAX} edges; send several requests"])
+    return [
+        (TaskId(parent), TaskId(child))
+        for form in forms
+        for parent in form.targets
+        for child in form.values
+    ]
+
+
+async def queues_of_both_ends(call: Call) -> Iterable[str]:
+    """Returns the queues of all tasks that are tied or untied."""
+    if call.covers_everything:
+        return ()
+    ids = list(dict.fromkeys(end for edge in call.body_as(list) for end in edge))
+    portions = [ids[start : start + EDGES_MAX] for start in range(0, len(ids), EDGES_MAX)]
+    found = [task for some in portions for task in await call.store.get_many(some)]
+    return {task.queue for task in found}
+
+
+async def _tie(verb: str, call: Call) -> object:
+    edges: Edges = call.body_as(list)
+    call.targets.append(f"{len(edges)} edges")
+    await getattr(call.store, verb)(edges)
+    return EdgesOut(edges=len(edges))
+
+
+for _word, _method, _says in (
+    ("add_continuation", "add_edges", "Let tasks wait for {}."),
+    ("remove_continuation", "remove_edges", "Let tasks no longer wait for {}."),
+):
+    for _name in (f"{_word}s", _word):  # the seed uses both
+        for _path, _whom, _body, _parse in (
+            ("/tasks", "others, for many at once", list[BulkContinuationsIn], many),
+            ("/tasks/{id}", "this one", ContinuationsIn, one),
+        ):
+            ROUTES.add(
+                f"POST {_path}/{_name}",
+                Needs(SUBMIT, queues_of_both_ends),
+                _says.format(_whom),
+                EdgesOut,
+                body=_body,
+                parse=_parse,
+            )(partial(_tie, _method))
+
+# Many tasks are cancelled at once.
+
+
+class CancelIn(In):
+    """Either ids, or a filter; one that names nothing needs ``all``."""
+
+    ids: Annotated[list[str], msgspec.Meta(max_length=10_000)] | None = None
+    filter: FilterIn | None = None
+    all: bool = False
+    count_max: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000
 
 
 async def queues_to_cancel(call: Call) -> Iterable[str]:
@@ -62,6 +149,13 @@ async def queues_to_cancel(call: Call) -> Iterable[str]:
     raise NotAllowed("this token is not for every queue and workflow; name one: filter.queue")
 
 
+@ROUTES.add(
+    "POST /tasks/cancel",
+    Needs(CANCELLERS, queues_to_cancel),
+    "Cancel many tasks, by their ids or by a filter, and whatever needs them.",
+    answer("CancelledMany", cancelled=list[Cancelled]),
+    body=CancelIn,
+)
 async def cancel_many(call: Call) -> object:
     form = call.body_as(CancelIn)
     if form.ids is not None:
@@ -74,31 +168,100 @@ async def cancel_many(call: Call) -> object:
     return write({"cancelled": done})
 
 
-# ---- PATCH ----
+ROUTES += routes_of([ARM])
 
-_CLIENTS = (Scope.SUBMIT,)
-_CANCELLERS = (Scope.SUBMIT, Scope.OPERATE, Scope.WORKER)
-_WORKERS = (Scope.WORKER,)
+
+@ROUTES.add(
+    "POST /tasks/{id}/cancel",
+    Needs(CANCELLERS, queue_of_task),
+    "Cancel a task and whatever needs it; again changes nothing.",
+    out_type(Cancelled),
+)
+async def cancel(call: Call) -> object:
+    [one] = await call.store.cancel([(await call.found_task()).id])
+    return write(one)
+
+
+# A PATCH changes fields of a task while it waits, or its state as seed 003 does.
+
 _SCOPES: dict[Status, tuple[Scope, ...]] = {
-    Status.CANCELLED: _CANCELLERS,
-    Status.CANCELLING: _CANCELLERS,
-    Status.RUNNING: _WORKERS,
-    Status.SUCCEEDED: _WORKERS,
-    Status.FAILED: _WORKERS,
+    **dict.fromkeys((Status.CANCELLED, Status.CANCELLING), (*CANCELLERS, Scope.WORKER)),
+    **dict.fromkeys((Status.RUNNING, Status.SUCCEEDED, Status.FAILED), WORKER),
 }
+
+
+class ExecutionInfoIn(In):
+    """The facts that workers of Banyan send with a change of state."""
+
+    worker: str | None = None
+    exit_status: ExitStatus | None = None
+    time_terminated: str | None = None  # the store's clock is what counts
+    time_started: str | None = None
+
+
+class TaskPatch(In):
+    """The changes to a task; null leaves a field as it is."""
+
+    state: str | None = None  # status, in any vocabulary
+    status: str | None = None
+    execution_info: ExecutionInfoIn | None = None
+    attempt: Attempt | None = None
+    name: Text | None = None
+    command: str | None = None
+    retries: int | None = None
+    max_retry_count: int | None = None
+    estimated_runtime: Duration | None = None
+    max_termination: Duration | None = None
+    max_termination_time: Duration | None = None
+    cpu: float | None = None
+    memory: Size | None = None
+    gpu: int | None = None
+    labels: list[str] | None = None
+    nodes: int | None = None
+    exclusive: bool | None = None
+    buffer: Size | None = None
+    requested_resources: RequestedResources | None = None
+
+    @property
+    def word(self) -> str | None:
+        """Returns the status that is asked for."""
+        return self.state if self.status is None else self.status
+
+    @property
+    def info(self) -> ExecutionInfoIn:
+        return self.execution_info or ExecutionInfoIn()
+
+    def amended(self) -> dict[str, Any]:
+        """Returns the fields that shall change, in tidewheel's words."""
+        for ours, theirs in (
+            ("retries", "max_retry_count"),
+            ("max_termination", "max_termination_time"),
+            ("status", "state"),
+        ):
+            if getattr(self, ours) is not None and getattr(self, theirs) is not None:
+                raise BadRequest([f"it has both {ours} and {theirs}; give one of them"])
+        asked = ("state", "status", "execution_info", "attempt")
+        return {name: value for name, value in our_fields(self).items() if name not in asked}
 
 
 def scopes_for_patch(call: Call) -> tuple[Scope, ...]:
     """Returns the scopes that a PATCH needs, which depend on what it asks for (R003-75)."""
     form = call.body_as(TaskPatch)
     form.amended()  # two words for one thing are refused first
-    return _CLIENTS if form.word is None else _SCOPES.get(_wanted(form.word), _CLIENTS)
+    return SUBMIT if form.word is None else _SCOPES.get(_wanted(form.word), SUBMIT)
 
 
 def _wanted(word: str) -> Status:
     return statuses_named([word], Vocabulary.BANYAN)[0]
 
 
+@ROUTES.add(
+    "PATCH /tasks/{id}",
+    Needs((*CANCELLERS, Scope.WORKER), queue_of_task, narrow=scopes_for_patch),
+    "Change a task that waits, or ask for a state as Banyan does.",
+    out_type(Task),
+    body=TaskPatch,
+)
 async def patch(call: Call) -> object:
     form, task = call.body_as(TaskPatch), await call.found_task()
     changes = form.amended()
@@ -119,46 +282,31 @@ async def _transition(call: Call, task: Task, form: TaskPatch) -> None:
         case Status.CANCELLED | Status.CANCELLING:
             await _cancel_or_confirm(call, task, form)
         case Status.RUNNING:
-            await _claim(call, task, form)
+            if (worker := form.info.worker) is None:
+                raise BadRequest(["execution_info.worker is missing: who claims it?"])
+            await call.store.claim_by_id(task.id, await call.require_worker(worker))
         case Status.SUCCEEDED | Status.FAILED:
-            await tell(call, Report(holder=await _holder(call, task, form), end=_end(form)))
+            holder = await live_holder(call, form.info.worker, form.attempt)
+            await tell(call, Report(holder=holder, end=_end(form)))
         case Status.WAITING:
             raise WrongStatus(task.id, "going back to waiting", task.status, [])
-
-
-async def _claim(call: Call, task: Task, form: TaskPatch) -> None:
-    worker = form.execution_info.worker if form.execution_info else None
-    if worker is None:
-        raise BadRequest(["execution_info.worker is missing: who claims it?"])
-    await call.store.claim_by_id(task.id, await call.require_worker(worker))
 
 
 async def _cancel_or_confirm(call: Call, task: Task, form: TaskPatch) -> None:
     """Cancels a task; from the worker that was told to cancel it, takes the end instead."""
     if task.status is Status.CANCELLING and await call.speaks_for(task.owner):
-        holder = await _holder(call, task, form)
+        holder = await live_holder(call, form.info.worker, form.attempt)
         await tell(call, Report(holder=holder, end=_failure(form, "cancelled")))
-    elif call.allows((Scope.SUBMIT, Scope.OPERATE)):
+    elif call.allows(CANCELLERS):
         await call.store.cancel([task.id])
     else:
         raise NotAllowed("a worker cancels nothing by itself; fail or yield it instead")
 
 
-async def _holder(call: Call, task: Task, form: TaskPatch) -> Holder:
-    """Returns the lease that is reported on: the one that is named, else the live one."""
-    info = form.execution_info
-    worker = (info.worker if info else None) or task.owner
-    if worker is None:
-        raise WrongStatus(task.id, "a report", task.status, [Status.RUNNING.value])
-    own = await call.require_worker(worker)
-    attempt = task.attempt if form.attempt is None else form.attempt
-    return Holder(task_id=task.id, attempt=attempt, worker=WorkerId(own))
-
-
 def _end(form: TaskPatch) -> End:
     """Returns how an attempt ended; Banyan tells success by the exit status."""
     assert form.word is not None
-    exit_status = form.execution_info.exit_status if form.execution_info else None
+    exit_status = form.info.exit_status
     if form.word == "terminated" and exit_status is None:
         raise BadRequest(["execution_info.exit_status is missing: how did it end?"])
     failed = (
@@ -170,49 +318,7 @@ def _end(form: TaskPatch) -> End:
 
 
 def _failure(form: TaskPatch, code: str) -> End:
-    exit_status = form.execution_info.exit_status if form.execution_info else None
+    exit_status = form.info.exit_status
     words = "it ended" if exit_status is None else f"it ended with exit status {exit_status}"
     error = TaskError(code=code, description=words)
     return End(ending=Ending.FAILED, error=error, exit_status=exit_status)
-
-
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{API}/tasks/cancel",
-        guard=Needs(scopes=(Scope.SUBMIT, Scope.OPERATE), queues=queues_to_cancel),
-        handler=cancel_many,
-        says="Cancel many tasks, by their ids or by a filter, and whatever needs them.",
-        body=CancelIn,
-        answers=CancelledMany,
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/tasks/{{id}}/arm",
-        guard=Needs(scopes=(Scope.SUBMIT,), queues=queue_of_task),
-        handler=arm,
-        says="Let a task that was created unarmed run.",
-        answers=TaskOut,
-    ),
-    Route(
-        method="POST",
-        path=f"{API}/tasks/{{id}}/cancel",
-        guard=Needs(scopes=(Scope.SUBMIT, Scope.OPERATE), queues=queue_of_task),
-        handler=cancel,
-        says="Cancel a task and whatever needs it; again changes nothing.",
-        answers=CancelledOut,
-    ),
-    Route(
-        method="PATCH",
-        path=f"{API}/tasks/{{id}}",
-        guard=Needs(
-            scopes=(Scope.SUBMIT, Scope.OPERATE, Scope.WORKER),
-            queues=queue_of_task,
-            narrow=scopes_for_patch,
-        ),
-        handler=patch,
-        says="Change a task that waits, or ask for a state as Banyan does.",
-        body=TaskPatch,
-        answers=TaskOut,
-    ),
-)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
-from tidewheel.api.operations import HISTORY, PARTS_OF_TASKS
-from tidewheel.api.tasks import HistoryEntry, Task
-from tidewheel.api.wire import json_value, out_type, write
+from tidewheel.api.operation import READ
+from tidewheel.api.operations import HISTORY, PARTS_OF_TASKS, Count, Number
+from tidewheel.api.tasks import Task
+from tidewheel.api.wire import answer, json_value, out_type, part_type, write
 from tidewheel.client.async_client import AsyncClient
+from tidewheel.client.fields import Filters, explained, task_filter
 from tidewheel.client.log_places import STREAMS, attempt_log
-from tidewheel.core.queue.access import Scope
-from tidewheel.core.queue.requests import KeysetPage
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
 from tidewheel.exact_json import encode
@@ -21,20 +21,64 @@ from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
 from tidewheel.server.operation_routes import routes_of
 from tidewheel.server.resources.logs import PartQuery, log_answer
-from tidewheel.server.routes import API, Needs, Route, own_task, queue_of_task
-from tidewheel.server.wire.tasks import (
-    TaskListQuery,
-    TaskPage,
-    TaskPart,
-    TaskQuery,
-    WhyOut,
-    filter_of,
-)
-from tidewheel.server.wire.validation import field_names
+from tidewheel.server.routes import READS_TASK, Needs, RouteList, queue_asked
+from tidewheel.server.validation import In, field_names
 from tidewheel.services.explain import reasons
 from tidewheel.vocabulary import FIELD_WORDS, Vocabulary, banyan_task, scylla_task
 
 SPEC = ("spec", "spec_text")  # left out of lists unless it is asked for: it may be large
+ROUTES = RouteList()
+
+# The conditions that select tasks: a name, a figure, or any of several statuses.
+_SIZE_MIN = Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None
+_NAMES: list[Any] = [(name, str | None, None) for name in explained(Filters)]
+_FIGURES: list[Any] = [
+    ("estimated_runtime_seconds_max", float | None, None),
+    ("memory_bytes_min", _SIZE_MIN, None),
+]
+FilterIn: Any = msgspec.defstruct(
+    "FilterIn",
+    [("status", str | list[str] | None, None), *_NAMES, *_FIGURES],
+    bases=(In,),
+    namespace={"__doc__": "The conditions that select tasks; everything given must match."},
+)
+
+
+class TaskQuery(In):
+    """The vocabulary of the answer, and the fields that are shown."""
+
+    vocabulary: Vocabulary = Vocabulary.TIDEWHEEL
+    fields: str | None = None  # names, separated by commas
+
+
+TaskListQuery: Any = msgspec.defstruct(
+    "TaskListQuery",
+    [
+        ("status", str | None, None),  # any of several, separated by commas, in any vocabulary
+        *_NAMES,
+        ("run", str | None, None),
+        *_FIGURES,
+        ("limit", Count, 100),
+        ("before", Number | None, None),
+    ],
+    bases=(TaskQuery,),
+    namespace={"__doc__": "The parameters that select tasks; everything given must match."},
+)
+TaskPart = part_type(
+    "TaskPart", "A task with some of its fields, or with those of a seed.", Task
+)
+TaskPage = answer(
+    "TaskPage",
+    "Tasks, newest first; ``next`` is what ``before`` is for the page after.",
+    tasks=list[TaskPart],  # type: ignore[valid-type]
+    next=int | None,
+)
+WhyOut = answer(
+    "WhyOut",
+    "The reasons why a task does not run; empty if nothing holds it back.",
+    id=str,
+    reasons=list[str],
+)
 
 
 class LogQuery(PartQuery):
@@ -43,14 +87,21 @@ class LogQuery(PartQuery):
     attempt: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
 
 
-async def queue_asked(call: Call) -> Iterable[str]:
-    """Returns the filter's queue; without one, the handler shows what the caller may see."""
-    query = call.query_as(TaskListQuery)
-    return () if query.queue is None else (query.queue,)
+def filter_of(given: In, **instead: Any) -> TaskFilter:  # noqa: ANN401 - as `Filters` has them
+    """Returns the store's filter, with other values for some of its parts."""
+    asked = {name: getattr(given, name) for name in field_names(FilterIn)}
+    return task_filter(**{**asked, **instead})
 
 
+@ROUTES.add(
+    "GET /tasks",
+    Needs(READ, queue_asked),
+    "Tasks, newest first, page by page; specs only if fields= names them.",
+    TaskPage,
+    query=TaskListQuery,
+)
 async def list_tasks(call: Call) -> object:
-    query = call.query_as(TaskListQuery)
+    query = call.query
     which = filter_of(
         query,
         status=query.status.split(",") if query.status else None,
@@ -78,6 +129,7 @@ async def _queue_filter(call: Call, name: str | None, queue: str | None) -> str 
     return run.queue
 
 
+@ROUTES.add("GET /tasks/{id}", READS_TASK, "One task.", TaskPart, query=TaskQuery)
 async def get_task(call: Call) -> object:
     query = call.query_as(TaskQuery)
     task = await call.found_task()
@@ -87,7 +139,8 @@ async def get_task(call: Call) -> object:
 
 def _fields(query: TaskQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Returns the names of the fields that are shown; an unknown name is refused."""
-    known = _known_fields(query.vocabulary)
+    names = FIELD_WORDS[query.vocabulary]
+    known = tuple(names.get(name, name) for name in _FIELDS[query.vocabulary])
     if query.fields is None:
         return tuple(name for name in known if name not in leave_out)
     wanted = tuple(dict.fromkeys(name.strip() for name in query.fields.split(",")))
@@ -95,11 +148,6 @@ def _fields(query: TaskQuery, leave_out: tuple[str, ...] = ()) -> tuple[str, ...
         accepted = ", ".join(known)
         raise BadRequest([f"there is no field {unknown[0][:100]!r}; known are {accepted}"])
     return wanted
-
-
-def _known_fields(vocabulary: Vocabulary) -> tuple[str, ...]:
-    names = FIELD_WORDS[vocabulary]
-    return tuple(names.get(name, name) for name in _FIELDS[vocabulary])
 
 
 _FIELDS = {
@@ -131,11 +179,7 @@ async def _document(
 
 async def _scylla(call: Call, task: Task, fields: frozenset[str]) -> dict[str, object]:
     known = "history" in fields
-    return scylla_task(task, await _whole_history(call, task.id) if known else ())
-
-
-async def _whole_history(call: Call, task_id: TaskId) -> list[HistoryEntry]:
-    return await AsyncClient(call.store).history(task_id)
+    return scylla_task(task, await AsyncClient(call.store).history(task.id) if known else ())
 
 
 async def _banyan(call: Call, task: Task, fields: frozenset[str]) -> dict[str, object]:
@@ -163,11 +207,17 @@ async def outputs(call: Call) -> object:
     return write({"outputs": found, "values": json_value(values.get(task_id))})
 
 
-async def why(call: Call) -> object:
-    task = await call.found_task()
-    return WhyOut(id=task.id, reasons=await reasons(call.store, task.id))
+ROUTES += routes_of([HISTORY])
 
 
+@ROUTES.add(
+    "GET /tasks/{id}/logs/{stream}",
+    READS_TASK,
+    "What an attempt wrote (out, err): the end, or a part by offset and limit.",
+    str,
+    query=LogQuery,
+    media_type="text/plain",
+)
 async def log(call: Call) -> object:
     """Answers with the log of the last attempt, or of another, if it ran on this host."""
     query, task = call.query_as(LogQuery), await call.found_task()
@@ -181,45 +231,10 @@ async def log(call: Call) -> object:
     return await log_answer(root, path, query, f"{task.id} {stream} of attempt {attempt}")
 
 
-_READS = Needs(scopes=(Scope.READ,), queues=queue_of_task, job=own_task)
-_TASK = f"{API}/tasks/{{id}}"
-ROUTES = (
-    Route(
-        method="GET",
-        path=f"{API}/tasks",
-        guard=Needs(scopes=(Scope.READ,), queues=queue_asked),
-        handler=list_tasks,
-        says="Tasks, newest first, page by page; specs only if fields= names them.",
-        query=TaskListQuery,
-        answers=TaskPage,
-    ),
-    Route(
-        method="GET",
-        path=_TASK,
-        guard=_READS,
-        handler=get_task,
-        says="One task.",
-        query=TaskQuery,
-        answers=TaskPart,
-    ),
-    *routes_of([HISTORY]),
-    Route(
-        method="GET",
-        path=f"{_TASK}/logs/{{stream}}",
-        guard=_READS,
-        handler=log,
-        media_type="text/plain",
-        says="What an attempt wrote (out, err): the end, or a part by offset and limit.",
-        query=LogQuery,
-        answers=str,
-    ),
-    *routes_of(PARTS_OF_TASKS, {"outputs": outputs}),
-    Route(
-        method="GET",
-        path=f"{_TASK}/why",
-        guard=_READS,
-        handler=why,
-        says="Why the task does not run, in words.",
-        answers=WhyOut,
-    ),
-)
+ROUTES += routes_of(PARTS_OF_TASKS, {"outputs": outputs})
+
+
+@ROUTES.add("GET /tasks/{id}/why", READS_TASK, "Why the task does not run, in words.", WhyOut)
+async def why(call: Call) -> object:
+    task = await call.found_task()
+    return {"id": task.id, "reasons": await reasons(call.store, task.id)}

@@ -4,37 +4,130 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import msgspec
 
+from tidewheel.api.operation import SUBMIT
+from tidewheel.api.wire import answer
+from tidewheel.client import fields
 from tidewheel.client.async_client import new_id
-from tidewheel.client.fields import QUEUE_DEFAULT, new_task
+from tidewheel.client.fields import QUEUE_DEFAULT, TaskFields, new_task
 from tidewheel.core.operator.definition import run_named_by
-from tidewheel.core.queue.access import RUN_QUEUE, Scope
+from tidewheel.core.queue.access import RUN_QUEUE
 from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.task import NewTask, TaskId
-from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge, Refused
+from tidewheel.errors import BadSetting, InvalidTask, NotFound, PayloadTooLarge
 from tidewheel.server.call import Answer, Call
-from tidewheel.server.errors import BadRequest, NotAllowed, problem
-from tidewheel.server.routes import API, Needs, Route
-from tidewheel.server.wire.tasks import (
-    AnsweredOut,
-    BatchOut,
-    OrderedOut,
-    RefusedOut,
-    SubmittedOut,
-    TaskIn,
-    banyan_fields,
-    refused_out,
-    scylla_fields,
-)
-from tidewheel.server.wire.validation import FINDINGS_MAX, In, read, read_many
+from tidewheel.server.errors import BadRequest, NotAllowed, Problem, problem
+from tidewheel.server.routes import Needs, RouteList
+from tidewheel.server.validation import FINDINGS_MAX, Duration, In, Size, read, read_many
 from tidewheel.vocabulary import Vocabulary
 
 REFERENCES_MAX = 1_000  # of a caller whose token is not for every queue
+Text = Annotated[str, msgspec.Meta(max_length=256)]
+ROUTES = RouteList()
+
+
+class Backoff(In):
+    """Growing delays between retries."""
+
+    first_seconds: float = 1.0
+    factor: float = 2.0
+    seconds_max: float = 600.0
+    jitter: float = 0.5
+
+
+# A new task has the fields that the client knows, but for those of which it makes others.
+_NOT_SENT = frozenset({"resources", "runner", "compose", "directives"})
+_SENT_AS: dict[str, Any] = {
+    "spec_text": str,  # the spec as a text that holds JSON, white space and all
+    "command": str,
+    "needs": list[str | tuple[str, str]],
+    "continuations": list[str],
+    "retry_delays": list[Duration],
+    "backoff": Backoff | bool,
+    "labels": list[str],
+}
+_OF_TYPE: dict[Any, Any] = {str: Text, fields.Duration: Duration}
+
+
+def _field_in(name: str, kind: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any type
+    if name == "spec":  # any JSON value, stored and returned letter by letter
+        return name, msgspec.Raw, msgspec.field(default_factory=msgspec.Raw)
+    sent: Any = _SENT_AS.get(name) or _OF_TYPE.get(kind, kind)
+    return name, sent | None, None
+
+
+TaskIn: Any = msgspec.defstruct(
+    "TaskIn",
+    [
+        _field_in(name, kind)
+        for name, kind in ({"id": str, "queue": str} | get_type_hints(TaskFields)).items()
+        if name not in _NOT_SENT
+    ],
+    bases=(In,),
+    namespace={
+        "__doc__": "A new task; nothing is required, and null is the same as not given."
+    },
+)
+
+
+class ScyllaTaskIn(In):
+    """A task as Scylla describes it."""
+
+    rn: Text
+    queue: Text
+    spec: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    priority: int | None = None
+
+
+class RequestedResources(In):
+    """The resources that a task of Banyan asks for."""
+
+    memory: Size | None = None
+    cores: float | None = None
+    gpus: int | None = None
+
+
+class BanyanTaskIn(In):
+    """A task as Banyan describes it; it waits until it is, or was created, available."""
+
+    id: Text | None = msgspec.field(name="_id", default=None)
+    queue: Text | None = None
+    name: Text | None = None
+    command: str | None = None
+    state: Literal["inactive", "available"] = "inactive"
+    continuations: list[str] | None = None
+    requested_resources: RequestedResources | None = None
+    estimated_runtime: Duration | None = None
+    max_termination_time: Duration | None = None
+    max_retry_count: int | None = None
+
+
+# The words of Scylla and Banyan for which tidewheel has others.
+_OUR_WORDS = {
+    "rn": "id",
+    "max_termination_time": "max_termination",
+    "max_retry_count": "retries",
+    **{"cores": "cpu", "gpus": "gpu"},
+}
+
+
+def our_fields(form: msgspec.Struct) -> dict[str, Any]:
+    """Returns the fields of a form that say anything, in tidewheel's words.
+
+    Resources that were requested as Banyan does stand beside the others, which count more.
+    """
+    said = {
+        _OUR_WORDS.get(name, name): value
+        for name, value in msgspec.structs.asdict(form).items()
+        if value is not None
+    }
+    asked = said.pop("requested_resources", None)
+    return said if asked is None else our_fields(asked) | said
 
 
 class SubmitQuery(In):
@@ -45,18 +138,46 @@ class SubmitQuery(In):
     in_order: bool = False  # for many: an answer for each in its place, instead of four lists
 
 
-class Item(NamedTuple):
-    """Holds one task of a request: as it can be stored, or why it cannot."""
-
-    task: NewTask | None
-    refused: Submitted | None
+SubmittedOut = answer(
+    "SubmittedOut",
+    "The outcome of one task's submission.",
+    id=str,
+    created=bool,  # false: the same task was there already
+)
+AnsweredOut = answer(
+    "AnsweredOut",
+    "The outcome of one of many tasks.",
+    id=str,
+    created=bool,
+    refused=Problem | None,
+)
+RefusedOut: Any = answer(
+    "RefusedOut",
+    "The reason why a task was not stored; ``index`` is its place in the request.",
+    **{"index": int, "id": str, "code": str, "message": str},
+)
+BatchOut = answer(
+    "BatchOut",
+    "The outcome of many tasks, which never fail as a whole (atomic=each).",
+    **{"inserted": list[str], "present": list[str]},
+    **{"failed": list[RefusedOut], "invalid": list[RefusedOut]},
+)
+OrderedOut = answer(
+    "OrderedOut",
+    "The outcome of each task, in the order of the request (in_order=true).",
+    answers=list[AnsweredOut],  # type: ignore[valid-type]
+)
 
 
 class Submission(NamedTuple):
-    """Holds a request to store tasks."""
+    """Holds a request to store tasks: each as it can be stored, or why it cannot."""
 
-    items: list[Item]
+    items: list[NewTask | Submitted]
     many: bool
+
+    @property
+    def tasks(self) -> list[NewTask]:
+        return [one for one in self.items if isinstance(one, NewTask)]
 
 
 def parse(call: Call) -> Submission:
@@ -65,10 +186,11 @@ def parse(call: Call) -> Submission:
     many = call.raw.lstrip()[:1] == b"["
     raws = read_many(call.raw) if many else [msgspec.Raw(call.raw)]
     each = many and query.atomic == "each"
-    items, findings = [], []
+    items: list[NewTask | Submitted] = []
+    findings: list[str] = []
     for index, raw in enumerate(raws):
         try:
-            items.append(Item(_task(call, bytes(raw), index, query.vocabulary), None))
+            items.append(_task(call, bytes(raw), index, _FORMS[query.vocabulary]))
         except (BadRequest, InvalidTask) as error:
             if not each:
                 where = f"[{index}]: " if many else ""
@@ -77,17 +199,30 @@ def parse(call: Call) -> Submission:
                     break
                 continue
             name = TaskId(getattr(error, "task_id", ""))
-            items.append(Item(None, Submitted(id=name, refused=error)))
+            items.append(Submitted(id=name, refused=error))
     if findings:
         raise BadRequest(findings)
     return Submission(items, many)
 
 
-def _task(call: Call, raw: bytes, index: int, vocabulary: Vocabulary) -> NewTask:
-    fields = _READERS[vocabulary](raw)
-    queue = fields.pop("queue", None)
-    queue = QUEUE_DEFAULT if queue is None else queue
-    return new_task(queue, fields, lambda: _own_id(call, index))
+_FORMS: dict[Vocabulary, type[In]] = {
+    Vocabulary.TIDEWHEEL: TaskIn,
+    Vocabulary.SCYLLA: ScyllaTaskIn,
+    Vocabulary.BANYAN: BanyanTaskIn,
+}
+
+
+def _task(call: Call, raw: bytes, index: int, form: type[In]) -> NewTask:
+    given = our_fields(read(raw, form))
+    if spec := bytes(given.pop("spec", b"")):
+        if "spec_text" in given:
+            raise BadRequest(["it has both spec and spec_text; give one of them"])
+        given["spec_text"] = spec.decode()
+    if isinstance(given.get("backoff"), msgspec.Struct):
+        given["backoff"] = msgspec.to_builtins(given["backoff"])
+    if "state" in given:
+        given["armed"] = given.pop("state") == "available"
+    return new_task(given.pop("queue", QUEUE_DEFAULT), given, lambda: _own_id(call, index))
 
 
 def _own_id(call: Call, index: int) -> str:
@@ -99,36 +234,13 @@ def _own_id(call: Call, index: int) -> str:
     return "k-" + hashlib.sha256(said).hexdigest()[:32]
 
 
-def _our_fields(raw: bytes) -> dict[str, Any]:
-    form = read(raw, TaskIn)
-    given = {
-        name: value
-        for name in TaskIn.__struct_fields__
-        if name != "spec" and (value := getattr(form, name)) is not None
-    }
-    if isinstance(given.get("backoff"), msgspec.Struct):
-        given["backoff"] = msgspec.to_builtins(given["backoff"])
-    if bytes(form.spec) and form.spec_text is not None:
-        raise BadRequest(["it has both spec and spec_text; give one of them"])
-    if bytes(form.spec):
-        given["spec_text"] = bytes(form.spec).decode()
-    return given
-
-
-_READERS: dict[Vocabulary, Callable[[bytes], dict[str, Any]]] = {
-    Vocabulary.TIDEWHEEL: _our_fields,
-    Vocabulary.SCYLLA: scylla_fields,
-    Vocabulary.BANYAN: banyan_fields,
-}
-
-
 async def queues_concerned(call: Call) -> Iterable[str]:
     """Returns the queues of every task, and of every stored task that one is tied to."""
-    tasks = [item.task for item in call.body_as(Submission).items if item.task]
+    tasks = call.body_as(Submission).tasks
     queues = {task.queue for task in tasks}
     if not call.covers_everything:
         _require_own_ids(call, tasks)
-        queues |= await _queues_of(call, _references(tasks))
+        queues |= await _queues_of_references(call, tasks)
     return queues
 
 
@@ -147,12 +259,9 @@ def _require_own_ids(call: Call, tasks: Iterable[NewTask]) -> None:
             )
 
 
-def _references(tasks: Iterable[NewTask]) -> set[TaskId]:
-    named = {need.task_id for task in tasks for need in task.needs}
-    return named | {child for task in tasks for child in task.continuations}
-
-
-async def _queues_of(call: Call, ids: set[TaskId]) -> set[str]:
+async def _queues_of_references(call: Call, tasks: Iterable[NewTask]) -> set[str]:
+    needed = {need.task_id for task in tasks for need in task.needs}
+    ids = needed | {child for task in tasks for child in task.continuations}
     if len(ids) > REFERENCES_MAX:
         accepted = f"up to {REFERENCES_MAX} for a token that is not for every queue"
         raise BadSetting("dependencies", len(ids), accepted)
@@ -163,68 +272,54 @@ async def _queues_of(call: Call, ids: set[TaskId]) -> set[str]:
     return queues
 
 
+@ROUTES.add(
+    "POST /tasks",
+    Needs(SUBMIT, queues_concerned),
+    "Store a task, or a list of tasks: all or none, or each by itself (atomic=each).",
+    (SubmittedOut, BatchOut, OrderedOut),
+    query=SubmitQuery,
+    body=TaskIn | list[TaskIn],
+    parse=parse,
+    status=201,
+)
 async def submit(call: Call) -> object:
-    submission = call.body_as(Submission)
-    tasks = [item.task for item in submission.items if item.task]
+    submission, query = call.body_as(Submission), call.query_as(SubmitQuery)
+    tasks = submission.tasks
     call.targets += [f"{len(tasks)} tasks", *(task.id for task in tasks[:5])]
-    each = submission.many and call.query_as(SubmitQuery).atomic == "each"
+    each = submission.many and query.atomic == "each"
     call.quota.take(Counter(task.queue for task in tasks))
-    answers = await call.store.submit(tasks, atomic=not each)
+    stored = iter(await call.store.submit(tasks, atomic=not each))
+    answers = [one if isinstance(one, Submitted) else next(stored) for one in submission.items]
+    status = 201 if any(one.created for one in answers) else 200
     if not submission.many:
         [one] = answers
-        told = SubmittedOut(id=one.id, created=one.created)
-        return Answer(body=told, status=201 if one.created else 200)
-    if call.query_as(SubmitQuery).in_order:
-        return _ordered(call, submission.items, answers)
-    batch = _batch(submission.items, answers)
-    return Answer(body=batch, status=201 if batch.inserted else 200)
+        return Answer(body={"id": one.id, "created": one.created}, status=status)
+    told = _ordered(call, answers) if query.in_order else _batch(answers)
+    return Answer(body=told, status=status)
 
 
-def _ordered(call: Call, items: list[Item], answers: list[Submitted]) -> Answer:
-    stored = iter(answers)
-    each = [item.refused or next(stored) for item in items]
+def _ordered(call: Call, answers: list[Submitted]) -> object:
     told = [
-        AnsweredOut(
-            id=one.id,
-            created=one.created,
-            refused=problem(one.refused, call.correlation) if one.refused else None,
-        )
-        for one in each
+        {
+            "id": one.id,
+            "created": one.created,
+            "refused": problem(one.refused, call.correlation) if one.refused else None,
+        }
+        for one in answers
     ]
-    status = 201 if any(one.created for one in each) else 200
-    return Answer(body=OrderedOut(answers=told), status=status)
+    return {"answers": told}
 
 
-def _batch(items: list[Item], answers: list[Submitted]) -> BatchOut:
-    stored = iter(answers)
-    inserted: list[str] = []
-    present: list[str] = []
-    failed: list[RefusedOut] = []
-    invalid: list[RefusedOut] = []
-    for index, item in enumerate(items):
-        one = item.refused or next(stored)
-        if one.refused is not None:
-            (invalid if _is_invalid(one.refused) else failed).append(refused_out(index, one))
-        else:
-            (inserted if one.created else present).append(one.id)
-    return BatchOut(inserted=inserted, present=present, failed=failed, invalid=invalid)
-
-
-def _is_invalid(error: Refused) -> bool:
-    return isinstance(error, InvalidTask | PayloadTooLarge | BadRequest)
-
-
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{API}/tasks",
-        guard=Needs(scopes=(Scope.SUBMIT,), queues=queues_concerned),
-        handler=submit,
-        says="Store a task, or a list of tasks: all or none, or each by itself (atomic=each).",
-        query=SubmitQuery,
-        body=TaskIn | list[TaskIn],
-        parse=parse,
-        answers=(SubmittedOut, BatchOut, OrderedOut),
-        status=201,
-    ),
-)
+def _batch(answers: list[Submitted]) -> object:
+    told: dict[str, list[object]] = {
+        name: [] for name in ("inserted", "present", "failed", "invalid")
+    }
+    for index, one in enumerate(answers):
+        why = one.refused
+        if why is None:
+            told["inserted" if one.created else "present"].append(one.id)
+            continue
+        is_invalid = isinstance(why, InvalidTask | PayloadTooLarge | BadRequest)
+        refused = {"index": index, "id": one.id, "code": why.code, "message": str(why)}
+        told["invalid" if is_invalid else "failed"].append(refused)
+    return told

@@ -1,4 +1,4 @@
-"""Answers browsers: with the web page and its files, documentation, and what REST can do.
+"""Answers browsers and monitors: the web page, documentation, REST, health, figures.
 
 Where the page was not built, a plain one stands in for it.
 """
@@ -6,52 +6,132 @@ Where the page was not built, a plain one stands in for it.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from functools import partial
 
 from starlette.responses import RedirectResponse
 
-from tidewheel.core.queue.access import Scope
-from tidewheel.errors import NotFound
-from tidewheel.server import static_page
+from tidewheel.core.queue.access import covers_workflow
+from tidewheel.errors import NotFound, TidewheelError
+from tidewheel.ports.store import Store
+from tidewheel.server import metrics, static_page
 from tidewheel.server.call import Answer, Call
+from tidewheel.server.load_shedding import Urgency
 from tidewheel.server.openapi import OpenApiDocument, document
 from tidewheel.server.openapi import html as openapi_html
-from tidewheel.server.resources.health import seen_by
-from tidewheel.server.routes import API, Needs, Open, Route, no_queue
+from tidewheel.server.routes import READS, Open, RouteList
+from tidewheel.server.validation import Out
 
+READY_SECONDS_MAX = 2.0
+RUNS_MAX = 1_000
 STATUS_PAGE = "/status"
 HTML = "text/html; charset=utf-8"
 # Every address of the web page (web/src/pages): a reload finds the same page again.
 PAGES = (
-    "/",
-    "/runs",
-    "/runs/{run}",
-    "/workflows",
-    "/workflows/{workflow}",
-    "/workflows/{workflow}/{version}",
-    "/requests",
-    "/tasks",
-    "/tasks/{task}",
-    "/queues/{queue}",
-    "/workers",
-    "/workers/{worker}",
-    "/statistics",
-    "/tokens",
+    *("/", "/runs", "/runs/{run}", "/workflows", "/workflows/{workflow}"),
+    *("/workflows/{workflow}/{version}", "/requests", "/tasks", "/tasks/{task}"),
+    *("/queues/{queue}", "/workers", "/workers/{worker}", "/statistics", "/tokens"),
     "/notifications",
 )
+DOCS = "/docs"
+# One path for each depth: no route of the table takes paths of any length.
+DOCS_PATHS = tuple(
+    DOCS + "".join(f"/{{{name}}}" for name in "abcd"[:depth])
+    for depth in range(1, static_page.DEPTH_MAX + 1)
+)
+ROUTES = RouteList()
 
 
-async def page(call: Call) -> object:
-    """Returns the page, which holds nothing of anybody's: what it shows, it asks for."""
-    built = await asyncio.to_thread(static_page.index_page, call.settings.web)
-    if built is None:
-        return RedirectResponse(STATUS_PAGE)
-    return Answer(body=built, media_type=HTML)
+class Health(Out):
+    """ok, or what is wrong."""
+
+    status: str
 
 
+@ROUTES.add(
+    "GET /healthz",
+    Open(because="a supervisor has no token"),
+    "Whether the process answers.",
+    Health,
+    root="",
+    urgency=Urgency.REPORT,  # else a server that has much to do would be ended for it
+)
+async def live(call: Call) -> object:
+    del call
+    return Health(status="ok")
+
+
+@ROUTES.add(
+    "GET /readyz",
+    Open(because="a load balancer has no token"),
+    "Whether the store answers; 503 if not.",
+    Health,
+    root="",
+    urgency=Urgency.REPORT,
+)
+async def ready(call: Call) -> object:
+    try:
+        async with asyncio.timeout(READY_SECONDS_MAX):
+            await call.store.now()
+    except (TidewheelError, TimeoutError):
+        return Answer(body=Health(status="the store does not answer"), status=503)
+    return Health(status="ok")
+
+
+@ROUTES.add(
+    "GET /metrics",
+    READS,
+    "Figures for Prometheus: queues, workers, runs, database, requests.",
+    str,
+    root="",
+    media_type="text/plain",
+)
+async def figures(call: Call) -> object:
+    body = metrics.text(call.metrics, await _seen_by(call))
+    return Answer(body=body, media_type=metrics.MEDIA_TYPE)
+
+
+async def _seen_by(call: Call) -> metrics.StoreFigures:
+    """Returns what the store knew a moment ago, as far as this caller may see it."""
+    seen = await call.metrics.seen(partial(_look, call.store))
+    return replace(
+        seen,
+        queues=[one for one in seen.queues if call.covers(one.queue)],
+        workers=[one for one in seen.workers if call.sees(one)],
+        runs=[one for one in seen.runs if covers_workflow(call.grant, one.workflow)],
+    )
+
+
+async def _look(store: Store) -> metrics.StoreFigures:
+    return metrics.StoreFigures(
+        queues=await store.queues(),
+        workers=await store.workers(),
+        runs=await store.runs(count=RUNS_MAX),
+        figures=await store.figures(),
+    )
+
+
+@ROUTES.add(
+    f"GET {STATUS_PAGE}",
+    READS,
+    "Runs, queues and workers as a plain page to look at.",
+    str,
+    root="",
+    media_type="text/html",
+)
 async def status(call: Call) -> object:
-    return Answer(body=static_page.html(await seen_by(call)), media_type=HTML)
+    return Answer(body=static_page.html(await _seen_by(call)), media_type=HTML)
 
 
+@ROUTES.add(
+    "GET /assets/{name}",
+    Open(because="the files of the web page are in every copy of tidewheel"),
+    "A file of the web page.",
+    bytes,
+    root="",
+    media_type="application/octet-stream",
+    page=True,
+)
 async def asset(call: Call) -> object:
     name = call.path["name"]
     found = await asyncio.to_thread(
@@ -62,71 +142,41 @@ async def asset(call: Call) -> object:
     return Answer(body=found.content, media_type=found.media_type, headers=found.headers)
 
 
-PAGE_ROUTES = (
-    Route(
-        method="GET",
-        path=STATUS_PAGE,
-        guard=Needs(scopes=(Scope.READ,), queues=no_queue),
-        handler=status,
+async def page(call: Call) -> object:
+    """Returns the page, which holds nothing of anybody's: what it shows, it asks for."""
+    built = await asyncio.to_thread(static_page.index_page, call.settings.web)
+    if built is None:
+        return RedirectResponse(STATUS_PAGE)
+    return Answer(body=built, media_type=HTML)
+
+
+for path in PAGES:
+    ROUTES.add(
+        f"GET {path}",
+        Open(because="the web page itself says how to log in; it holds no data"),
+        "The web page; a plain one where it was not built.",
+        str,
+        root="",
         media_type="text/html",
-        says="Runs, queues and workers as a plain page to look at.",
-        answers=str,
-    ),
-    Route(
-        method="GET",
-        path="/assets/{name}",
-        guard=Open(because="the files of the web page are in every copy of tidewheel"),
-        handler=asset,
-        media_type="application/octet-stream",
-        says="A file of the web page.",
-        answers=bytes,
         page=True,
-    ),
-    *(
-        Route(
-            method="GET",
-            path=path,
-            guard=Open(because="the web page itself says how to log in; it holds no data"),
-            handler=page,
-            media_type="text/html",
-            says="The web page; a plain one where it was not built.",
-            answers=str,
-            page=True,
-        )
-        for path in PAGES
-    ),
+    )(page)
+
+
+@ROUTES.add(
+    "GET /openapi.json", READS, "This interface as an OpenAPI 3.1 document.", OpenApiDocument
 )
-
-
-# The description of all requests.
-
-
 async def openapi(call: Call) -> object:
     return document(call.routes)
 
 
+@ROUTES.add(
+    "GET /docs", READS, "This interface as a page to read.", str, media_type="text/html"
+)
 async def rest_page(call: Call) -> object:
-    return Answer(body=openapi_html(call.routes), media_type="text/html; charset=utf-8")
-
-
-_GUARD = Needs(scopes=(Scope.READ,), queues=no_queue)
+    return Answer(body=openapi_html(call.routes), media_type=HTML)
 
 
 # The documentation, for all who reach the server: it says nothing about anybody.
-
-
-ROOT = "/docs"
-LEVELS = "abcd"[: static_page.DEPTH_MAX]
-# One path for each depth: no route of the table takes paths of any length.
-DOCS_PATHS = tuple(
-    ROOT + "".join(f"/{{{name}}}" for name in LEVELS[:depth])
-    for depth in range(1, static_page.DEPTH_MAX + 1)
-)
-
-
-async def root(call: Call) -> object:
-    del call
-    return RedirectResponse(f"{ROOT}/")
 
 
 async def docs_page(call: Call) -> object:
@@ -135,53 +185,23 @@ async def docs_page(call: Call) -> object:
     if found is not None:
         return Answer(body=found.content, media_type=found.media_type, headers=found.headers)
     told = static_page.NO_SUCH_PAGE if static_page.is_built(folder) else static_page.NOT_BUILT
-    return Answer(body=told, status=404, media_type=static_page.DOCS_MEDIA_TYPES[".html"])
+    return Answer(body=told, status=404, media_type=HTML)
 
 
-_FOR_EVERYBODY = Open(because="the documentation is the same in every copy of tidewheel")
-DOCS_ROUTES = (
-    Route(
-        method="GET",
-        path=ROOT,
-        guard=_FOR_EVERYBODY,
-        handler=root,
+async def docs_root(call: Call) -> object:
+    del call
+    return RedirectResponse(f"{DOCS}/")
+
+
+for path in (DOCS, f"{DOCS}/", *DOCS_PATHS):
+    ROUTES.add(
+        f"GET {path}",
+        Open(because="the documentation is the same in every copy of tidewheel"),
+        "Leads to the documentation."
+        if path == DOCS
+        else "A page of the documentation, or a file of it.",
+        str,
+        root="",
         media_type="text/html",
-        says="Leads to the documentation.",
-        answers=str,
         page=True,
-    ),
-    *(
-        Route(
-            method="GET",
-            path=path,
-            guard=_FOR_EVERYBODY,
-            handler=docs_page,
-            media_type="text/html",
-            says="A page of the documentation, or a file of it.",
-            answers=str,
-            page=True,
-        )
-        for path in (f"{ROOT}/", *DOCS_PATHS)
-    ),
-)
-REFERENCE_ROUTES = (
-    Route(
-        method="GET",
-        path=f"{API}/openapi.json",
-        guard=_GUARD,
-        handler=openapi,
-        says="This interface as an OpenAPI 3.1 document.",
-        answers=OpenApiDocument,
-    ),
-    Route(
-        method="GET",
-        path=f"{API}/docs",
-        guard=_GUARD,
-        handler=rest_page,
-        media_type="text/html",
-        says="This interface as a page to read.",
-        answers=str,
-    ),
-    *DOCS_ROUTES,
-)
-ROUTES = (*PAGE_ROUTES, *REFERENCE_ROUTES)
+    )(docs_root if path == DOCS else docs_page)

@@ -1,4 +1,4 @@
-"""Answers for the registry: definitions by name and version, judged before they are kept.
+"""Answers for the registry, and for scheduling block instances, their blocks and objects.
 
 Nothing of a bundle is executed here, and nothing is written to a disk by the names in it.
 """
@@ -7,28 +7,42 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from tidewheel.api.operations import SECONDS_MAX, WORKFLOWS, Named, Parameters
+from tidewheel.api.blocks import ObjectList, SbiAnswer
+from tidewheel.api.operation import READ, SUBMIT
+from tidewheel.api.operations import (
+    BLOCKS,
+    CHANGES_OBJECTS,
+    OBJECTS,
+    SECONDS_MAX,
+    WORKFLOWS,
+    Named,
+    Parameters,
+)
 from tidewheel.api.workflows import DefinitionGraph, RegisteredWorkflows
+from tidewheel.core.operator.blocks import BLOCKS_MAX, OBJECTS_MAX, PRIORITY_MAX, PRIORITY_MIN
 from tidewheel.core.operator.registry import Bundle
-from tidewheel.core.queue.access import Scope
+from tidewheel.core.queue.access import covers_workflow
+from tidewheel.errors import NotFound
 from tidewheel.server.call import Answer, Call
 from tidewheel.server.errors import BadRequest
-from tidewheel.server.operation_routes import registry_door, routes_of, workflow_of_path
+from tidewheel.server.operation_routes import (
+    block_door,
+    registry_door,
+    routes_of,
+    workflow_of_path,
+)
 from tidewheel.server.resources.run_creation import FILES_MAX, Path, Point, Text
-from tidewheel.server.routes import API, Needs, Route, no_queue
-from tidewheel.server.wire.validation import In, read
+from tidewheel.server.routes import Needs, RouteList, no_queue
+from tidewheel.server.validation import In, read
 
-JSON = "application/json"
-ARCHIVES = ("application/x-tar", "application/gzip", "application/zip")
-CREATED = 201
 BUNDLES_MAX = 1_000
+ROUTES = RouteList()
 
 
 class BytesIn(In):
@@ -75,37 +89,37 @@ class GraphIn(In):
     stop: Point = ""
 
 
-def bundles_of(form: RegisterIn) -> list[Bundle]:
-    """Returns the bundles to register."""
-    if bool(form.files) == bool(form.bundles):
-        raise BadRequest(["give either files, by their paths, or bundles of such files"])
-    return [_bundle(one) for one in (form.bundles or (form,))]
-
-
 def _bundle(form: BundleIn) -> Bundle:
+    said = {name: getattr(form, name) for name in ("name", "version", "file", "folder")}
     return Bundle(
         files={path: _content(path, given) for path, given in form.files.items()},
         executable=frozenset(form.executable) & form.files.keys(),
-        name=form.name,
-        version=form.version,
-        file=form.file,
-        folder=form.folder,
         folders=frozenset(form.folders),
+        **said,
     )
 
 
 def _content(path: str, given: str | BytesIn) -> bytes:
-    if isinstance(given, str):
-        try:
-            return given.encode()
-        except UnicodeEncodeError:
-            raise BadRequest([f"files: {path[:100]!r} is no Unicode text"]) from None
+    wanted = "no Unicode text" if isinstance(given, str) else "not base64"
     try:
+        if isinstance(given, str):
+            return given.encode()
         return base64.b64decode(given.base64, validate=True)
-    except (binascii.Error, ValueError):
-        raise BadRequest([f"files: {path[:100]!r} is not base64"]) from None
+    except ValueError:  # both kinds are
+        raise BadRequest([f"files: {path[:100]!r} is {wanted}"]) from None
 
 
+@ROUTES.add(
+    "POST /workflows",
+    Needs(SUBMIT, no_queue),
+    "Register every definition of a bundle, or none: an archive, or files as JSON.",
+    RegisteredWorkflows,
+    query=RegisterQuery,
+    raw=("application/json", "application/x-tar", "application/gzip", "application/zip"),
+    body=RegisterIn,
+    status=201,
+    seconds_max=SECONDS_MAX,
+)
 async def register(call: Call) -> object:
     query = call.query_as(RegisterQuery)
     async with call.doors.beginning:
@@ -114,12 +128,15 @@ async def register(call: Call) -> object:
     made: Any = told["workflows"]
     call.targets += [f"{one['name']}/{one['version']}" for one in made]
     is_new = any(one["is_new"] for one in made)
-    return Answer(body=told, status=CREATED if is_new else 200)
+    return Answer(body=told, status=201 if is_new else 200)
 
 
 def _bundles(raw: bytes, query: RegisterQuery) -> Sequence[Bundle]:
     if raw.lstrip()[:1] in (b"{", b""):
-        return bundles_of(read(raw or b"{}", RegisterIn))
+        form = read(raw or b"{}", RegisterIn)
+        if bool(form.files) == bool(form.bundles):
+            raise BadRequest(["give either files, by their paths, or bundles of such files"])
+        return [_bundle(one) for one in (form.bundles or (form,))]
     from tidewheel.core.graph.findings import Findings, InvalidDefinition
     from tidewheel.services.registry.bundles import read_archive
 
@@ -130,6 +147,18 @@ def _bundles(raw: bytes, query: RegisterQuery) -> Sequence[Bundle]:
     return [replace(bundle, name=query.name, version=query.version)]
 
 
+ROUTES += routes_of(WORKFLOWS)
+
+
+@ROUTES.add(
+    "POST /workflows/{name}/{version}/graph",
+    Needs(READ, no_queue, workflow_of_path),
+    "The graph of one version before any run: who would wait for whom.",
+    DefinitionGraph,
+    body=GraphIn,
+    audited=False,  # it changes nothing
+    seconds_max=SECONDS_MAX,
+)
 async def graph(call: Call) -> object:
     asked, named = call.body_as(GraphIn), (call.path["name"], call.path["version"])
     given, points = asked.parameters or {}, (asked.start, asked.stop)
@@ -137,30 +166,125 @@ async def graph(call: Call) -> object:
         return await registry_door(call).graph(*named, given, points)
 
 
-ROUTES = (
-    Route(
-        method="POST",
-        path=f"{API}/workflows",
-        guard=Needs(scopes=(Scope.SUBMIT,), queues=no_queue),
-        handler=register,
-        says="Register every definition of a bundle, or none: an archive, or files as JSON.",
-        query=RegisterQuery,
-        raw=(JSON, *ARCHIVES),
-        body=RegisterIn,
-        answers=RegisteredWorkflows,
-        status=CREATED,
-        seconds_max=SECONDS_MAX,
-    ),
-    *routes_of(WORKFLOWS),
-    Route(
-        method="POST",
-        path=f"{API}/workflows/{{name}}/{{version}}/graph",
-        guard=Needs(scopes=(Scope.READ,), queues=no_queue, workflows=workflow_of_path),
-        handler=graph,
-        says="The graph of one version before any run: who would wait for whom.",
-        body=GraphIn,
-        answers=DefinitionGraph,
-        audited=False,  # it changes nothing
-        seconds_max=SECONDS_MAX,
-    ),
+# Scheduling block instances, their blocks, and the objects that stages wait for.
+#
+# An instance begins runs: scope submit, for the workflow and the name of each of its blocks.
+# Objects belong to nobody: who may submit or operate anything may post and remove them.
+
+BlockName = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Version = str | float
+
+
+class WorkflowIn(In):
+    """A registered workflow, and what it is given."""
+
+    id: BlockName
+    version: Version = ""  # else the highest
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class DependencyIn(In):
+    """The dependency on another block, and what must have become of it."""
+
+    type: Literal["processing_block"]
+    value: BlockName
+    condition: Literal["complete", "started", "failed", "aborted", "finished"]
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class BlockIn(In):
+    """One processing block: PB-<date>-<project>-<anything>."""
+
+    id: BlockName
+    type: Literal["realtime", "offline"]
+    workflow: WorkflowIn
+    version: Version = ""
+    priority: Annotated[int, msgspec.Meta(ge=PRIORITY_MIN, le=PRIORITY_MAX)] = 0
+    dependencies: tuple[DependencyIn, ...] = ()
+
+
+class SbiIn(In):
+    """A scheduling block instance: SBI-<date>-<project>-<anything>.
+
+    For documentation: the text is read as a file would be, with every finding and its line.
+    """
+
+    id: BlockName
+    version: Literal["2.0"]
+    processing_blocks: Annotated[tuple[BlockIn, ...], msgspec.Meta(max_length=BLOCKS_MAX)]
+    scheduling_block: dict[str, Any] = msgspec.field(default_factory=dict)
+    subarray_id: str = ""
+    scans: tuple[dict[str, Any], ...] = ()
+
+
+class SbiQuery(In):
+    """The file name of the text in findings; with .yaml or .yml it is read as YAML."""
+
+    file: Annotated[str, msgspec.Meta(max_length=200)] = "request.json"
+
+
+class ObjectIn(In):
+    """An object that is there from now on, and what is known of it."""
+
+    name: BlockName
+    facts: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class ObjectsIn(In):
+    objects: Annotated[tuple[ObjectIn, ...], msgspec.Meta(min_length=1, max_length=OBJECTS_MAX)]
+
+
+@ROUTES.add(
+    "POST /sbis",
+    Needs(SUBMIT, no_queue),
+    "Ask for every block of a scheduling block instance, or for none: JSON or YAML.",
+    SbiAnswer,
+    query=SbiQuery,
+    raw=("application/json", "application/yaml"),
+    body=SbiIn,
+    status=201,
+    seconds_max=SECONDS_MAX,
 )
+async def submit(call: Call) -> object:
+    """Submits an instance; the text itself is read, so that findings have lines."""
+    file = call.query_as(SbiQuery).file
+    async with call.doors.beginning:
+        told = await block_door(call).submit_sbi(file, call.raw, who=call.who)
+    call.targets.append(str(told["id"]))
+    return Answer(body=told, status=201 if told["is_new"] else 200)
+
+
+async def list_sbis(call: Call) -> object:
+    """Returns the scheduling block instances of which the caller may see every block."""
+    told = await block_door(call).sbis(call.query.limit)
+    if call.covers_everything:
+        return told
+    found: Any = told["sbis"]
+    return {"sbis": [one for one in found if await _sees_all(call, one["id"])]}
+
+
+async def _sees_all(call: Call, sbi_id: str) -> bool:
+    try:
+        sbi = await call.asking.sbi(sbi_id)
+    except NotFound:  # its last block was deleted since it was listed
+        return False
+    return all(covers_workflow(call.grant, one.run.workflow) for one in sbi.blocks)
+
+
+ROUTES += routes_of(BLOCKS, {"sbis": list_sbis})
+
+
+@ROUTES.add(
+    "POST /objects",
+    Needs(CHANGES_OBJECTS, no_queue),
+    "Objects that are there from now on: stages that wait for them begin.",
+    ObjectList,
+    body=ObjectsIn,
+)
+async def post_objects(call: Call) -> object:
+    posted = {one.name: one.facts for one in call.body_as(ObjectsIn).objects}
+    call.targets += list(posted)
+    return await block_door(call).post_objects(posted, who=call.who)
+
+
+ROUTES += routes_of(OBJECTS)

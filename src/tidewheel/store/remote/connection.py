@@ -81,7 +81,6 @@ def _text(value: str | float | bool) -> str:
 
 # One HTTP/1.1 connection.
 
-
 HEAD_BYTES_MAX = 64 * 1024
 BUFFERED_BYTES_MAX = 256 * 1024  # of a stream; then the server has to wait for us
 
@@ -114,7 +113,7 @@ class Answer:
         self._parser = httptools.HttpResponseParser(self)
         self._parts: list[bytes] = []
         self._bytes_left, self._head_bytes = bytes_max, 0
-        self._failure: Exception | None = None
+        self.failure: Exception | None = None
         self._changed = asyncio.Event()
 
     # ---- the connection's side ----
@@ -143,13 +142,9 @@ class Answer:
 
     def fail(self, error: BaseException) -> None:
         """Keeps why the answer cannot be read; of several reasons the first counts."""
-        if self._failure is None:
+        if self.failure is None:
             known = isinstance(error, BadAnswer | ConnectionEnded)
-            self._failure = error if known else BadAnswer(f"it is no HTTP ({error})")  # type: ignore[assignment]
-
-    @property
-    def has_failed(self) -> bool:
-        return self._failure is not None
+            self.failure = error if known else BadAnswer(f"it is no HTTP ({error})")  # type: ignore[assignment]
 
     # ---- the caller's side ----
 
@@ -170,8 +165,8 @@ class Answer:
             await self._news()
 
     async def _news(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
         await self._changed.wait()
         self._changed.clear()
 
@@ -256,7 +251,7 @@ class Connection(asyncio.Protocol):
     def rest(self, now: float) -> bool:
         """Ends a request; says whether the connection can be used for another one."""
         answer, self._answer = self._answer, None
-        if answer is None or not (answer.is_whole and answer.keeps_open) or answer.has_failed:
+        if answer is None or not (answer.is_whole and answer.keeps_open) or answer.failure:
             self.drop()
         self.idle_since = now
         return self.is_open
@@ -268,7 +263,6 @@ class Connection(asyncio.Protocol):
 
 
 # Connections that are kept open between requests.
-
 
 CONNECTIONS_MAX = 64
 IDLE_MAX = 8
@@ -325,10 +319,8 @@ class Pool:
         """Returns the connection used last, unless the server may be about to close it."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and self._is_recent(connection):
+            idle_seconds = self.loop.time() - connection.idle_since
+            if connection.is_open and idle_seconds < IDLE_SECONDS_MAX:
                 return connection
             connection.drop()
         return None
-
-    def _is_recent(self, connection: Connection) -> bool:
-        return self.loop.time() - connection.idle_since < IDLE_SECONDS_MAX

@@ -9,7 +9,7 @@ written into a request: half a character is no UTF-8, and a server bounds its UR
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import cache
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -26,24 +26,15 @@ from tidewheel.api.operation import (
     ServiceName,
     resolved,
 )
-from tidewheel.api.operations import OPERATIONS
+from tidewheel.api.operations import OPERATIONS, check_task
 from tidewheel.api.wire import Fields, read, read_all
-from tidewheel.core.queue.requests import (
-    ANY_RESOURCES,
-    Amendment,
-    ClaimRequest,
-    NewWorker,
-    QueueSettings,
-    Report,
-    TaskFilter,
-    page_count,
-)
+from tidewheel.core.queue import requests
 from tidewheel.core.queue.resources import Resources
 from tidewheel.core.queue.retry import NO_DELAY, FixedDelays, RetryPolicy
 from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.submission import SubmitLimits, name_finding
-from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, Need, NewTask, TaskId
-from tidewheel.errors import BadSetting, NotFound, PayloadTooLarge
+from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, NewTask, TaskId
+from tidewheel.errors import NotFound, PayloadTooLarge
 from tidewheel.store.remote.connection import path_of, segment
 from tidewheel.store.remote.transport import Response, Transport
 from tidewheel.store.rows import storable, storable_end
@@ -74,7 +65,7 @@ class ServerPart:
     ) -> list[Any]:
         """Returns as many things as are asked for: one request gives at most a thousand."""
         found: list[Any] = []
-        count = page_count(given.get("count", COUNT_DEFAULT))
+        count = requests.page_count(given.get("count", COUNT_DEFAULT))
         while (left := count - len(found)) > 0:
             given["count"] = min(left, PAGE_MAX)
             part = await self._asked(row, given)
@@ -173,7 +164,6 @@ def _told(answers: Answer, response: Response) -> Any:  # noqa: ANN401 - any ans
 
 # Values of the core as the bodies of requests.
 
-
 Body = dict[str, Any]
 
 # How a server calls the fields of a new task, where it does not use our names.
@@ -205,26 +195,20 @@ def task_body(task: NewTask) -> Body:
             body[theirs] = value
     body["queue"] = task.queue
     if task.needs:
-        body["needs"] = [_need(need) for need in task.needs]
+        body["needs"] = [
+            need.task_id if need.output == SUCCEEDED_OUTPUT else [need.task_id, need.output]
+            for need in task.needs
+        ]
     if task.resources != _PLAIN.resources:
-        body |= _asked(task.resources)
+        body |= _resources(task.resources)
     return body | _retry(task.retry)
 
 
-def _need(need: Need) -> str | list[str]:
-    return need.task_id if need.output == SUCCEEDED_OUTPUT else [need.task_id, need.output]
-
-
-def _asked(resources: Resources) -> Body:
-    return {
-        "cpu": resources.cpu,
-        "memory": resources.memory_bytes,
-        "gpu": resources.gpu,
-        "labels": sorted(resources.labels),
-        "nodes": resources.nodes,
-        "exclusive": resources.exclusive,
-        "buffer": resources.buffer_bytes,
-    }
+def _resources(asked: Resources) -> Body:
+    said = {one.name: getattr(asked, one.name) for one in fields(Resources)}
+    del said["idle_nodes"]  # which no task asks for
+    said["labels"] = sorted(asked.labels)
+    return {name.removesuffix("_bytes"): value for name, value in said.items()}
 
 
 def _retry(policy: RetryPolicy) -> Body:
@@ -235,56 +219,35 @@ def _retry(policy: RetryPolicy) -> Body:
     return {"backoff": policy}
 
 
-def amendment_body(amendment: Amendment) -> Body:
+def amendment_body(amendment: requests.Amendment) -> Body:
     """Returns the body of an amendment; null leaves a field as it is."""
-    given = {
-        "name": amendment.name,
-        "command": amendment.command,
-        "retries": amendment.max_retries,
-        "estimated_runtime": amendment.estimated_runtime_seconds,
-        "max_termination": amendment.max_termination_seconds,
-    }
-    asked = _asked(amendment.resources) if amendment.resources is not None else {}
-    return given | asked
+    said = {one.name: getattr(amendment, one.name) for one in fields(requests.Amendment)}
+    asked = said.pop("resources")
+    given = {_RENAMED.get(name, name): value for name, value in said.items()}
+    return given if asked is None else given | _resources(asked)
 
 
-def queue_body(settings: QueueSettings) -> Body:
-    """Returns the body that sets everything about a queue."""
-    return {one.name: getattr(settings, one.name) for one in fields(QueueSettings)}
-
-
-def filter_body(which: TaskFilter) -> Body:
+def filter_body(which: requests.TaskFilter) -> Body:
     """Returns the body that says which tasks are meant; a field that is None matches all."""
-    body = {one.name: getattr(which, one.name) for one in fields(TaskFilter)}
+    body = {one.name: getattr(which, one.name) for one in fields(requests.TaskFilter)}
     statuses = body.pop("statuses")
     return {"status": None if statuses is None else [one.value for one in statuses], **body}
 
 
-def worker_body(worker: NewWorker) -> Body:
+def worker_body(worker: requests.NewWorker) -> Body:
     """Returns the body with which a worker registers itself and its process on its host."""
-    process, abilities = worker.process, worker.abilities
-    return {
-        "name": worker.name,
-        "queues": worker.queues,
-        "slots": worker.slots,
-        "capacity": worker.capacity,
-        "commands": abilities.commands,
-        "handlers": _sorted(abilities.handlers),
-        "bare": abilities.bare,
-        "host": process.host,
-        "boot_id": process.boot_id,
-        "pid": process.pid,
-        "started": process.started,
-    }
+    said = {name: getattr(worker, name) for name in ("name", "queues", "slots", "capacity")}
+    abilities = asdict(worker.abilities) | {"handlers": _sorted(worker.abilities.handlers)}
+    return said | abilities | asdict(worker.process)
 
 
-def claim_body(request: ClaimRequest) -> Body:
+def claim_body(request: requests.ClaimRequest) -> Body:
     """Returns the body with which a worker asks for tasks."""
     return {
         "worker": request.worker,
         "n": request.count,
         "lease_s": request.lease_seconds,
-        "resources": None if request.free == ANY_RESOURCES else request.free,
+        "resources": None if request.free == requests.ANY_RESOURCES else request.free,
         "commands": request.commands,
         "handlers": _sorted(request.handlers),
         "bare": request.bare,
@@ -295,7 +258,7 @@ def _sorted(names: frozenset[str] | None) -> list[str] | None:
     return None if names is None else sorted(names)
 
 
-def report_body(report: Report) -> Body:
+def report_body(report: requests.Report) -> Body:
     """Returns the body of a report, without the parts of which it says nothing."""
     body: Body = {"id": report.holder.task_id, "attempt": report.holder.attempt}
     if report.started:
@@ -331,7 +294,6 @@ def _end(end: End) -> Body:
 
 # Lists that are sent in chunks, each of a size that a server takes.
 
-
 BODY_BYTES_MAX = 8 * 1024 * 1024  # that a server takes
 FRAME_BYTES_MAX = 1024  # what stands around a list
 
@@ -363,9 +325,9 @@ def is_possible(*names: str | None) -> bool:
     return all(name is None or name_finding("name", name) is None for name in names)
 
 
-def is_findable(which: TaskFilter) -> bool:
+def is_findable(which: requests.TaskFilter) -> bool:
     """Says whether a filter can match anything."""
-    values = (getattr(which, one.name) for one in fields(TaskFilter))
+    values = (getattr(which, one.name) for one in fields(requests.TaskFilter))
     return which.statuses != () and is_possible(
         *(one for one in values if isinstance(one, str))
     )
@@ -374,25 +336,10 @@ def is_findable(which: TaskFilter) -> bool:
 def check_tasks(task_ids: Iterable[TaskId]) -> None:
     """Raises NotFound for an id that no task can have."""
     for task_id in task_ids:
-        if not is_possible(task_id):
-            raise NotFound("task", task_id)
+        check_task(task_id)
 
 
 def task_path(task_id: TaskId, *rest: str) -> str:
     """Returns the path of a task, or of something that belongs to it."""
-    check_tasks([task_id])
+    check_task(task_id)
     return path_of("tasks", task_id, *rest)
-
-
-def queue_path(queue: str, *rest: str) -> str:
-    """Returns the path of a queue; raises BadSetting if no queue can have this name."""
-    if finding := name_finding("queue", queue):
-        raise BadSetting("queue", queue, finding)
-    return path_of("queues", queue, *rest)
-
-
-def worker_path(worker: str, *rest: str) -> str:
-    """Returns the path of a worker, or of something that belongs to it."""
-    if not is_possible(worker):
-        raise NotFound("worker", worker)
-    return path_of("workers", worker, *rest)

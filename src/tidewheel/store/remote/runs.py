@@ -8,7 +8,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from urllib.parse import unquote
 
 import msgspec
@@ -38,29 +38,10 @@ from tidewheel.ports.runs import (
 )
 from tidewheel.store.remote.connection import Query, path_of
 from tidewheel.store.remote.operations import BODY_BYTES_MAX, ServerPart, asks
-from tidewheel.store.remote.transport import Response, Transport
+from tidewheel.store.remote.transport import Response
 
 NOT_TOLD = Instant(float("inf"))  # until when a run is held; whether it is, is told
 _NAMES = {"count": "limit", "window": "n"}  # as a server calls them
-
-
-class SentFile(msgspec.Struct):
-    """A file of a definition, in base64."""
-
-    path: str
-    content: str
-    executable: bool
-
-
-class SentDefinition(msgspec.Struct):
-    """Holds the definition of a run as it is sent."""
-
-    digest: str
-    workflow: str
-    kind: str
-    text: str
-    variables: list[str]
-    files: list[SentFile]
 
 
 def query_of(arguments: Mapping[str, object]) -> Query:
@@ -84,27 +65,20 @@ def _joined(ids: object) -> str:
 
 def run_view(facts: Mapping[str, Any]) -> RunView:
     """Makes a run's view of what a server tells of it."""
-    options = facts.get("options") or {}
-    scheduler = facts["scheduler"]
+    shared = ("number", "name", "workflow", "definition", "folder", "queue", "status", "reason")
+    process, ended_at = facts["scheduler"], facts["ended_at"]
+    if process is not None:
+        process = HostProcess(host=process["host"], boot_id="", pid=process["pid"], started=0.0)
     return RunView(
-        number=facts["number"],
-        name=facts["name"],
-        workflow=facts["workflow"],
-        definition=facts["definition"],
-        options=msgspec.convert(options, RunOptions),
-        folder=facts["folder"],
-        queue=facts["queue"],
-        status=facts["status"],
-        reason=facts["reason"],
+        **{name: facts[name] for name in shared},
+        options=msgspec.convert(facts.get("options") or {}, RunOptions),
         epoch=0,
         batch=0,
-        owner=None
-        if scheduler is None
-        else HostProcess(host=scheduler["host"], boot_id="", pid=scheduler["pid"], started=0.0),
+        owner=process,
         deadline_at=NOT_TOLD if facts["driven"] else None,
         created_at=instant(facts["created_at"]),
         updated_at=instant(facts["updated_at"]),
-        ended_at=instant(facts["ended_at"]) if facts["ended_at"] else None,
+        ended_at=instant(ended_at) if ended_at else None,
         given=RunOptions(mode="") if facts.get("offered") else None,
     )
 
@@ -118,37 +92,30 @@ def options_body(options: RunOptions) -> Document:
 
 
 def definition_body(definition: StoredDefinition) -> Document:
-    for one in definition.files:
-        if not one.path.isprintable():  # also what is no Unicode
-            raise Refused(f"the name of {one.path!r} cannot be sent; rename the file")
+    """Returns a definition as it is sent, its files in base64."""
     return {
         "workflow": definition.workflow,
         "kind": definition.kind,
         "text": definition.text,
         "variables": json.loads(definition.variables),
         "files": [
-            {
-                "path": one.path,
-                "content": base64.b64encode(one.content).decode(),
-                "executable": one.executable,
-            }
+            {"path": sendable(one.path), "content": text_of(one.content)}
+            | {"executable": one.executable}
             for one in definition.files
         ],
     }
 
 
-def definition_of(sent: SentDefinition) -> StoredDefinition:
-    return StoredDefinition(
-        digest=sent.digest,
-        workflow=sent.workflow,
-        kind=sent.kind,
-        text=sent.text,
-        variables=json.dumps(sent.variables),
-        files=tuple(
-            StoredFile(one.path, base64.b64decode(one.content), one.executable)
-            for one in sent.files
-        ),
-    )
+def sendable(path: str) -> str:
+    """Returns the path of a file; raises Refused if JSON cannot hold it."""
+    if not path.isprintable():  # also what is no Unicode
+        raise Refused(f"the name of {path!r} cannot be sent; rename the file")
+    return path
+
+
+def text_of(content: bytes) -> str:
+    """Returns bytes in base64."""
+    return base64.b64encode(content).decode()
 
 
 def log_part(response: Response) -> LogPart:
@@ -173,7 +140,6 @@ def log_part(response: Response) -> LogPart:
 
 # The views, commands and logs of runs.
 
-
 RUNS_MAX = 1_000
 SERVER_WAIT_SECONDS_MAX = 60.0
 LOG_WAIT_SECONDS_MAX = 25.0
@@ -181,11 +147,43 @@ SPARE_SECONDS = 15.0  # for the way, beyond what the server waits
 SENDING_SECONDS_MAX = 120.0
 
 
-class RemoteRunDoor:
-    """Is ``ports.runs.RunDoor`` over HTTP; the server knows the caller by the token."""
+class DefinitionSender(ServerPart):
+    """Sends definitions to a server, and begins runs of them."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    async def send(self, path: str, body: Document, workflow: str, **how: Unpack[How]) -> Any:  # noqa: ANN401 - JSON
+        """Sends a definition and returns the answer; raises InvalidDefinition as it is here."""
+        sent = msgspec.json.encode(body)
+        if len(sent) > BODY_BYTES_MAX:
+            raise PayloadTooLarge("the definition with its files", len(sent), BODY_BYTES_MAX)
+        async with explained(workflow):
+            response = await self.transport.call(
+                "POST", path, body=sent, seconds_max=SENDING_SECONDS_MAX, **how
+            )
+        return response.json
+
+    async def begin_run(
+        self, asked: NewRun | RunRequest, named: str, body: Document
+    ) -> RunView:
+        """Begins a run; with a key, so that a request whose answer was lost makes no second."""
+        told = {
+            "options": options_body(asked.options),
+            "name": asked.name,
+            "queue": asked.queue,
+        }
+        key = asked.request or secrets.token_hex(16)
+        return run_view((await self.send("/runs", body | told, named, key=key))["run"])
+
+
+class How(TypedDict, total=False):
+    """Says how a definition is sent; see ``Transport.call``."""
+
+    query: Query | None
+    key: str
+    again: bool
+
+
+class RemoteRunDoor(DefinitionSender):
+    """Is ``ports.runs.RunDoor`` over HTTP; the server knows the caller by the token."""
 
     # ---- looking ----
 
@@ -204,30 +202,26 @@ class RemoteRunDoor:
         if name == "log":
             return await self._log_document(run, asked)
         if name == "dry-run":
-            return await self._tried(run, asked.get("command"))
+            body = {"command": asked.get("command")}
+            path = path_of("runs", run, name)
+            tried = await self.transport.call("POST", path, body=body, again=True)
+            return tried.read(Document)
         if name not in VIEWS:
             raise no_view(name)
         try:
             found = await self._get(path_of("runs", run) + VIEWS[name].path, query_of(asked))
-            return {
-                key: value for key, value in found.items() if key not in told_to_pages(name)
-            }
         except NotFound as error:
             if name != STATE:
                 raise
             # Of a run that is yet to come, as a store answers it.
             selector = str(asked.get("id") or "").partition(":")[2]
             return {"run": "", "reason": str(error), "selector": selector, "tasks": []}
+        # A page asks for the differences to the graph that it has.
+        for_pages = ("version", "since", "gone") if name == "graph" else ()
+        return {key: value for key, value in found.items() if key not in for_pages}
 
     async def _get(self, path: str, query: Query | None = None) -> Document:
-        return (await self._transport.call("GET", path, query=query)).read(Document)
-
-    async def _tried(self, run: str, command: object) -> Document:
-        path = path_of("runs", run, "dry-run")
-        response = await self._transport.call(
-            "POST", path, body={"command": command}, again=True
-        )
-        return response.read(Document)
+        return (await self.transport.call("GET", path, query=query)).read(Document)
 
     async def _log_document(self, run: str, wish: Document) -> Document:
         bytes_max = wish.pop("bytes_max", None)
@@ -253,7 +247,7 @@ class RemoteRunDoor:
     ) -> LogPart:
         seconds = min(wait_seconds, LOG_WAIT_SECONDS_MAX)
         span = {"offset": offset, "limit": bytes_max, "wait_s": seconds or None}
-        response = await self._transport.call(
+        response = await self.transport.call(
             "GET",
             path_of("runs", run, "log"),
             query={**query_of(wish), **span},
@@ -262,8 +256,13 @@ class RemoteRunDoor:
         return log_part(response)
 
     async def definition(self, run: str) -> StoredDefinition:
-        response = await self._transport.call("GET", path_of("runs", run, "definition"))
-        return definition_of(response.read(SentDefinition))
+        said = (await self.transport.call("GET", path_of("runs", run, "definition"))).json
+        files = tuple(
+            StoredFile(one["path"], base64.b64decode(one["content"]), one["executable"])
+            for one in said["files"]
+        )
+        kept = {name: said[name] for name in ("digest", "workflow", "kind", "text")}
+        return StoredDefinition(**kept, variables=json.dumps(said["variables"]), files=files)
 
     # ---- commands ----
 
@@ -280,7 +279,7 @@ class RemoteRunDoor:
 
     async def _give(self, run: str, command: Command, seconds: float) -> Answer:
         said = json.loads(command_text(command))
-        response = await self._transport.call(
+        response = await self.transport.call(
             "POST",
             path_of("runs", run, said.pop("verb")),
             query={"wait_s": seconds},
@@ -293,27 +292,11 @@ class RemoteRunDoor:
     # ---- beginning and ending ----
 
     async def begin(self, new: NewRun, definition: StoredDefinition) -> RunView:
-        body: Document = {
-            "definition": definition_body(definition),
-            "options": options_body(new.options),
-            "name": new.name,
-            "queue": new.queue,
-            "folder": new.folder,
-        }
-        # With a key: a request whose answer was lost makes no second run.
-        key = new.request or secrets.token_hex(16)
-        async with explained(definition.workflow):
-            response = await self._transport.call(
-                "POST",
-                "/runs",
-                body=bounded(body),
-                key=key,
-                seconds_max=SENDING_SECONDS_MAX,
-            )
-        return run_view(response.json["run"])
+        body: Document = {"definition": definition_body(definition), "folder": new.folder}
+        return await self.begin_run(new, definition.workflow, body)
 
     async def carry_on(self, run: str, given: RunOptions) -> RunView:
-        response = await self._transport.call(
+        response = await self.transport.call(
             "POST",
             path_of("runs", run, "carry-on"),
             body={"options": options_body(given)},
@@ -323,35 +306,13 @@ class RemoteRunDoor:
         return run_view(response.json["run"])
 
     async def save_definition(self, run: str, definition: StoredDefinition) -> str:
-        async with explained(definition.workflow):
-            response = await self._transport.call(
-                "POST",
-                path_of("runs", run, "definitions"),
-                body=bounded(definition_body(definition)),
-                again=True,
-                seconds_max=SENDING_SECONDS_MAX,
-            )
-        return str(response.json["digest"])
+        path, body = path_of("runs", run, "definitions"), definition_body(definition)
+        return str((await self.send(path, body, definition.workflow, again=True))["digest"])
 
     async def delete(self, run: str) -> RunView:
         view = await self.find(run)
-        await self._transport.call("DELETE", path_of("runs", view.name))
+        await self.transport.call("DELETE", path_of("runs", view.name))
         return view
-
-
-def told_to_pages(name: str) -> tuple[str, ...]:
-    """Returns the fields that a server adds to a view for pages.
-
-    Pages ask for the differences to what they have.
-    """
-    return ("version", "since", "gone") if name == "graph" else ()
-
-
-def bounded(body: Document) -> bytes:
-    sent = msgspec.json.encode(body)
-    if len(sent) > BODY_BYTES_MAX:
-        raise PayloadTooLarge("the definition with its files", len(sent), BODY_BYTES_MAX)
-    return sent
 
 
 @asynccontextmanager
@@ -370,12 +331,11 @@ async def explained(
 
 # Registered workflows.
 
-
 FOLDERS_MAX = 1_000  # that are sent, for advice about missing ones
 
 
-class RemoteRegistryDoor(ServerPart):
-    """Is ``ports.registry.RegistryDoor`` over HTTP; the token tells the server who calls."""
+class RemoteRegistryDoor(DefinitionSender):
+    """Is ``ports.runs.RegistryDoor`` over HTTP; the token tells the server who calls."""
 
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
@@ -383,16 +343,10 @@ class RemoteRegistryDoor(ServerPart):
         del who
         body: Document = {"bundles": [_bundle_body(one) for one in bundles]}
         named = ", ".join(one.file or one.name for one in bundles)
-        async with explained(named):
-            response = await self.transport.call(
-                "POST",
-                "/workflows",
-                query={"strict": True} if strict else None,
-                body=bounded(body),
-                again=True,  # the same twice is as once
-                seconds_max=SENDING_SECONDS_MAX,
-            )
-        return response.read(Document)
+        query: Query | None = {"strict": True} if strict else None
+        # The same twice is as once.
+        told: Document = await self.send("/workflows", body, named, query=query, again=True)
+        return told
 
     list = asks(RegistryDoor.list, ServiceName.REGISTRY)
     show = asks(RegistryDoor.show, ServiceName.REGISTRY)
@@ -406,53 +360,32 @@ class RemoteRegistryDoor(ServerPart):
             return await super().ask(service, name, given)
 
     async def begin(self, asked: RunRequest) -> RunView:
-        body: Document = {
-            "workflow": asked.workflow,
-            "version": asked.version,
-            "parameters": dict(asked.parameters),
-            "options": options_body(asked.options),
-            "name": asked.name,
-            "queue": asked.queue,
-        }
-        async with explained(str(asked)):
-            response = await self.transport.call(
-                "POST",
-                "/runs",
-                body=bounded(body),
-                # With a key: a request whose answer was lost makes no second run.
-                key=asked.request or secrets.token_hex(16),
-                seconds_max=SENDING_SECONDS_MAX,
-            )
-        return run_view(response.json["run"])
+        body: Document = {"workflow": asked.workflow, "version": asked.version}
+        body["parameters"] = dict(asked.parameters)
+        return await self.begin_run(asked, str(asked), body)
 
 
 def _bundle_body(bundle: Bundle) -> Document:
-    for path in bundle.files:
-        if not path.isprintable():  # also what is no Unicode
-            raise Refused(f"the name of {path!r} cannot be sent; rename the file")
+    said = {name: getattr(bundle, name) for name in ("name", "version", "file", "folder")}
     return {
         "files": {
-            path: {"base64": base64.b64encode(content).decode()}
+            sendable(path): {"base64": text_of(content)}
             for path, content in bundle.files.items()
         },
         "executable": sorted(bundle.executable),
-        "name": bundle.name,
-        "version": bundle.version,
-        "file": bundle.file,
-        "folder": bundle.folder,
         "folders": sorted(bundle.folders)[:FOLDERS_MAX],
+        **said,
     }
 
 
 # Blocks and objects.
-
 
 JSON, YAML = "application/json", "application/yaml"
 FILE_LENGTH_MAX = 200  # of a name, the end of which says what it is
 
 
 class RemoteBlockDoor(ServerPart):
-    """Is ``ports.blocks.BlockDoor`` over HTTP; the server knows the caller by the token."""
+    """Is ``ports.runs.BlockDoor`` over HTTP; the server knows the caller by the token."""
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
         del who

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 
 from tidewheel.api.operation import ServiceName
-from tidewheel.api.tasks import (
-    Task,
-)
+from tidewheel.api.operations import check_queue
+from tidewheel.api.tasks import Task
 from tidewheel.api.wire import NULL, Fields, instant, out_type, read, read_all
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.access import AuditEntry, NewToken, TokenView
@@ -38,7 +37,7 @@ from tidewheel.errors import BadSetting, NotFound, Refused, Unavailable
 from tidewheel.ports.runs import BringsNotifications
 from tidewheel.ports.store import TokenStore
 from tidewheel.ports.tasks import TaskStore
-from tidewheel.store.remote.connection import Query
+from tidewheel.store.remote.connection import Query, path_of
 from tidewheel.store.remote.operations import (
     BODY_BYTES_MAX,
     ServerPart,
@@ -49,16 +48,13 @@ from tidewheel.store.remote.operations import (
     in_portions,
     is_findable,
     json_list,
-    queue_body,
-    queue_path,
     task_body,
     task_path,
 )
-from tidewheel.store.remote.transport import ReceivedProblem, Transport, error_from
+from tidewheel.store.remote.transport import ReceivedProblem, Transport, refusal_from
 from tidewheel.store.remote.workers import RemoteWorkers
 
 if TYPE_CHECKING:
-    pass
     from tidewheel.core.operator.stream import EventFilter, FollowedEvent
     from tidewheel.ports.runs import BlockDoor, RegistryDoor, RunDoor
 
@@ -88,6 +84,8 @@ class RemoteReads(ServerPart):
     workers = asks(TaskStore.workers)
     verify = asks(TaskStore.verify)
     store_id = asks(TaskStore.store_id)
+    notifications = asks(BringsNotifications.notifications, ServiceName.NOTIFICATIONS)
+    try_notifications = asks(BringsNotifications.try_notifications, ServiceName.NOTIFICATIONS)
 
     async def get(self, task_id: TaskId) -> Task:
         response = await self.transport.call("GET", task_path(task_id))
@@ -107,7 +105,9 @@ class RemoteReads(ServerPart):
         page_count(page.count)
         if not is_findable(which):
             return []
-        query = _query(which)
+        query = filter_body(which)
+        status = query.pop("status")
+        query |= {"status": ",".join(status) if status else None, "fields": TASK_FIELDS}
         found: list[Fields] = []
         before = page.before
         while (left := page.count - len(found)) > 0:
@@ -148,12 +148,6 @@ class RemoteReads(ServerPart):
         return instant((await self.transport.call("GET", "/store")).part("now", str))
 
 
-def _query(which: TaskFilter) -> dict[str, str | int | float | bool | None]:
-    given = filter_body(which)
-    status = given.pop("status")
-    return {**given, "status": ",".join(status) if status else None, "fields": TASK_FIELDS}
-
-
 # What clients change.
 
 
@@ -189,17 +183,22 @@ class RemoteWrites(ServerPart):
     async def _submit(self, tasks: list[NewTask], *, atomic: bool) -> list[Submitted]:
         query = {"atomic": "all" if atomic else "each", "in_order": True}
         answers: list[Answered] = []
-        for body in _bodies(tasks, split=not atomic):
+        portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
+        if len(portions) > 1 and atomic:
+            seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
+            raise BadSetting("tasks", seen, "less in one call to a server; use several")
+        for portion in portions:
             # With ids of the caller's: the same tasks again are the same tasks.
             response = await self.transport.call(
-                "POST", "/tasks", query=query, body=body, again=True
+                "POST", "/tasks", query=query, body=json_list(portion), again=True
             )
             answers += response.part("answers", list[Answered])
-        return [_submitted(one) for one in answers]
+        return [
+            Submitted(id=TaskId(one.id), created=one.created, refused=refusal_from(one.refused))
+            for one in answers
+        ]
 
-    async def arm(self, task_id: TaskId) -> Task:
-        response = await self.transport.call("POST", task_path(task_id, "arm"))
-        return read(Task, response.read(Fields))
+    arm = asks(TaskStore.arm)
 
     async def amend(self, task_id: TaskId, amendment: Amendment) -> Task:
         response = await self.transport.call(
@@ -209,7 +208,10 @@ class RemoteWrites(ServerPart):
 
     async def cancel(self, task_ids: Sequence[TaskId]) -> list[Cancelled]:
         check_tasks(task_ids)
-        return await self._cancel({"ids": task_ids})
+        response = await self.transport.call(
+            "POST", "/tasks/cancel", body={"ids": task_ids}, again=True
+        )
+        return read_all(Cancelled, response.part("cancelled", list[Fields]))
 
     async def cancel_matching(
         self, which: TaskFilter, count_max: int = 1000
@@ -217,16 +219,9 @@ class RemoteWrites(ServerPart):
         page_count(count_max)
         if not is_findable(which):
             return []
-        return await self._cancel(
-            {"filter": filter_body(which), "all": True, "count_max": count_max}
-        )
-
-    async def _cancel(self, body: Mapping[str, object]) -> list[Cancelled]:
-        """Cancels tasks; repeats a lost request only if it names the tasks, since the next
-        thousand that a filter finds are others."""
-        response = await self.transport.call(
-            "POST", "/tasks/cancel", body=body, again="ids" in body
-        )
+        body = {"filter": filter_body(which), "all": True, "count_max": count_max}
+        # Never repeated: the next thousand that a filter finds are others.
+        response = await self.transport.call("POST", "/tasks/cancel", body=body, again=False)
         return read_all(Cancelled, response.part("cancelled", list[Fields]))
 
     async def add_edges(self, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
@@ -242,26 +237,11 @@ class RemoteWrites(ServerPart):
 
     async def configure_queue(self, queue: str, settings: QueueSettings) -> None:
         check_lease_seconds(settings.lease_seconds)
-        await self.transport.call(
-            "PATCH", queue_path(queue), body=queue_body(settings), again=True
-        )
+        check_queue(queue)
+        path = path_of("queues", queue)
+        await self.transport.call("PATCH", path, body=settings, again=True)
 
     pause_queue = asks(TaskStore.pause_queue)
-
-
-def _bodies(tasks: list[NewTask], *, split: bool) -> list[bytes]:
-    """Returns lists of tasks, each of a size that a server takes; one list unless ``split``."""
-    portions = list(in_portions(msgspec.json.encode(task_body(task)) for task in tasks))
-    if len(portions) > 1 and not split:
-        seen = f"{len(tasks)} with more than {BODY_BYTES_MAX} bytes together"
-        raise BadSetting("tasks", seen, "less in one call to a server; use several")
-    return [json_list(portion) for portion in portions]
-
-
-def _submitted(answer: Answered) -> Submitted:
-    refused = error_from(answer.refused) if answer.refused else None
-    assert refused is None or isinstance(refused, Refused), refused
-    return Submitted(id=TaskId(answer.id), created=answer.created, refused=refused)
 
 
 # Tokens.
@@ -305,7 +285,6 @@ class RemoteAccess(ServerPart):
 
 # Events.
 
-
 PAUSE_SECONDS = 0.2
 PAUSE_SECONDS_MAX = 5.0
 
@@ -346,18 +325,7 @@ class RemoteEvents(ServerPart):
                 yield FollowedEvent(event.event, event.id or "", event.json)
 
 
-# Notifications.
-
-
-class RemoteNotifications(ServerPart):
-    """Is ``ports.runs.BringsNotifications``, asked over HTTP."""
-
-    notifications = asks(BringsNotifications.notifications, ServiceName.NOTIFICATIONS)
-    try_notifications = asks(BringsNotifications.try_notifications, ServiceName.NOTIFICATIONS)
-
-
 # The whole store.
-
 
 Listener = Callable[[Wake], None]
 
@@ -381,7 +349,6 @@ class RemoteStore(
     RemoteReads,
     RemoteAccess,
     RemoteEvents,
-    RemoteNotifications,
 ):
     """Is a TaskStore, with the tokens of a TokenStore, that asks a server over HTTP."""
 

@@ -104,7 +104,6 @@ class EventReader:
 
 # Requests.
 
-
 CALL_SECONDS_MAX = 40.0  # a server answers, or gives up, within 30
 CONNECT_SECONDS_MAX = 10.0
 CONNECT_SECONDS_OF_SEVERAL = 3.0  # where another server may be nearer
@@ -202,7 +201,8 @@ class Transport:
         repeatable = again if again is not None else method == "GET" or key is not None
         given = {**(headers or {}), **({} if key is None else {"idempotency-key": key})}
         seconds = self._seconds_max if seconds_max is None else seconds_max
-        content = _encoded(body)
+        content = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        content = b"" if body is None else content
 
         async def ask() -> Response:
             target = self._address.target(path, query)
@@ -294,7 +294,8 @@ class Transport:
             if response.status < BAD_FROM:
                 return response
             error = self._error(response)
-            wait = _retry_seconds(response)
+            said = response.headers.get("retry-after", "")
+            wait = float(said) if said.isascii() and said.isdigit() else 1.0
             left = end - asyncio.get_running_loop().time()
             # These two were turned away at the door: nothing was done.
             may_wait = response.status == TOO_MANY or error.code == "overloaded"
@@ -304,26 +305,24 @@ class Transport:
         raise AssertionError("the last turn answers or raises")
 
     async def _exchanged(self, request: bytes, repeatable: bool) -> Response:
-        try:
-            return await self._exchange(request, fresh=False)
-        except _Stale as stale:
-            if not repeatable:
-                raise self._unreachable(stale.reason) from None
-        try:
-            return await self._exchange(request, fresh=True)
-        except _Stale as stale:  # it was new: this is trouble, not age
-            raise self._unreachable(stale.reason) from None
-
-    async def _exchange(self, request: bytes, *, fresh: bool) -> Response:
-        try:
-            async with self._connections().connection(fresh=fresh) as (connection, kept):
-                return await _exchange(connection, request, kept=kept)
-        except ConnectionEnded as ended:
-            raise self._unreachable(ended.reason) from None
-        except BadAnswer as bad:
-            raise self._unreachable(f"its answer is refused: {bad}") from None
-        except OSError as error:
-            raise self._no_connection(error) from error
+        """Returns the answer; a request that may be done twice is sent once more if a
+        connection that was kept open is closed, and no byte of an answer came."""
+        kept = False
+        for fresh in (False, True):
+            try:
+                async with self._connections().connection(fresh=fresh) as (connection, kept):
+                    answer = connection.send(request, ANSWER_BYTES_MAX)
+                    await answer.head()
+                    body = b"".join([part async for part in connection.body()])
+                    return Response(answer.status, answer.headers, body)
+            except ConnectionEnded as ended:
+                if not (kept and repeatable) or ended.answered:
+                    raise self._unreachable(ended.reason) from None
+            except BadAnswer as bad:
+                raise self._unreachable(f"its answer is refused: {bad}") from None
+            except OSError as error:
+                raise self._no_connection(error) from error
+        raise AssertionError("a fresh connection answers or raises")
 
     async def _connected(self) -> Connection:
         try:
@@ -397,26 +396,6 @@ class _NotConnected(StoreUnreachable):
     """Nothing was sent."""
 
 
-class _Stale(Exception):
-    """A connection that was kept open is closed, and no byte of an answer came."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
-
-
-async def _exchange(connection: Connection, request: bytes, *, kept: bool) -> Response:
-    answer = connection.send(request, ANSWER_BYTES_MAX)
-    try:
-        await answer.head()
-        body = b"".join([part async for part in connection.body()])
-    except ConnectionEnded as ended:
-        if kept and not ended.answered:
-            raise _Stale(ended.reason) from None
-        raise
-    return Response(answer.status, answer.headers, body)
-
-
 async def _within(seconds: float, parts: AsyncIterator[bytes]) -> bytes | None:
     """Returns the next part, or None behind the last; raises TimeoutError if it is late."""
     async with asyncio.timeout(seconds):
@@ -428,17 +407,6 @@ def _reason(error: OSError) -> str:
     if isinstance(error, socket.gaierror) or not error.errno:
         return error.strerror or str(error)
     return os.strerror(error.errno)
-
-
-def _encoded(body: object) -> bytes:
-    if isinstance(body, bytes):
-        return body
-    return b"" if body is None else msgspec.json.encode(body)
-
-
-def _retry_seconds(response: Response) -> float:
-    text = response.headers.get("retry-after", "")
-    return float(text) if text.isascii() and text.isdigit() else 1.0
 
 
 def _context(ca: str | None) -> ssl.SSLContext:
@@ -453,7 +421,6 @@ def _context(ca: str | None) -> ssl.SSLContext:
 #
 # The class follows from the code, its attributes from the details. A code that is known to
 # servers only stays what it is by its status: refused, or unavailable.
-
 
 TRY_LATER = frozenset({408, 429})
 SERVERS_FAULT = 500
@@ -478,8 +445,13 @@ def error_of(status: int, body: bytes, url: str) -> TidewheelError:
         problem = msgspec.json.decode(body, type=ReceivedProblem)
     except (msgspec.DecodeError, UnicodeDecodeError):
         problem = ReceivedProblem()
+    if not problem.code and _is_passing(status):  # it is not from a tidewheel server
+        return Unavailable(f"what stands before the server {url} answers {status}; try again")
     if not problem.code:
-        return _of_a_stranger(status, url)
+        return Refused(
+            f"{url} answers {status}, but not as a tidewheel server does; "
+            "give the address of one: --server URL"
+        )
     problem.status = problem.status or status
     if problem.code == INTERNAL:
         problem.message += f"; the log of {url} has it as {problem.id}"
@@ -498,6 +470,13 @@ def error_from(problem: ReceivedProblem) -> TidewheelError:
     return error
 
 
+def refusal_from(problem: ReceivedProblem | None) -> Refused | None:
+    """Returns the refusal that stands in the answer to one of many; None if it was done."""
+    refused = None if problem is None else error_from(problem)
+    assert refused is None or isinstance(refused, Refused), refused
+    return refused
+
+
 def _built(
     code: str, root: type[TidewheelError], details: dict[str, Any]
 ) -> Iterator[TidewheelError]:
@@ -514,22 +493,14 @@ def _is_passing(status: int) -> bool:
     return status in TRY_LATER or status >= SERVERS_FAULT
 
 
-def _classes(code: str) -> Iterator[type[TidewheelError]]:
-    """Yields the class that a code names, then its base classes, the nearest first."""
-    kind = _by_code().get("wrong_status" if code == "cancelled" else code)
-    for one in kind.__mro__ if kind else ():
-        if issubclass(one, TidewheelError):
-            yield one
-
-
-@cache
-def _by_code() -> Mapping[str, type[TidewheelError]]:
-    listed = [
-        kind
-        for kind in vars(errors).values()
-        if isinstance(kind, type) and issubclass(kind, TidewheelError)
-    ]
-    return {kind.code: kind for kind in listed}
+def _classes(code: str) -> tuple[type[TidewheelError], ...]:
+    """Returns the class that a code names, then its base classes, the nearest first."""
+    named = "wrong_status" if code == "cancelled" else code
+    listed = [one for one in vars(errors).values() if isinstance(one, type)]
+    kinds = [one for one in listed if issubclass(one, TidewheelError) and one.code == named]
+    return tuple(
+        one for kind in kinds[-1:] for one in kind.__mro__ if issubclass(one, TidewheelError)
+    )
 
 
 @cache
@@ -544,13 +515,3 @@ def _arguments(kind: type[TidewheelError]) -> tuple[frozenset[str], tuple[str, .
 
 def _frozen(value: Any) -> Any:  # noqa: ANN401 - JSON
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
-
-
-def _of_a_stranger(status: int, url: str) -> TidewheelError:
-    """Returns the error for an answer that is not from a tidewheel server."""
-    if _is_passing(status):
-        return Unavailable(f"what stands before the server {url} answers {status}; try again")
-    return Refused(
-        f"{url} answers {status}, but not as a tidewheel server does; "
-        "give the address of one: --server URL"
-    )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tidewheel.api.operation import ServiceName
+from tidewheel.api.operations import check_worker
 from tidewheel.api.tasks import Task
 from tidewheel.api.wire import Fields, read, read_all
+from tidewheel.config import StoreSettings
 from tidewheel.core.queue.lease import Holder, LeaseAnswer, check_lease_seconds, check_progress
 from tidewheel.core.queue.requests import (
     Beat,
@@ -21,10 +24,11 @@ from tidewheel.core.queue.requests import (
     Report,
     Reported,
 )
-from tidewheel.core.queue.status import LEASED, Status
-from tidewheel.core.queue.submission import SubmitLimits, message_refusal
+from tidewheel.core.queue.status import Status
+from tidewheel.core.queue.submission import message_refusal
 from tidewheel.core.queue.task import TaskId, WorkerId
-from tidewheel.errors import LeaseLost, NotFound, Refused
+from tidewheel.core.queue.tokens import attempt_token, secret_digest, split_token
+from tidewheel.errors import NotFound, Refused
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.store.remote.connection import path_of
 from tidewheel.store.remote.operations import (
@@ -37,21 +41,12 @@ from tidewheel.store.remote.operations import (
     report_body,
     task_path,
     worker_body,
-    worker_path,
 )
-from tidewheel.store.remote.transport import ReceivedProblem, error_from
+from tidewheel.store.remote.transport import ReceivedProblem, Transport, refusal_from
 from tidewheel.store.rows import storable
 
 if TYPE_CHECKING:
     from tidewheel.store.remote.runs import RemoteRunDoor
-
-
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-
-from tidewheel.config import StoreSettings
-from tidewheel.core.queue.tokens import attempt_token, secret_digest, split_token
-from tidewheel.store.remote.transport import Transport
 
 TROUBLE_LENGTH_MAX = 1_000
 
@@ -137,7 +132,7 @@ class RemoteWorkers(ServerPart):
         refused = {
             position: Reported(task_id=one.holder.task_id, refused=why)
             for position, one in enumerate(reports)
-            if (why := _refusal(one, self._limits))
+            if (why := _no_task(one.holder) or message_refusal(one, self._limits))
         }
         good = [one for position, one in enumerate(reports) if position not in refused]
         answers: list[Reported] = []
@@ -153,7 +148,14 @@ class RemoteWorkers(ServerPart):
                 body = {"worker": worker, "reports": msgspec.Raw(json_list(some))}
                 response = await self.transport.call("POST", "/reports", body=body)
                 told = response.part("answers", list[ReportAnswer])
-                answers += [_reported(one) for one in told]
+                answers += [
+                    Reported(
+                        task_id=TaskId(one.id),
+                        status=one.status,
+                        refused=refusal_from(one.refused),
+                    )
+                    for one in told
+                ]
         except NotFound:  # a worker that was forgotten holds nothing
             return answers + [await self._lost(one.holder) for one in reports[len(answers) :]]
         return answers
@@ -164,13 +166,13 @@ class RemoteWorkers(ServerPart):
             task = read(Task, response.read(Fields))
         except NotFound as error:
             return Reported(task_id=holder.task_id, refused=error)
-        owner = task.owner if task.status in LEASED else None
-        asked, held = (holder.worker, holder.attempt), (owner, task.attempt)
-        return Reported(task_id=task.id, refused=LeaseLost(task.id, asked=asked, held=held))
+        return Reported(task_id=task.id, refused=task.lease_lost(holder.worker, holder.attempt))
 
     async def cancelling(self, worker: WorkerId) -> list[tuple[TaskId, int]]:
         try:
-            response = await self.transport.call("GET", worker_path(worker, "cancelling"))
+            check_worker(worker)
+            path = path_of("workers", worker, "cancelling")
+            response = await self.transport.call("GET", path)
         except NotFound:
             return []  # a worker that was deleted holds nothing
         return [(TaskId(one["id"]), one["attempt"]) for one in response.json["leases"]]
@@ -181,20 +183,11 @@ class RemoteWorkers(ServerPart):
         return read(Claimed, (await self.transport.call("POST", path, body=body)).read(Fields))
 
 
-def _refusal(report: Report, limits: SubmitLimits) -> Refused | None:
-    if not is_possible(report.holder.task_id):
-        return NotFound("task", report.holder.task_id)
-    return message_refusal(report, limits)
-
-
-def _reported(answer: ReportAnswer) -> Reported:
-    refused = error_from(answer.refused) if answer.refused else None
-    assert refused is None or isinstance(refused, Refused), refused
-    return Reported(task_id=TaskId(answer.id), status=answer.status, refused=refused)
+def _no_task(holder: Holder) -> NotFound | None:
+    return None if is_possible(holder.task_id) else NotFound("task", holder.task_id)
 
 
 # Beyond a store: a channel, logs, tokens for jobs.
-
 
 RAW = {"content-type": "application/octet-stream"}
 TAKES_NO_MORE = (0, True)

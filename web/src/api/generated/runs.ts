@@ -402,6 +402,16 @@ export type WorkflowProgress = {
   tasks: TaskProgress[];
 };
 
+/** Describes the run of a snapshot. */
+export type SnapshotRun = {
+  run: string;
+  number: number;
+  workflow: string;
+  status: string;
+  reason: string;
+  batch: number;
+};
+
 /** Tells of a batch of a run; `tasks` is null if there are too many to be told. */
 export type BatchEvent = {
   run: string;
@@ -430,16 +440,6 @@ export type TaskStepEvent = {
   progress: number | null;
   exit_status: number | null;
   at: string;
-};
-
-/** Describes the run of a snapshot. */
-export type SnapshotRun = {
-  run: string;
-  number: number;
-  workflow: string;
-  status: string;
-  reason: string;
-  batch: number;
 };
 
 /** Describes a task of a queue that has not ended. */
