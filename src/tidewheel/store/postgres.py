@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import psycopg
@@ -50,17 +50,15 @@ from tidewheel.store.sql import load_queries
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
+    NamedQueries,
     News,
-    Other,
     PlainEnd,
-    Record,
     Result,
     Row,
     Script,
     as_parameter,
     findable,
     no_news,
-    reader,
 )
 
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
@@ -104,8 +102,10 @@ _ALSO_UNREACHABLE = (pg.IdleInTransactionSessionTimeout, pg.ReadOnlySqlTransacti
 _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conflict)
 
 
-class PostgresTransaction:
+class PostgresTransaction(NamedQueries):
     """Runs named queries on one connection; with ``keeps_plans`` it was begun by KEEP_PLANS."""
+
+    readers: ClassVar = {}
 
     def __init__(self, connection: psycopg.Connection[Row], *, keeps_plans: bool) -> None:
         self._cursor = connection.cursor()
@@ -113,27 +113,12 @@ class PostgresTransaction:
         self._keeps_plans = keeps_plans
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
-        self._ask(query, parameters)
-        return self._cursor.fetchall() if self._cursor.description else []
+        return self.ask(query, parameters)
 
-    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
-        self._ask(query, parameters)
-        read = _READERS.get((query, of))
-        if read is None:
-            read = _READERS[query, of] = reader(self._columns(), of)
-        return list(map(read, self._cursor.fetchall()))
-
-    def pairs(
-        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
-    ) -> list[tuple[Record, Other]]:
-        self._ask(query, parameters)
-        read, read_other = reader(self._columns(), one), reader(self._columns(), other)
-        return [(read(row), read_other(row)) for row in self._cursor.fetchall()]
-
-    def _columns(self) -> list[str]:
+    def columns(self) -> list[str]:
         return [column.name for column in self._cursor.description or ()]
 
-    def _ask(self, query: str, parameters: Mapping[str, object]) -> None:
+    def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
         query_text = self._queries[query]
         as_json = _json_parameters(query_text)
         given = {
@@ -142,6 +127,7 @@ class PostgresTransaction:
         }
         # The text is one of our own files: nothing from outside ever becomes SQL.
         self._cursor.execute(query_text.encode(), given, prepare=self._has_one_plan(query))
+        return self._cursor.fetchall() if self._cursor.description else []
 
     def _has_one_plan(self, query: str) -> bool | None:
         """Says whether to prepare a query now; None: once it was used often.
@@ -165,10 +151,6 @@ class PostgresTransaction:
         ids, attempts, started = (list(column) for column in zip(*ends, strict=True))
         given = {"ids": ids, "attempts": attempts, "started": started}
         return dict(self.rows("succeed_tasks", worker=worker, **given))
-
-
-# How the rows of a query are read into a type; known from its first use.
-_READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
 
 
 @cache

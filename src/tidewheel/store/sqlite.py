@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import apsw
 
@@ -40,16 +40,14 @@ from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
+    NamedQueries,
     News,
-    Other,
     PlainEnd,
-    Record,
     Result,
     Row,
     Script,
     as_parameter,
     no_news,
-    reader,
 )
 
 READERS = 2
@@ -57,37 +55,28 @@ BY_RULES = "claim_tasks_by_rules"  # its rows have a column for their order
 _STOP = object()
 
 
-class SqliteTransaction:
+class SqliteTransaction(NamedQueries):
     """Runs named queries on one connection."""
+
+    readers: ClassVar = {}
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._queries = load_queries("sqlite")
 
     def rows(self, query: str, **parameters: object) -> list[Row]:
-        return self._asked(query, parameters).fetchall()
+        return self.ask(query, parameters).fetchall()
 
-    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
-        found = self._asked(query, parameters)
-        read = _READERS.get((query, of))
-        if read is None:
-            if not (columns := _columns(found)):
-                return []
-            read = _READERS[query, of] = reader(columns, of)
-        return list(map(read, found))
-
-    def pairs(
-        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
-    ) -> list[tuple[Record, Other]]:
-        found = self._asked(query, parameters)
-        if not (columns := _columns(found)):
-            return []
-        read, read_other = reader(columns, one), reader(columns, other)
-        return [(read(row), read_other(row)) for row in found]
-
-    def _asked(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
+    def ask(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
         given = {name: as_parameter(value) for name, value in parameters.items()}
-        return self._connection.execute(self._queries[query], given)
+        self._found = self._connection.execute(self._queries[query], given)
+        return self._found
+
+    def columns(self) -> list[str]:
+        try:
+            return [column[0] for column in self._found.getdescription()]
+        except apsw.ExecutionCompleteError:
+            return []
 
     def insert(self, tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         # Row by row: taking so many columns out of JSON would cost more than storing them. In
@@ -128,18 +117,6 @@ class _Aged(NamedTuple):
     """Holds the priority with its aging, beside a ClaimedRow."""
 
     aged: int
-
-
-# How the rows of a query are read into a type; known from the first that was found.
-_READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
-
-
-def _columns(found: apsw.Cursor) -> list[str]:
-    """Returns the names of the columns that were found; none if nothing was."""
-    try:
-        return [column[0] for column in found.getdescription()]
-    except apsw.ExecutionCompleteError:
-        return []
 
 
 @cache

@@ -17,6 +17,7 @@ from tidewheel.runners.containers.docker_cli import (
     CREATE_SECONDS_MAX,
     Cli,
     create_words,
+    json_format,
     json_rows,
     whole_seconds,
     without_chatter,
@@ -24,6 +25,7 @@ from tidewheel.runners.containers.docker_cli import (
 from tidewheel.runners.containers.logs import TARGET, make_outputs_folder
 from tidewheel.runners.containers.outcome import KILLED, out_of_memory
 from tidewheel.runners.containers.project import (
+    LABEL_FIELDS,
     LABELS,
     PROJECT,
     RUNNER,
@@ -35,7 +37,6 @@ from tidewheel.runners.containers.project import (
     Sightings,
     StageWishes,
     Tags,
-    label_fields,
     sighted,
 )
 from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME
@@ -44,8 +45,9 @@ NAME = "compose"
 SERVICE = "com.docker.compose.service"
 INSPECTED_AT_ONCE = 200
 _PHASES = {"created": Phase.CREATED, "exited": Phase.ENDED, "dead": Phase.ENDED}
-_LISTED = (".ID", ".State", ".Status")
 _LABELS = (*LABELS, SERVICE)
+_LISTED = (".ID", ".State", ".Status", *LABEL_FIELDS, f'(.Label "{SERVICE}")')
+_ENDED = (".Id", f'(index .Config.Labels "{SERVICE}")', ".State")
 
 
 class ComposeEngine(Engine):
@@ -103,13 +105,9 @@ class ComposeEngine(Engine):
 
     async def look(self) -> Sightings:
         """Lists all containers by one call, and asks once of each that ended how it ended."""
-        fields = [f"{{{{json {name}}}}}" for name in _LISTED]
-        fields += label_fields(_LABELS)
-        text = await self.cli.ask(
-            *("ps", "--all", "--no-trunc", "--filter", f"label={RUNNER}={NAME}"),
-            *("--format", f"[{','.join(fields)}]"),
-        )
-        rows = json_rows(text)
+        mark = ("--filter", f"label={RUNNER}={NAME}")
+        form = ("--format", json_format(_LISTED))
+        rows = json_rows(await self.cli.ask("ps", "--all", "--no-trunc", *mark, *form))
         await self._learn_ends([row[0] for row in rows if row[1] in ("exited", "dead")])
         for gone in self._ended.keys() - {row[0] for row in rows}:
             del self._ended[gone]
@@ -139,14 +137,7 @@ class ComposeEngine(Engine):
         unknown = [id_ for id_ in ids if id_ not in self._ended]
         for first in range(0, len(unknown), INSPECTED_AT_ONCE):
             some = unknown[first : first + INSPECTED_AT_ONCE]
-            answer = await self.cli.call(
-                *(self.cli.docker, "inspect", "--type", "container", "--format"),
-                f'[{{{{json .Id}}}},{{{{json (index .Config.Labels "{SERVICE}")}}}},'
-                "{{json .State}}]",
-                *some,
-            )
-            # Of those removed meanwhile nothing is told, and nothing has to be.
-            rows = json_rows(answer.out)
+            rows = await self.cli.inspect(("inspect", "--type", "container"), _ENDED, some)
             # Those that SIGKILL ended, and the engine has not said why.
             killed = [
                 id_

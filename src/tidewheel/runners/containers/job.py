@@ -28,7 +28,7 @@ from tidewheel.core.queue.steps import End
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.ports.runners import JobReports
 from tidewheel.quantities import parse_size
-from tidewheel.runners.containers.docker_cli import Cli, EngineAway, json_rows
+from tidewheel.runners.containers.docker_cli import Cli, EngineAway
 from tidewheel.runners.containers.logs import (
     Followers,
     LogLine,
@@ -156,7 +156,6 @@ class EnginePoller:
 
 
 CONTAINERS_MAX = 500  # that are asked for at once; of more, the first ones
-FIELDS = "[{{json .ID}},{{json .CPUPerc}},{{json .MemUsage}}]"
 
 
 class ContainerSampler:
@@ -202,10 +201,10 @@ class ContainerSampler:
 
     async def _ask(self, ids: Sequence[str]) -> dict[str, UsageSample]:
         """Returns what each container uses; nothing, until next time, if one is gone."""
-        words = ("stats", "--no-stream", "--no-trunc", "--format", FIELDS)
+        stats, fields = ("stats", "--no-stream", "--no-trunc"), (".ID", ".CPUPerc", ".MemUsage")
         try:
-            answer = await self._cli.call(self._cli.docker, *words, *ids)
-            return {id_: _sample(cpu, memory) for id_, cpu, memory in json_rows(answer.out)}
+            rows = await self._cli.inspect(stats, fields, ids)
+            return {id_: _sample(cpu, memory) for id_, cpu, memory in rows}
         except (EngineAway, BadSetting, ValueError):
             return {}
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.queue.steps import End, Ending
-from tidewheel.runners.containers.docker_cli import Cli, json_rows
+from tidewheel.runners.containers.docker_cli import Cli
 from tidewheel.runners.containers.project import Condition, Phase, ProjectPart, ProjectPlan
 from tidewheel.runners.outcome import SHELL_SIGNAL_BASE
 from tidewheel.runners.outcome import failed as ended_badly
@@ -212,14 +212,9 @@ async def out_of_memory(cli: Cli, killed: Sequence[str]) -> set[str]:
 async def _limited(cli: Cli, ids: Sequence[str]) -> list[tuple[str, bool]]:
     """Returns those containers that this engine has and whose memory is limited, each with
     whether the engine says that it lacked memory."""
-    answer = await cli.call(
-        *(cli.docker, "inspect", "--type", "container", "--format"),
-        "[{{json .Id}},{{json .State.OOMKilled}},{{json .HostConfig.Memory}}]",
-        *ids,
-    )
-    return [
-        (id_, lacked_memory) for id_, lacked_memory, limit in json_rows(answer.out) if limit
-    ]
+    fields = (".Id", ".State.OOMKilled", ".HostConfig.Memory")
+    rows = await cli.inspect(("inspect", "--type", "container"), fields, ids)
+    return [(id_, lacked_memory) for id_, lacked_memory, limit in rows if limit]
 
 
 def _named_by_kernel(ids: Sequence[str]) -> set[str]:
@@ -239,9 +234,8 @@ def _kernel_records() -> Iterator[bytes]:
         return
     try:
         for _ in range(RECORDS_MAX):
-            with suppress(
-                BrokenPipeError
-            ):  # overwritten while it was read: the next one is there
+            # Overwritten while it was read: the next one is there.
+            with suppress(BrokenPipeError):
                 yield os.read(log, RECORD_BYTES_MAX)
     except OSError:  # BlockingIOError: that was the last one
         return

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tidewheel.core.queue.task import TaskId
-from tidewheel.runners.containers.docker_cli import Cli, EngineAway, json_rows
+from tidewheel.runners.containers.docker_cli import Cli, EngineAway, json_format, json_rows
 
 NAME_LENGTH_MAX = 63  # of a service of a Swarm, and of a name that other containers look up
 DIGEST_LENGTH = 10
@@ -35,6 +35,7 @@ STORE = "tidewheel.store"
 TASK = "tidewheel.task"
 ATTEMPT = "tidewheel.attempt"
 LABELS = (PROJECT, STORE, TASK, ATTEMPT)  # of one runner, whose name is RUNNER
+LABEL_FIELDS = [f'(.Label "{label}")' for label in LABELS]  # of docker's lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,11 +176,6 @@ class StageWishes:
     directory: Path  # of the attempt
 
 
-def label_fields(labels: Sequence[str]) -> list[str]:
-    """Returns a part of a ``--format`` that prints JSON: the value of each label."""
-    return [f'{{{{json (.Label "{label}")}}}}' for label in labels]
-
-
 REMOVE_TRIES = 40
 # Options with which docker lists and removes some kinds of things.
 _LISTED = {"container": ("--all",)}
@@ -230,7 +226,7 @@ class Engine(ABC):
     async def remains(self) -> list[Tags]:
         """Returns the tags of all networks and volumes, also where no part is left."""
         mark = ("--filter", f"label={RUNNER}={self.name}")
-        form = ("--format", f"[{','.join(label_fields(LABELS))}]")
+        form = ("--format", json_format(LABEL_FIELDS))
         return [
             Tags.read(self.name, dict(zip(LABELS, values, strict=True)))
             for kind in ("network", "volume")

@@ -189,6 +189,8 @@ STOPPED_LOOK_SECONDS = 0.3
 STOP_SECONDS_MORE = 20.0  # than the grace: a node that is down never says that all has ended
 LIST_TRIES = 5
 STACK = "com.docker.stack.namespace"
+INSPECT_TASK = ("inspect", "--type", "task")
+_STOPPING = (".ID", ".Status.State", ".Spec.ContainerSpec.StopGracePeriod", ".NodeID")
 _FINAL = frozenset({"complete", "failed", "shutdown", "rejected", "orphaned", "remove"})
 
 
@@ -290,13 +292,7 @@ class SwarmEngine(Engine):
         """Waits until no container of these tasks runs, as far as their nodes can say."""
         end_at: float | None = None
         while tasks:
-            answer = await self.cli.call(
-                *(self.cli.docker, "inspect", "--type", "task", "--format"),
-                "[{{json .ID}},{{json .Status.State}},"
-                "{{json .Spec.ContainerSpec.StopGracePeriod}},{{json .NodeID}}]",
-                *tasks,
-            )
-            rows = json_rows(answer.out)
+            rows = await self.cli.inspect(INSPECT_TASK, _STOPPING, tasks)
             rows = [row for row in rows if row[1] not in _FINAL and row[3]]
             grace_seconds = max((row[2] or 10e9 for row in rows), default=0.0) / 1e9
             end_at = end_at or time.monotonic() + grace_seconds + STOP_SECONDS_MORE
@@ -311,12 +307,9 @@ class SwarmEngine(Engine):
         if part.exit_status != KILLED:
             return part
         if part.id not in self._lacked_memory:
-            answer = await self.cli.call(
-                *(self.cli.docker, "inspect", "--type", "task", "--format"),
-                "{{json .Status.ContainerStatus.ContainerID}}",
-                *part.tasks,
-            )
-            containers = [id_ for id_ in json_rows(answer.out) if id_]
+            fields = (".Status.ContainerStatus.ContainerID",)
+            found = await self.cli.inspect(INSPECT_TASK, fields, part.tasks)
+            containers = [id_ for (id_,) in found if id_]
             self._lacked_memory[part.id] = bool(await out_of_memory(self.cli, containers))
         return replace(part, out_of_memory=self._lacked_memory[part.id])
 
@@ -327,14 +320,17 @@ class SwarmEngine(Engine):
         unknown = [name for name in names if name not in self._facts]
         if not unknown:
             return
-        answer = await self.cli.call(
-            *(self.cli.docker, "service", "inspect", "--format"),
-            "[{{json .Spec.Name}},{{json .Spec.Labels}},{{json .Spec.Mode}}]",
-            *unknown,
-        )
-        for name, labels, mode in json_rows(answer.out):
+        fields = (".Spec.Name", ".Spec.Labels", ".Spec.Mode")
+        for name, labels, mode in await self.cli.inspect(
+            ("service", "inspect"), fields, unknown
+        ):
             if PROJECT in labels:
-                self._facts[name] = _facts(name, labels, mode)
+                tags = Tags.read(NAME, labels)
+                short = name.removeprefix(f"{tags.project}_")
+                wanted = (mode.get("Replicated") or {}).get("Replicas")
+                self._facts[name] = ServiceFacts(
+                    name=name, service=short, tags=tags, wanted=wanted
+                )
 
     async def _task_rows(self, names: Sequence[str]) -> list[SwarmTask]:
         if not names:
@@ -348,13 +344,6 @@ class SwarmEngine(Engine):
         if answer.status != 0 and "no such service" not in answer.err.lower():
             raise EngineAway(f"docker service ps: {answer.words}")
         return [SwarmTask.read(row) for row in json_rows(answer.out)]
-
-
-def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFacts:
-    tags = Tags.read(NAME, labels)
-    wanted = (mode.get("Replicated") or {}).get("Replicas")
-    short = name.removeprefix(f"{tags.project}_")
-    return ServiceFacts(name=name, service=short, tags=tags, wanted=wanted)
 
 
 def _write_cpus_as_texts(deploy: dict[str, Any]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import NamedTuple
 
 from tidewheel.api.tasks import (
     AttemptView,
@@ -17,7 +18,6 @@ from tidewheel.api.tasks import (
     Violation,
     WorkerView,
 )
-from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import (
     HeldLease,
@@ -25,28 +25,19 @@ from tidewheel.core.queue.requests import (
     KeysetPage,
     QueueSettings,
     TaskFilter,
-    UsageSample,
 )
 from tidewheel.core.queue.requests import page_count as page_count  # noqa: PLC0414 - for the others here
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, TaskId, WorkerId
 from tidewheel.errors import NotFound
-from tidewheel.store.rows import (
-    AttemptAt,
-    AttemptRow,
-    ClaimedRow,
-    HistoryRow,
-    OrphanRow,
-    TaskViewRow,
-    WorkerRow,
-    attempt_view,
-    claimed,
-    history_entry,
-    task_view,
-    worker_view,
-)
+from tidewheel.store.rows import ClaimedRow, OrphanRow, claimed
 from tidewheel.store.sql import is_common
-from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_chunks
+from tidewheel.store.transaction import (
+    Transaction,
+    found_one,
+    records_in_chunks,
+    rows_in_chunks,
+)
 
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
 INVARIANTS = {
@@ -84,17 +75,14 @@ def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[Task]:
 
 
 def _seq_of(tx: Transaction, task_id: TaskId) -> int:
-    rows = tx.rows("find_task", id=task_id)
-    if not rows:
-        raise NotFound("task", task_id)
-    seq: int = rows[0][0]
+    seq: int = found_one(tx.rows("find_task", id=task_id), "task", task_id)[0]
     return seq
 
 
 def views_of(tx: Transaction, seqs: Sequence[int]) -> list[Task]:
     """Returns the tasks with these numbers, in this order."""
-    rows = records_in_chunks(tx, "get_tasks", TaskViewRow, "seqs", seqs)
-    found = {row.seq: task_view(row) for row in rows}
+    rows = records_in_chunks(tx, "get_tasks", Task, "seqs", seqs)
+    found = {task.seq: task for task in rows}
     return [found[seq] for seq in seqs if seq in found]
 
 
@@ -163,13 +151,12 @@ def history(
     """Returns a page of a task's history, oldest first."""
     seq = _seq_of(tx, task_id)
     asked = {"seq": seq, "after": after, "count": page_count(count)}
-    return list(map(history_entry, tx.records("list_history", HistoryRow, **asked)))
+    return tx.records("list_history", HistoryEntry, **asked)
 
 
 def attempts(tx: Transaction, task_id: TaskId) -> list[AttemptView]:
     """Returns every attempt of a task, the live one last."""
-    rows = tx.records("list_attempts", AttemptRow, seq=_seq_of(tx, task_id))
-    return list(map(attempt_view, rows))
+    return tx.records("list_attempts", AttemptView, seq=_seq_of(tx, task_id))
 
 
 def outputs(tx: Transaction, task_id: TaskId) -> list[OutputView]:
@@ -187,39 +174,28 @@ def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
 
 def usage(tx: Transaction, task_id: TaskId) -> list[UsageView]:
     """Returns what the task used over time."""
-    return [
-        UsageView(attempt=at.attempt, at=Instant(at.at), sample=sample)
-        for at, sample in tx.pairs(
-            "list_usage", AttemptAt, UsageSample, seq=_seq_of(tx, task_id)
-        )
-    ]
+    return tx.records("list_usage", UsageView, seq=_seq_of(tx, task_id))
 
 
 def edges(tx: Transaction, task_id: TaskId) -> list[EdgeView]:
     """Returns the edges into and out of a task."""
-    return [
-        EdgeView(
-            parent=TaskId(parent), child=TaskId(child), output=output, state=EdgeState(state)
-        )
-        for parent, child, output, state in tx.rows("list_edges", seq=_seq_of(tx, task_id))
-    ]
+    return tx.records("list_edges", EdgeView, seq=_seq_of(tx, task_id))
+
+
+class OfQueue(NamedTuple):
+    """Holds the queue of one row of list_queues, list_limits, beside what is said of it."""
+
+    queue: str
 
 
 def queues(tx: Transaction) -> list[QueueView]:
     """Returns every queue that has settings or tasks that have not ended."""
     limits: dict[str, list[Limit]] = {}
-    for queue, key, most, rate, seconds in tx.rows("list_limits"):
-        limit = Limit(key=key, concurrency_max=most, rate_max=rate, rate_seconds=seconds)
-        limits.setdefault(queue, []).append(limit)
+    for of, limit in tx.pairs("list_limits", OfQueue, Limit):
+        limits.setdefault(of.queue, []).append(limit)
     settings = {
-        name: QueueSettings(
-            paused=bool(paused),
-            aging=bool(aging),
-            fence_kill=bool(fence_kill),
-            lease_seconds=lease_seconds,
-            limits=tuple(limits.get(name, ())),
-        )
-        for name, paused, aging, fence_kill, lease_seconds in tx.rows("list_queues")
+        of.queue: replace(said, limits=tuple(limits.get(of.queue, ())))
+        for of, said in tx.pairs("list_queues", OfQueue, QueueSettings)
     }
     counts: dict[str, dict[Status, int]] = {}
     ages: dict[str, float] = {}
@@ -240,7 +216,7 @@ def queues(tx: Transaction) -> list[QueueView]:
 
 def workers(tx: Transaction, *, live_only: bool = True) -> list[WorkerView]:
     """Returns workers with what they hold, newest first."""
-    return list(map(worker_view, tx.records("list_workers", WorkerRow, live_only=live_only)))
+    return tx.records("list_workers", WorkerView, live_only=live_only)
 
 
 def ready_queues(tx: Transaction) -> dict[str, int]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.registry import NewWorkflow, Registered, WorkflowView
 from tidewheel.errors import AlreadyRegistered, NotFound
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import save_definition
-from tidewheel.store.rows import filled, row_type
-from tidewheel.store.transaction import Conflict, Transaction
+from tidewheel.store.transaction import Conflict, Transaction, found_one
 
 
 def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Registered]:
@@ -24,7 +22,9 @@ def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Register
         save_definition(tx, new.definition)
     taken: list[str] = []
     is_new: dict[int, bool] = {}
-    for position, new in sorted(enumerate(workflows), key=_name_and_version):
+    for position, new in sorted(
+        enumerate(workflows), key=lambda one: (one[1].name, one[1].version)
+    ):
         is_new[position] = _put(tx, new)
         if not is_new[position] and not _agrees(tx, new):
             taken.append(f"{new.name}/{new.version}")
@@ -34,10 +34,6 @@ def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Register
         Registered(new.name, new.version, is_new[position])
         for position, new in enumerate(workflows)
     ]
-
-
-def _name_and_version(numbered: tuple[int, NewWorkflow]) -> tuple[str, str]:
-    return numbered[1].name, numbered[1].version
 
 
 def _put(tx: Transaction, new: NewWorkflow) -> bool:
@@ -56,7 +52,7 @@ def _put(tx: Transaction, new: NewWorkflow) -> bool:
 
 def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
     """Says whether what is there has the same content, and marks it as trusted if asked to."""
-    found = tx.records("get_workflow", WorkflowRow, name=new.name, version=new.version)
+    found = tx.records("get_workflow", WorkflowView, name=new.name, version=new.version)
     if not found:
         raise Conflict("it was removed at the same moment")
     there = found[0].definition
@@ -70,10 +66,8 @@ def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
 
 def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
     """Returns one version of one workflow."""
-    found = tx.records("get_workflow", WorkflowRow, name=name, version=version)
-    if not found:
-        raise NotFound("workflow", f"{name}/{version}")
-    return _workflow_view(found[0])
+    found = tx.records("get_workflow", WorkflowView, name=name, version=version)
+    return found_one(found, "workflow", f"{name}/{version}")
 
 
 def list_workflows(
@@ -81,7 +75,7 @@ def list_workflows(
 ) -> list[WorkflowView]:
     """Returns workflows by name and version, as texts are sorted."""
     asked = {"name": name, "count": page_count(count)}
-    return list(map(_workflow_view, tx.records("list_workflows", WorkflowRow, **asked)))
+    return tx.records("list_workflows", WorkflowView, **asked)
 
 
 def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
@@ -90,10 +84,3 @@ def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
     if not tx.rows("delete_workflow", name=name, version=version):
         raise NotFound("workflow", f"{name}/{version}")
     return found
-
-
-WorkflowRow = row_type(WorkflowView)
-
-
-def _workflow_view(r: Any) -> WorkflowView:  # noqa: ANN401 - a WorkflowRow
-    return filled(WorkflowView, r, runnable=bool(r.runnable))

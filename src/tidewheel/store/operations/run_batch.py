@@ -8,10 +8,16 @@ everything else follows from it (docs/decisions/0014).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from operator import attrgetter
+from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.requests import (
+    CommandGiven,
     Inbox,
+    JobOver,
+    JobSaid,
+    JobStarted,
     RunBatch,
     RunLease,
     RunTimer,
@@ -33,20 +39,14 @@ from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.persistence import Change, PutMemory
 from tidewheel.core.sched.task_state import Key, TaskHistory
-from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
-from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
+from tidewheel.store.change_rows import ChangedRows, Record, memory_of, read_change
 from tidewheel.store.operations.queries import page_count
-from tidewheel.store.operations.runs import get_run, lost, reopen_run
+from tidewheel.store.operations.runs import get_run, lost, options_text, reopen_run
 from tidewheel.store.operations.task_admin import cancel
 from tidewheel.store.operations.transitions import Effects, withdraw
 from tidewheel.store.rows import new_task_row
-from tidewheel.store.run_rows import (
-    InboxRow,
-    happening,
-    options_text,
-)
-from tidewheel.store.transaction import Transaction, in_chunks, rows_in_chunks
+from tidewheel.store.transaction import Transaction, found_one, in_chunks, rows_in_chunks
 
 SUBMITS_PER_LOOK = 1_000
 PLACES_PER_BATCH = 1_000_000  # more broadcasts than fit into a command
@@ -55,13 +55,46 @@ PLACES_PER_BATCH = 1_000_000  # more broadcasts than fit into a command
 NO_DIGEST = ""
 
 
+class InboxRow(NamedTuple):
+    """Holds one row of list_events."""
+
+    seq: int
+    at: Instant
+    kind: str
+    task_id: TaskId
+    attempt: int
+    text: str
+    output: str | None
+    status: str
+    error_code: str | None
+    error: str | None
+    exit_status: int | None
+    number: int  # of a command, with the next two
+    who: str
+    body: str
+
+
+# What a scheduler is told by a row of each kind, and what of the row that holds.
+_HAPPENINGS = {
+    name: (kind, attrgetter(*kind._fields))
+    for name, kind in (
+        *(("started", JobStarted), ("said", JobSaid), ("over", JobOver)),
+        ("command", CommandGiven),
+    )
+}
+
+
 def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
     """Returns what happened to a run, oldest first."""
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
         get_run(tx, number)  # an empty inbox may be nobody's
-    return Inbox(now, [happening(row) for row in rows])
+    happenings = []
+    for row in rows:
+        kind, told = _HAPPENINGS[row.kind]
+        happenings.append(kind._make(told(row)))
+    return Inbox(now, happenings)
 
 
 def write_batch(
@@ -238,10 +271,10 @@ def read_run(tx: Transaction, number: int) -> StoredRun:
     """Returns all that is stored of a run, at one moment."""
     get_run(tx, number)
     changes: list[Change] = [
-        fact_of(kind, body) for kind, body in tx.rows("list_facts", run=number)
+        read_change(kind, body) for kind, body in tx.rows("list_facts", run=number)
     ]
     changes += [memory_of(row[0]) for row in tx.rows("list_memory", run=number)]
-    changes += [task_of(row[0]) for row in tx.rows("list_pool", run=number)]
+    changes += [read_change("task", row[0]) for row in tx.rows("list_pool", run=number)]
     return StoredRun(
         changes=changes,
         timers=[
@@ -337,9 +370,7 @@ def run_attempts(tx: Transaction, run: int, count: int) -> list[RunAttempt]:
 def command(tx: Transaction, number: int) -> CommandView:
     """Returns a command by its number."""
     found = tx.records("get_command", CommandView, number=number)
-    if not found:
-        raise NotFound("command", str(number))
-    return found[0]
+    return found_one(found, "command", str(number))
 
 
 def commands(tx: Transaction, run: int, count: int = 100) -> list[CommandView]:
