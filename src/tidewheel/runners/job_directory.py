@@ -123,41 +123,26 @@ class JobStatus:
     was_signalled: bool = False  # before it ended; only jobs of other engines say so
 
 
+class _File:
+    """Is the path of a file in a directory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, directory: JobDirectory, _of: object = None) -> Path:
+        return directory.path / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class JobDirectory:
     """Knows where the files of an attempt are."""
 
     path: Path
-
-    @property
-    def script(self) -> Path:
-        """Returns the file of the command, which bash runs."""
-        return self.path / "job"
-
-    @property
-    def spec(self) -> Path:
-        """Returns the file of the task's spec."""
-        return self.path / "spec.json"
-
-    @property
-    def out(self) -> Path:
-        """Returns the file of the job's standard output."""
-        return self.path / "job.out"
-
-    @property
-    def err(self) -> Path:
-        """Returns the file of the job's standard error."""
-        return self.path / "job.err"
-
-    @property
-    def outputs(self) -> Path:
-        """Returns the file of the values that the job hands to the tasks after it."""
-        return self.path / OUTPUTS_NAME
-
-    @property
-    def status(self) -> Path:
-        """Returns the file that says which process the job is, and how it ended."""
-        return self.path / STATUS_NAME
+    script = _File("job")  # the command, which bash runs
+    spec = _File("spec.json")  # of the task
+    out, err = _File("job.out"), _File("job.err")  # what the job prints
+    outputs = _File(OUTPUTS_NAME)  # the values that the job hands to the tasks after it
+    status = _File(STATUS_NAME)  # which process the job is, and how it ended
 
     def write_job(self, command: str, spec: str | None) -> None:
         """Makes the directory and puts the command and the spec into it."""

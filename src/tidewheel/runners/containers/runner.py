@@ -13,9 +13,9 @@ from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
-from tidewheel.runners.containers.compose import ComposeEngine
 from tidewheel.runners.containers.compose_build import EXECUTED, FILES, prepare, read_plan
 from tidewheel.runners.containers.docker_cli import Cli, EngineAway
+from tidewheel.runners.containers.engines import ComposeEngine, SwarmEngine
 from tidewheel.runners.containers.job import (
     ContainerSampler,
     EngineAccess,
@@ -28,7 +28,6 @@ from tidewheel.runners.containers.outcome import failure
 from tidewheel.runners.containers.policy import read_allowances
 from tidewheel.runners.containers.project import CannotCreate, Engine, Phase, ProjectPlan
 from tidewheel.runners.containers.stage_spec import BadStage, runner_named
-from tidewheel.runners.containers.swarm import SwarmEngine
 from tidewheel.runners.job_directory import make_private_directory, run_folders
 from tidewheel.runners.messages.server import Speaker
 from tidewheel.runners.outcome import EndedJob, not_started
