@@ -21,12 +21,7 @@ from pathlib import Path
 
 from tidewheel.config import JobLimits
 from tidewheel.ports.runners import Assignment
-from tidewheel.runners.job_directory import (
-    OUTPUTS,
-    OUTPUTS_NAME,
-    make_private_directory,
-    write_whole,
-)
+from tidewheel.runners import job_directory
 from tidewheel.runners.processes import MARKER
 
 KIB = 1024
@@ -96,7 +91,7 @@ def job_environment(
         "TIDEWHEEL_TASK_NAME": task.name or "",
         MARKER: str(assignment.directory),
         SECRET: assignment.secret,
-        OUTPUTS: str(assignment.directory / OUTPUTS_NAME),
+        job_directory.OUTPUTS: str(assignment.directory / job_directory.OUTPUTS_NAME),
     }
     if task.spec is not None:
         identity["TIDEWHEEL_SPEC_FILE"] = str(spec_file)
@@ -111,7 +106,7 @@ def home_id(home: Path) -> str:
     """Returns the identity of this home; the first call makes it."""
     if found := known_home_id(home):
         return found
-    make_private_directory(home)
+    job_directory.make_private_directory(home)
     new = home / f"{HOME_FILE}.{secrets.token_hex(4)}"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="ascii") as file:
@@ -144,12 +139,12 @@ _PROGRAMS = {
 def write_programs(home: Path) -> Path:
     """Writes the programs for jobs into `<home>/bin`, if need be; returns that folder."""
     folder = home.absolute() / "bin"
-    make_private_directory(folder)
+    job_directory.make_private_directory(folder)
     python = shlex.quote(sys.executable)
     for name, arguments in _PROGRAMS.items():
         content = f'#!/bin/sh\nexec {python} {arguments} "$@"\n'.encode()
         path = folder / name
         # Written once for all workers of a home: a job may be just starting it.
         if not path.exists() or path.read_bytes() != content:
-            write_whole(path, content, mode=0o700)
+            job_directory.write_whole(path, content, mode=0o700)
     return folder

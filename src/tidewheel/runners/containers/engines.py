@@ -35,18 +35,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tidewheel.runners.containers import docker_cli
 from tidewheel.runners.containers.compose_build import as_mapping, literally
-from tidewheel.runners.containers.docker_cli import (
-    CREATE_SECONDS_MAX,
-    Cli,
-    EngineAway,
-    create_words,
-    is_about_an_image,
-    json_format,
-    json_rows,
-    whole_seconds,
-    without_chatter,
-)
 from tidewheel.runners.containers.logs import TARGET, make_outputs_folder
 from tidewheel.runners.containers.outcome import KILLED, out_of_memory
 from tidewheel.runners.containers.policy import mount_of
@@ -93,7 +83,7 @@ class ComposeEngine(Engine):
     )
     kinds: ClassVar = dict.fromkeys(("container", "network", "volume"), PROJECT)
 
-    def __init__(self, cli: Cli) -> None:
+    def __init__(self, cli: docker_cli.Cli) -> None:
         super().__init__(cli)
         self._ended: dict[str, ProjectPart] = {}  # by id: what has ended does not change
 
@@ -120,20 +110,22 @@ class ComposeEngine(Engine):
             *(*self.cli.tied, *self.cli.compose, *for_version_1),
             *("-f", str(file), "-p", plan.project, "--project-directory", str(files)),
             *("up", "--no-start", "--no-build"),
-            seconds_max=CREATE_SECONDS_MAX,
+            seconds_max=docker_cli.CREATE_SECONDS_MAX,
         )
         if answer.status != 0:
-            said = replace(answer, err=without_chatter(answer.err)).words
+            said = replace(answer, err=docker_cli.without_chatter(answer.err)).words
             # Version 2 says only for which service an image is missing.
             services = json.loads(file.read_bytes())["services"].values()
             images = sorted({str(service["image"]) for service in services})
-            raise CannotCreate(create_words(said, images))
+            raise CannotCreate(docker_cli.create_words(said, images))
 
     async def look(self) -> Sightings:
         """Lists all containers by one call, and asks once of each that ended how it ended."""
         mark = ("--filter", f"label={RUNNER}={COMPOSE}")
-        form = ("--format", json_format(_LISTED))
-        rows = json_rows(await self.cli.ask("ps", "--all", "--no-trunc", *mark, *form))
+        form = ("--format", docker_cli.json_format(_LISTED))
+        rows = docker_cli.json_rows(
+            await self.cli.ask("ps", "--all", "--no-trunc", *mark, *form)
+        )
         await self._learn_ends([row[0] for row in rows if row[1] in ("exited", "dead")])
         for gone in self._ended.keys() - {row[0] for row in rows}:
             del self._ended[gone]
@@ -153,10 +145,10 @@ class ComposeEngine(Engine):
         mark = ("--filter", f"label={PROJECT}={project}")
         running = (await self.cli.ask("ps", "--quiet", *mark)).split()
         if running:
-            grace = whole_seconds(grace_seconds)
+            grace = docker_cli.whole_seconds(grace_seconds)
             await self.cli.call(
                 *(self.cli.docker, "stop", "--time", str(grace), *running),
-                seconds_max=grace + CREATE_SECONDS_MAX,
+                seconds_max=grace + docker_cli.CREATE_SECONDS_MAX,
             )
 
     async def _learn_ends(self, ids: Sequence[str], *, never_started: bool = False) -> None:
@@ -278,8 +270,8 @@ def _bad_part(part: ProjectPart, task: SwarmTask) -> ProjectPart:
     """Returns a part that its first failure ended; the list of tasks begins with the newest."""
     found = _EXIT.search(task.error)
     error = "" if found else task.error or f"its task is {task.state.lower()}"
-    if error and is_about_an_image(error):
-        error = create_words(error)
+    if error and docker_cli.is_about_an_image(error):
+        error = docker_cli.create_words(error)
     if error and task.node:
         error = f"{error} (node {task.node})"
     exit_status = int(found[1]) if found else None
@@ -365,7 +357,7 @@ class SwarmEngine(Engine):
     }
     remove_rest_seconds = STOPPED_LOOK_SECONDS
 
-    def __init__(self, cli: Cli) -> None:
+    def __init__(self, cli: docker_cli.Cli) -> None:
         super().__init__(cli)
         self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
         self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
@@ -385,7 +377,7 @@ class SwarmEngine(Engine):
             _write_cpus_as_texts(deploy)
             if not service.get("ports"):
                 deploy["endpoint_mode"] = "dnsrr"  # works without IPVS on the nodes
-            service["stop_grace_period"] = f"{whole_seconds(stage.grace_seconds)}s"
+            service["stop_grace_period"] = f"{docker_cli.whole_seconds(stage.grace_seconds)}s"
             placement = deploy["placement"] = dict(deploy.get("placement") or {})
             constraints = [*(placement.get("constraints") or []), *stage.constraints]
             placement["constraints"] = list(dict.fromkeys(constraints))
@@ -397,10 +389,10 @@ class SwarmEngine(Engine):
         answer = await self.cli.call(
             *(*self.cli.tied, self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
             *("--with-registry-auth", "--compose-file", str(file), plan.project),
-            seconds_max=CREATE_SECONDS_MAX,
+            seconds_max=docker_cli.CREATE_SECONDS_MAX,
         )
         if answer.status != 0:
-            raise CannotCreate(create_words(answer.words))
+            raise CannotCreate(docker_cli.create_words(answer.words))
 
     async def look(self) -> Sightings:
         """Returns the services that are there, and all of their tasks, from one list."""
@@ -492,8 +484,8 @@ class SwarmEngine(Engine):
                 break  # else one has gone during the list, which spoils it for all
             answer = await self.cli.call(*listing, *names)
         if answer.status != 0 and "no such service" not in answer.err.lower():
-            raise EngineAway(f"docker service ps: {answer.words}")
-        return [SwarmTask.read(row) for row in json_rows(answer.out)]
+            raise docker_cli.EngineAway(f"docker service ps: {answer.words}")
+        return [SwarmTask.read(row) for row in docker_cli.json_rows(answer.out)]
 
 
 def _write_cpus_as_texts(deploy: dict[str, Any]) -> None:

@@ -28,22 +28,8 @@ from tidewheel.core.queue.steps import End
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.ports.runners import JobReports
 from tidewheel.quantities import parse_size
+from tidewheel.runners.containers import logs, outcome
 from tidewheel.runners.containers.docker_cli import Cli, EngineAway
-from tidewheel.runners.containers.logs import (
-    Followers,
-    LogLine,
-    ProjectLogs,
-    SaidValues,
-    read_said,
-)
-from tidewheel.runners.containers.outcome import (
-    KeepWaiting,
-    Over,
-    ProjectSeen,
-    Startable,
-    Verdict,
-    judge,
-)
 from tidewheel.runners.containers.project import (
     Engine,
     Phase,
@@ -228,7 +214,7 @@ class EngineAccess:
 
     engine: Engine
     watch: EnginePoller
-    followers: Followers
+    followers: logs.Followers
     message_bytes_max: int
 
 
@@ -254,12 +240,12 @@ class EngineJob:
             directory=directory, reports=reports, message_bytes_max=means.message_bytes_max
         )
         self._speaker.hear_spool()
-        self._logs = ProjectLogs(
+        self._logs = logs.ProjectLogs(
             means.engine, self._files, plan.prefix, means.followers, self._on_said
         )
         self._parts: tuple[ProjectPart, ...] = ()
         self._views = 0  # how often the engine has shown them
-        self._values = SaidValues()
+        self._values = logs.SaidValues()
         self._started: set[str] = set()
         self._sure_at = 0  # the first view that began after what was done last
         self._news = asyncio.Event()
@@ -329,12 +315,12 @@ class EngineJob:
                 continue  # what is seen now may be older than what was done
             verdict = self._judge(self._parts)
             match verdict:
-                case Over(end):
+                case outcome.Over(end):
                     return end
-                case Startable(parts):
+                case outcome.Startable(parts):
                     self._was_away = False
                     await self._start(parts)
-                case KeepWaiting(reasons):
+                case outcome.KeepWaiting(reasons):
                     self._was_away = False
                     for reason in reasons:
                         self._say(f"waiting: {reason}", reason)
@@ -353,15 +339,15 @@ class EngineJob:
         self._sure_at = self._views + LOOKS_UNTIL_SURE
         self._watch.poke()
 
-    def _judge(self, parts: tuple[ProjectPart, ...]) -> Verdict:
-        seen = ProjectSeen(
+    def _judge(self, parts: tuple[ProjectPart, ...]) -> outcome.Verdict:
+        seen = outcome.ProjectSeen(
             parts=parts,
             plan=self._plan,
             stop_grace_seconds=self._stop_grace_seconds,
             engine_was_away=self._was_away,
             started=frozenset(self._started),
         )
-        return judge(seen, self._logs.last_line)
+        return outcome.judge(seen, self._logs.last_line)
 
     async def _finish(self, end: End) -> None:
         """Ends, logs and removes everything of the project, and only then tells its end."""
@@ -372,7 +358,7 @@ class EngineJob:
             await self._patiently(lambda: self._engine.stop(self.project, grace))
         await self._patiently(self._logs.complete)
         verdict = self._judge(parts)  # again: the last words are known by now
-        end = verdict.end if isinstance(verdict, Over) else end
+        end = verdict.end if isinstance(verdict, outcome.Over) else end
         end = with_values(end, lambda: self._values.gather(self._files.path))
         with suppress(OSError):  # for an adopter, should this worker die too early
             content = msgspec.json.encode(end)
@@ -392,8 +378,8 @@ class EngineJob:
             else:
                 return
 
-    def _on_said(self, service: str, line: LogLine, text: str) -> None:
-        said = read_said(text)
+    def _on_said(self, service: str, line: logs.LogLine, text: str) -> None:
+        said = logs.read_said(text)
         if said is None:
             return
         self._values.hear(said.values, text)

@@ -30,18 +30,10 @@ from tidewheel.core.queue.resources import needs_runner
 from tidewheel.core.queue.steps import End
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Assignment, Job, JobReports
-from tidewheel.runners import processes
+from tidewheel.runners import outcome, processes
 from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, run_folders, script_name
 from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
-from tidewheel.runners.outcome import (
-    EndedJob,
-    end_of,
-    exit_status_of,
-    killed,
-    not_started,
-    vanished,
-)
 from tidewheel.runners.processes import (
     Exit,
     ProcessId,
@@ -114,14 +106,14 @@ class ShellJob:
         """Finds out how the job ended, when its leader has ended, and tells those that wait."""
         exited = self._read_exit()
         killed_by_us = self._killed_after_seconds is not None and (
-            exited is None or exit_status_of(exited) == -signal.SIGKILL
+            exited is None or outcome.exit_status_of(exited) == -signal.SIGKILL
         )
         if killed_by_us:
-            end = killed(self._killed_after_seconds or 0.0)
+            end = outcome.killed(self._killed_after_seconds or 0.0)
         elif exited is None:
-            end = vanished(self._tree.leader)
+            end = outcome.vanished(self._tree.leader)
         else:
-            end = end_of(exited, self._files)
+            end = outcome.end_of(exited, self._files)
         self._end.set_result(end)
 
 
@@ -163,7 +155,7 @@ class ShellRunner:
             leader = self._spawn(assignment, files, reports)
         except (OSError, ValueError) as error:
             self._forget(assignment)
-            return not_started(error, files.path)
+            return outcome.not_started(error, files.path)
         self._parts.failpoint("job_spawned_before_record")
         self._children.pids.add(leader.pid)
         try:
@@ -172,7 +164,7 @@ class ShellRunner:
             )
         except OSError as error:  # no file descriptor is left to watch it with
             self._give_up(leader, assignment)
-            return not_started(error, files.path)
+            return outcome.not_started(error, files.path)
         reports.started()
         return job
 
@@ -196,9 +188,9 @@ class ShellRunner:
             self._forget(assignment)
             exited = _recorded_exit(files)  # read again: it may have ended since
             if exited is not None:
-                return EndedJob(end_of(exited, files))
+                return outcome.EndedJob(outcome.end_of(exited, files))
             assert leader is not None, "a job without any trace is not adopted"
-            return EndedJob(vanished(leader))
+            return outcome.EndedJob(outcome.vanished(leader))
         secret = read_environment(leader.pid).get(SECRET.encode(), b"").decode()
         known = replace(assignment, secret=secret or assignment.secret)
         self._parts.expect_adopted(known, reports)

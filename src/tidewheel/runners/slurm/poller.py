@@ -38,23 +38,13 @@ from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.messages.client import SPOOL_NAME, SpooledMessage, append
 from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.outcome import killed
+from tidewheel.runners.slurm import outcome
 from tidewheel.runners.slurm.job import (
     SlurmJob,
     key_of,
     make_void,
     read_record,
     write_record,
-)
-from tidewheel.runners.slurm.outcome import (
-    ENDED,
-    WAITS,
-    forgotten_end,
-    has_begun,
-    slurm_end,
-    turn_words,
-    unrecorded_end,
-    waiting_words,
-    with_usage,
 )
 from tidewheel.runners.slurm.programs import (
     Slurm,
@@ -115,7 +105,7 @@ class SlurmStopping:
         A job that waits in the queue has no process to signal, but it may have begun since it
         was last seen there; so it is signalled, too.
         """
-        if job.row is None or job.row.state in WAITS:
+        if job.row is None or job.row.state in outcome.WAITS:
             await self._withdrawing.ask(job)
         await self._terminating.ask(job)
         await self._look_soon()
@@ -184,7 +174,7 @@ def _of_store(places: Iterable[SlurmPlace], store: str) -> list[Leftover]:
     """Returns the leftovers of a store; call it in a thread: folders may lie far away."""
     found = []
     for place in places:
-        record = None if place.state in ENDED else read_record(Path(place.folder))
+        record = None if place.state in outcome.ENDED else read_record(Path(place.folder))
         if record is None or record.key != key_of(place.name) or record.is_over:
             continue
         if record.store == store and record.task_id:
@@ -305,12 +295,12 @@ class SlurmWatch:
     def _tell_waiting(self, job: SlurmJob, row: SlurmRow) -> None:
         """Reports, once per reason, why a job waits if somebody has to act, or no longer has
         to."""
-        words = waiting_words(row)
+        words = outcome.waiting_words(row)
         if words == job.waits:
             return
         job.waits = words
-        if words or row.state in WAITS:
-            text = words or turn_words(row)
+        if words or row.state in outcome.WAITS:
+            text = words or outcome.turn_words(row)
             self._say(job, SpooledMessage(f"slurm-{job.record.key}-{row.reason}", text))
 
     def _say(self, job: SlurmJob, said: SpooledMessage) -> None:
@@ -387,7 +377,7 @@ class SlurmWatch:
         if end is not None:
             self._let_go(job)
             exit_status = seen.status.exit_status
-            told = job.seen_end(with_usage(end, job.files, job.usage), exit_status)
+            told = job.seen_end(outcome.with_usage(end, job.files, job.usage), exit_status)
             job.over.set_result(told)
 
     async def _end_of(self, job: SlurmJob, seen: FilesSeen) -> End | None:
@@ -403,21 +393,21 @@ class SlurmWatch:
             write_record(job.files.path, replace(record, id=row.id))
             job.record = replace(record, id=row.id)
             self.tell_submitted(job)
-        if row.state not in ENDED:
+        if row.state not in outcome.ENDED:
             job.unclear_since = None
             self._tell_waiting(job, row)
             return None
-        if has_begun(row, seen.status):
+        if outcome.has_begun(row, seen.status):
             job.reports.started()
         if job.killed_after_seconds is not None and seen.status.exit_status is None:
             return killed(job.killed_after_seconds)
-        is_late = bool(row.nodes) and not has_begun(row, seen.status)
+        is_late = bool(row.nodes) and not outcome.has_begun(row, seen.status)
         if is_late and self._may_wait(job):
             return None
-        end = slurm_end(row, seen.status, job.files, by_us=job.stop_asked)
+        end = outcome.slurm_end(row, seen.status, job.files, by_us=job.stop_asked)
         if end is None and not self._may_wait(job):
             code = await self._slurm.exit_code(row.id)
-            end = unrecorded_end(row, code, job.files)
+            end = outcome.unrecorded_end(row, code, job.files)
         return end
 
     def _end_of_unlisted(self, job: SlurmJob, seen: FilesSeen) -> End | None:
@@ -435,7 +425,7 @@ class SlurmWatch:
             return None
         if seen.status.exit_status is None and self._may_wait(job):
             return None
-        return forgotten_end(job.record.id, seen.status, job.files)
+        return outcome.forgotten_end(job.record.id, seen.status, job.files)
 
     def _may_wait(self, job: SlurmJob) -> bool:
         """Says whether there is time left for the last word of a job that is over."""
@@ -457,7 +447,7 @@ class SlurmWatch:
 
 def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, FilesSeen]:
     """Cuts logs and looks at the files of jobs that have begun; call it in a thread."""
-    begun = [job for job in jobs if job.row is None or job.row.state not in WAITS]
+    begun = [job for job in jobs if job.row is None or job.row.state not in outcome.WAITS]
     for job in begun:
         for log in (job.files.out, job.files.err):
             cut_log(log, log_bytes_max)

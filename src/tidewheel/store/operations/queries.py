@@ -6,18 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import NamedTuple
 
-from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    Figure,
-    HistoryEntry,
-    OutputView,
-    QueueView,
-    Task,
-    UsageView,
-    Violation,
-    WorkerView,
-)
+from tidewheel.api import tasks
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import (
     HeldLease,
@@ -57,12 +46,12 @@ INVARIANTS = {
 }
 
 
-def get(tx: Transaction, task_id: TaskId) -> Task:
+def get(tx: Transaction, task_id: TaskId) -> tasks.Task:
     """Returns one task; raises NotFound if there is none."""
     return views_of(tx, [_seq_of(tx, task_id)])[0]
 
 
-def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[Task]:
+def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[tasks.Task]:
     """Returns tasks in the order asked for; raises NotFound with the first that is unknown."""
     page_count(max(1, len(task_ids)))
     wanted = list(dict.fromkeys(task_ids))
@@ -79,9 +68,9 @@ def _seq_of(tx: Transaction, task_id: TaskId) -> int:
     return seq
 
 
-def views_of(tx: Transaction, seqs: Sequence[int]) -> list[Task]:
+def views_of(tx: Transaction, seqs: Sequence[int]) -> list[tasks.Task]:
     """Returns the tasks with these numbers, in this order."""
-    rows = records_in_chunks(tx, "get_tasks", Task, "seqs", seqs)
+    rows = records_in_chunks(tx, "get_tasks", tasks.Task, "seqs", seqs)
     found = {task.seq: task for task in rows}
     return [found[seq] for seq in seqs if seq in found]
 
@@ -98,7 +87,7 @@ def filter_parameters(which: TaskFilter) -> dict[str, object]:
     return given
 
 
-def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[Task]:
+def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[tasks.Task]:
     """Returns a page of tasks, newest first."""
     count = page_count(page.count)
     given = filter_parameters(which) | {
@@ -137,7 +126,7 @@ def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
             return "find_tasks", {"statuses": [status.value]}
 
 
-def peek(tx: Transaction, queue: str, count: int) -> list[Task]:
+def peek(tx: Transaction, queue: str, count: int) -> list[tasks.Task]:
     """Returns what would be claimed next, without taking it."""
     aging = any(name == queue and ages for name, _, ages, *_ in tx.rows("list_queues"))
     query = "find_next_aged_tasks" if aging else "find_next_tasks"
@@ -147,21 +136,21 @@ def peek(tx: Transaction, queue: str, count: int) -> list[Task]:
 
 def history(
     tx: Transaction, task_id: TaskId, after: int = 0, count: int = 100
-) -> list[HistoryEntry]:
+) -> list[tasks.HistoryEntry]:
     """Returns a page of a task's history, oldest first."""
     seq = _seq_of(tx, task_id)
     asked = {"seq": seq, "after": after, "count": page_count(count)}
-    return tx.records("list_history", HistoryEntry, **asked)
+    return tx.records("list_history", tasks.HistoryEntry, **asked)
 
 
-def attempts(tx: Transaction, task_id: TaskId) -> list[AttemptView]:
+def attempts(tx: Transaction, task_id: TaskId) -> list[tasks.AttemptView]:
     """Returns every attempt of a task, the live one last."""
-    return tx.records("list_attempts", AttemptView, seq=_seq_of(tx, task_id))
+    return tx.records("list_attempts", tasks.AttemptView, seq=_seq_of(tx, task_id))
 
 
-def outputs(tx: Transaction, task_id: TaskId) -> list[OutputView]:
+def outputs(tx: Transaction, task_id: TaskId) -> list[tasks.OutputView]:
     """Returns messages and outputs in the order in which they were made."""
-    return tx.records("list_messages", OutputView, seq=_seq_of(tx, task_id))
+    return tx.records("list_messages", tasks.OutputView, seq=_seq_of(tx, task_id))
 
 
 def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
@@ -172,14 +161,14 @@ def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
     return {TaskId(task_id): body for task_id, body in rows}
 
 
-def usage(tx: Transaction, task_id: TaskId) -> list[UsageView]:
+def usage(tx: Transaction, task_id: TaskId) -> list[tasks.UsageView]:
     """Returns what the task used over time."""
-    return tx.records("list_usage", UsageView, seq=_seq_of(tx, task_id))
+    return tx.records("list_usage", tasks.UsageView, seq=_seq_of(tx, task_id))
 
 
-def edges(tx: Transaction, task_id: TaskId) -> list[EdgeView]:
+def edges(tx: Transaction, task_id: TaskId) -> list[tasks.EdgeView]:
     """Returns the edges into and out of a task."""
-    return tx.records("list_edges", EdgeView, seq=_seq_of(tx, task_id))
+    return tx.records("list_edges", tasks.EdgeView, seq=_seq_of(tx, task_id))
 
 
 class OfQueue(NamedTuple):
@@ -188,7 +177,7 @@ class OfQueue(NamedTuple):
     queue: str
 
 
-def queues(tx: Transaction) -> list[QueueView]:
+def queues(tx: Transaction) -> list[tasks.QueueView]:
     """Returns every queue that has settings or tasks that have not ended."""
     limits: dict[str, list[Limit]] = {}
     for of, limit in tx.pairs("list_limits", OfQueue, Limit):
@@ -204,7 +193,7 @@ def queues(tx: Transaction) -> list[QueueView]:
         if status == Status.READY.value and age is not None:
             ages[queue] = age
     return [
-        QueueView(
+        tasks.QueueView(
             queue=queue,
             settings=settings.get(queue, QueueSettings()),
             counts=counts.get(queue, {}),
@@ -214,9 +203,9 @@ def queues(tx: Transaction) -> list[QueueView]:
     ]
 
 
-def workers(tx: Transaction, *, live_only: bool = True) -> list[WorkerView]:
+def workers(tx: Transaction, *, live_only: bool = True) -> list[tasks.WorkerView]:
     """Returns workers with what they hold, newest first."""
-    return tx.records("list_workers", WorkerView, live_only=live_only)
+    return tx.records("list_workers", tasks.WorkerView, live_only=live_only)
 
 
 def ready_queues(tx: Transaction) -> dict[str, int]:
@@ -261,19 +250,21 @@ def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
     return found
 
 
-def figures(tx: Transaction) -> list[Figure]:
+def figures(tx: Transaction) -> list[tasks.Figure]:
     """Returns how large the pools are, and what the database says about itself."""
     pools = [("pool", str(run), float(count)) for run, count in tx.rows("count_pool")]
     return [
-        Figure(name=name, label=label, value=value)
+        tasks.Figure(name=name, label=label, value=value)
         for name, label, value in (*pools, *tx.rows("measure_store"))
     ]
 
 
-def verify(tx: Transaction, invariants: Sequence[str] = tuple(INVARIANTS)) -> list[Violation]:
+def verify(
+    tx: Transaction, invariants: Sequence[str] = tuple(INVARIANTS)
+) -> list[tasks.Violation]:
     """Returns every row that breaks an invariant."""
     return [
-        Violation(invariant=invariant, task_id=task_id, seen=seen)
+        tasks.Violation(invariant=invariant, task_id=task_id, seen=seen)
         for invariant in invariants
         for task_id, seen in tx.rows(INVARIANTS[invariant])
     ]

@@ -12,29 +12,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator.requests import (
-    CommandGiven,
-    Inbox,
-    JobOver,
-    JobSaid,
-    JobStarted,
-    RunBatch,
-    RunLease,
-    RunTimer,
-    StoredBroadcast,
-    StoredRun,
-    TimerKey,
-    Undelivered,
-    XtriggerResult,
-)
+from tidewheel.core.operator import requests, views
 from tidewheel.core.operator.verbs import reopens
-from tidewheel.core.operator.views import (
-    WITHDRAWN_STATUSES,
-    ChangesView,
-    CommandView,
-    RunAttempt,
-    SubmissionView,
-)
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.persistence import Change, PutMemory
@@ -78,13 +57,17 @@ class InboxRow(NamedTuple):
 _HAPPENINGS = {
     name: (kind, attrgetter(*kind._fields))
     for name, kind in (
-        *(("started", JobStarted), ("said", JobSaid), ("over", JobOver)),
-        ("command", CommandGiven),
+        *(
+            ("started", requests.JobStarted),
+            ("said", requests.JobSaid),
+            ("over", requests.JobOver),
+        ),
+        ("command", requests.CommandGiven),
     )
 }
 
 
-def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
+def read_inbox(tx: Transaction, number: int, count_max: int) -> requests.Inbox:
     """Returns what happened to a run, oldest first."""
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
@@ -94,14 +77,14 @@ def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
     for row in rows:
         kind, told = _HAPPENINGS[row.kind]
         happenings.append(kind._make(told(row)))
-    return Inbox(now, happenings)
+    return requests.Inbox(now, happenings)
 
 
 def write_batch(
     tx: Transaction,
     effects: Effects,
-    lease: RunLease,
-    batch: RunBatch,
+    lease: requests.RunLease,
+    batch: requests.RunBatch,
     rows: ChangedRows,
     failpoint: Failpoint,
 ) -> None:
@@ -122,7 +105,7 @@ def write_batch(
         cancel(tx, effects, batch.cancellations)
     if batch.goes_on:
         _offer_again(tx, run, effects)
-    if batch.status in WITHDRAWN_STATUSES:
+    if batch.status in views.WITHDRAWN_STATUSES:
         _withdraw(tx, run)
     _write_timers(tx, run, batch)
     failpoint("retry_scheduled")
@@ -140,7 +123,7 @@ def write_batch(
         effects.runs.add(run)  # those who asked, or wait for the end, can look now
 
 
-def _advance(tx: Transaction, lease: RunLease, batch: RunBatch) -> bool:
+def _advance(tx: Transaction, lease: requests.RunLease, batch: requests.RunBatch) -> bool:
     """Advances a run by a batch; returns False if it was advanced by this batch before.
 
     Then the answer to the first request got lost, or a copy of the request was on its way for
@@ -222,11 +205,11 @@ def _reopen_if_asked(tx: Transaction, run: int) -> None:
         reopen_run(tx, run)
 
 
-def _write_timers(tx: Transaction, run: int, batch: RunBatch) -> None:
+def _write_timers(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
     """Writes timers; deletes first, since a timer may be replaced by one of its name."""
     gone = [_timer_key(key) for key in dict.fromkeys(batch.timers_gone)]
     _put(tx, "drop_timers", run, "timers", gone)
-    last = {TimerKey(t.point, t.name, t.timer): t.at for t in batch.timers}
+    last = {requests.TimerKey(t.point, t.name, t.timer): t.at for t in batch.timers}
     _put(
         tx,
         "put_timers",
@@ -236,12 +219,14 @@ def _write_timers(tx: Transaction, run: int, batch: RunBatch) -> None:
     )
 
 
-def _timer_key(key: TimerKey) -> Record:
+def _timer_key(key: requests.TimerKey) -> Record:
     assert (key.point is None) == (key.name == ""), key
     return {"point": key.point or 0, "name": key.name, "timer": key.timer}
 
 
-def _write_xtriggers(tx: Transaction, run: int, results: Sequence[XtriggerResult]) -> None:
+def _write_xtriggers(
+    tx: Transaction, run: int, results: Sequence[requests.XtriggerResult]
+) -> None:
     last = {one.signature: one for one in results}
     kept = [one._asdict() for one in last.values() if one.result]
     gone = [{"signature": one.signature} for one in last.values() if not one.result]
@@ -249,7 +234,7 @@ def _write_xtriggers(tx: Transaction, run: int, results: Sequence[XtriggerResult
     _put(tx, "drop_xtriggers", run, "xtriggers", gone)
 
 
-def _write_broadcasts(tx: Transaction, run: int, batch: RunBatch) -> None:
+def _write_broadcasts(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
     last = {
         one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
         for number, one in enumerate(batch.broadcasts)
@@ -267,7 +252,7 @@ def _write_broadcasts(tx: Transaction, run: int, batch: RunBatch) -> None:
 # ---- looking ----
 
 
-def read_run(tx: Transaction, number: int) -> StoredRun:
+def read_run(tx: Transaction, number: int) -> requests.StoredRun:
     """Returns all that is stored of a run, at one moment."""
     get_run(tx, number)
     changes: list[Change] = [
@@ -275,14 +260,14 @@ def read_run(tx: Transaction, number: int) -> StoredRun:
     ]
     changes += [memory_of(row[0]) for row in tx.rows("list_memory", run=number)]
     changes += [read_change("task", row[0]) for row in tx.rows("list_pool", run=number)]
-    return StoredRun(
+    return requests.StoredRun(
         changes=changes,
         timers=[
-            RunTimer(Point(point) if name else None, name, timer, at)
+            requests.RunTimer(Point(point) if name else None, name, timer, at)
             for point, name, timer, at in tx.rows("list_timers", run=number)
         ],
-        xtriggers=tx.records("list_xtriggers", XtriggerResult, run=number),
-        broadcasts=tx.records("list_broadcasts", StoredBroadcast, run=number),
+        xtriggers=tx.records("list_xtriggers", requests.XtriggerResult, run=number),
+        broadcasts=tx.records("list_broadcasts", requests.StoredBroadcast, run=number),
     )
 
 
@@ -291,12 +276,12 @@ def withdrawn(tx: Transaction, number: int) -> set[TaskId]:
     return {TaskId(row[2]) for row in tx.rows("find_withdrawn", run=number)}
 
 
-def undelivered(tx: Transaction, number: int) -> list[Undelivered]:
+def undelivered(tx: Transaction, number: int) -> list[requests.Undelivered]:
     """Returns events of which somebody is still to be told, oldest first."""
-    return tx.records("list_outbox", Undelivered, run=number)
+    return tx.records("list_outbox", requests.Undelivered, run=number)
 
 
-def delivered(tx: Transaction, number: int, events: Sequence[Undelivered]) -> None:
+def delivered(tx: Transaction, number: int, events: Sequence[requests.Undelivered]) -> None:
     """Notes that somebody was told, even if another scheduler drives the run by now."""
     places: list[Record] = [{"batch": one.batch, "place": one.place} for one in events]
     _put(tx, "drop_outbox", number, "events", places)
@@ -334,7 +319,7 @@ def submissions(
     point: str | None = None,
     name: str | None = None,
     count: int = 1000,
-) -> list[SubmissionView]:
+) -> list[views.SubmissionView]:
     """Returns submissions, newest first; those of one task are found by their ids, however many
     the run has."""
     of = get_run(tx, run)
@@ -342,47 +327,47 @@ def submissions(
     if point is None or name is None:
         return tx.records(
             "list_submissions",
-            SubmissionView,
+            views.SubmissionView,
             run=run,
             point=point,
             name=name,
             skip=len(of.name) + 1,
             count=count,
         )
-    found: list[SubmissionView] = []
+    found: list[views.SubmissionView] = []
     first = 1
     while True:
         numbers = range(first, first + SUBMITS_PER_LOOK)
         ids = [f"{of.name}/{point}/{name}/{submit}" for submit in numbers]
-        part = tx.records("get_submissions", SubmissionView, run=run, ids=ids)
+        part = tx.records("get_submissions", views.SubmissionView, run=run, ids=ids)
         found = part + found
         if len(part) < SUBMITS_PER_LOOK:
             return found[:count]
         first += SUBMITS_PER_LOOK
 
 
-def run_attempts(tx: Transaction, run: int, count: int) -> list[RunAttempt]:
+def run_attempts(tx: Transaction, run: int, count: int) -> list[views.RunAttempt]:
     """Returns the attempts at the newest submissions, newest first."""
     get_run(tx, run)
-    return tx.records("list_run_attempts", RunAttempt, run=run, count=page_count(count))
+    return tx.records("list_run_attempts", views.RunAttempt, run=run, count=page_count(count))
 
 
-def command(tx: Transaction, number: int) -> CommandView:
+def command(tx: Transaction, number: int) -> views.CommandView:
     """Returns a command by its number."""
-    found = tx.records("get_command", CommandView, number=number)
+    found = tx.records("get_command", views.CommandView, number=number)
     return found_one(found, "command", str(number))
 
 
-def commands(tx: Transaction, run: int, count: int = 100) -> list[CommandView]:
+def commands(tx: Transaction, run: int, count: int = 100) -> list[views.CommandView]:
     """Returns the commands of a run, newest first."""
     get_run(tx, run)
-    return tx.records("list_commands", CommandView, run=run, count=page_count(count))
+    return tx.records("list_commands", views.CommandView, run=run, count=page_count(count))
 
 
 def run_changes(
     tx: Transaction, run: int, after: int = 0, count: int = 100
-) -> list[ChangesView]:
+) -> list[views.ChangesView]:
     """Returns what batches changed, oldest first."""
     get_run(tx, run)
     asked = {"run": run, "after": after, "count": page_count(count)}
-    return tx.records("list_run_changes", ChangesView, **asked)
+    return tx.records("list_run_changes", views.ChangesView, **asked)

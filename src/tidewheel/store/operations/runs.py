@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tidewheel import errors
 from tidewheel.core.operator.blocks import NeedState, NeedView
 from tidewheel.core.operator.definition import (
     ACCEPTED,
@@ -24,18 +25,6 @@ from tidewheel.core.operator.requests import NewCommand, RunClaim, RunLease
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.lease import LEASE_SECONDS_MAX
 from tidewheel.core.queue.task import Instant, TaskState
-from tidewheel.errors import (
-    Aborted,
-    AmbiguousRun,
-    BadSetting,
-    Duplicate,
-    NotFound,
-    NotRunning,
-    RunHeld,
-    RunLost,
-    RunNeeded,
-    RunWaits,
-)
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.transitions import COMMAND, Effects, tell_runs
 from tidewheel.store.transaction import (
@@ -102,16 +91,16 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
         return get_run(tx, made[0][0])
     if not 0 < new.lease_seconds <= LEASE_SECONDS_MAX:
         accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
-        raise BadSetting("lease_seconds", new.lease_seconds, accepted)
+        raise errors.BadSetting("lease_seconds", new.lease_seconds, accepted)
     name = new.name or _next_name(tx, new.workflow)
     try:
         _check_name(tx, name)
-    except Duplicate:
+    except errors.Duplicate:
         if new.name or not tx.rows("find_run_named", name=name):
             raise
         raise Conflict("another run of this workflow was made at the same moment") from None
     if not tx.rows("get_definition", digest=new.definition):
-        raise NotFound("definition", new.definition)
+        raise errors.NotFound("definition", new.definition)
     row: dict[str, Any] = row_of(new) | {
         "name": name,
         "queue": new.queue or f"run:{name}",
@@ -127,16 +116,18 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
 def _check_name(tx: Transaction, name: str) -> None:
     """Refuses a name that is taken, or whose folder lies in another run's or holds one."""
     if not is_run_name(name):
-        raise BadSetting("run", name, ACCEPTED)
+        raise errors.BadSetting("run", name, ACCEPTED)
     taken = tx.records("find_run_named", RunView, name=name)
     if taken:
-        raise Duplicate("run name", name, f"run {taken[0].number}")
+        raise errors.Duplicate("run name", name, f"run {taken[0].number}")
     for above in names_above(name):
         if tx.rows("find_run_named", name=above):
-            raise BadSetting("run", name, f"one outside of the folder of run {above}")
+            raise errors.BadSetting("run", name, f"one outside of the folder of run {above}")
     below = tx.rows("find_runs_by_prefix", prefix=f"{name}/", count=1)
     if below:
-        raise BadSetting("run", name, f"one whose folder does not hold run {below[0][1]}")
+        raise errors.BadSetting(
+            "run", name, f"one whose folder does not hold run {below[0][1]}"
+        )
 
 
 def _next_name(tx: Transaction, workflow: str) -> str:
@@ -171,9 +162,9 @@ def find_run(tx: Transaction, text: str) -> RunView:
         return newest[0]
     found = tx.rows("find_runs_by_prefix", prefix=text, count=NAMES_SHOWN_MAX) if text else []
     if len(found) > 1:
-        raise AmbiguousRun(text, [name for _, name in found])
+        raise errors.AmbiguousRun(text, [name for _, name in found])
     if not found:
-        raise NotFound("run", text)
+        raise errors.NotFound("run", text)
     return get_run(tx, found[0][0])
 
 
@@ -195,7 +186,7 @@ def list_runs(
 def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
     """Leases a run, under a new epoch, that nobody holds or whose owner is dead for sure."""
     if (run := get_run(tx, claim.run)).is_aborted:
-        raise Aborted(run.name, run.reason)
+        raise errors.Aborted(run.name, run.reason)
     claimed = tx.rows("claim_run", **row_of(claim))
     if not claimed:
         raise _why_not(tx, get_run(tx, claim.run), claim.seen_epoch)
@@ -205,24 +196,24 @@ def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
 
 def _why_not(
     tx: Transaction, run: RunView, seen_epoch: int | None
-) -> RunWaits | RunHeld | RunLost | Conflict:
+) -> errors.RunWaits | errors.RunHeld | errors.RunLost | Conflict:
     """Returns the error that says why a run cannot be taken: it waits, or is or was held."""
     needs = [] if run.batch else tx.records("list_needs", NeedView, runs=[run.number])
     waits = [str(one) for one in needs if one.state is not NeedState.MET]
     if waits:
-        return RunWaits(run.name, waits)
+        return errors.RunWaits(run.name, waits)
     if run.owner is not None:
         return _held(tx, run)
     if seen_epoch not in (None, run.epoch):
-        return RunLost(run.name, seen_epoch, run.epoch)
+        return errors.RunLost(run.name, seen_epoch, run.epoch)
     return Conflict("the run was let go at this moment")
 
 
-def _held(tx: Transaction, run: RunView) -> RunHeld:
+def _held(tx: Transaction, run: RunView) -> errors.RunHeld:
     assert run.owner is not None and run.deadline_at is not None
     seconds_left = run.deadline_at - tx.rows("get_now")[0][0]
     owner = f"process {run.owner.pid} on {run.owner.host}"
-    return RunHeld(run.name, owner, max(0.0, seconds_left))
+    return errors.RunHeld(run.name, owner, max(0.0, seconds_left))
 
 
 def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
@@ -239,7 +230,7 @@ def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> l
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
     """Offers a run to the scheduler that looks next; raises RunHeld while one drives it."""
     if (run := get_run(tx, number)).is_aborted:
-        raise Aborted(run.name, run.reason)
+        raise errors.Aborted(run.name, run.reason)
     if not tx.rows("offer_run", run=number, given=options_text(given)):
         raise _held(tx, get_run(tx, number))
     return get_run(tx, number)
@@ -254,10 +245,10 @@ def renew_run(tx: Transaction, lease: RunLease) -> None:
         raise lost(tx, lease)
 
 
-def lost(tx: Transaction, lease: RunLease) -> RunLost:
+def lost(tx: Transaction, lease: RunLease) -> errors.RunLost:
     """Returns the error of a scheduler that may not write any more."""
     run = get_run(tx, lease.run)
-    return RunLost(run.name, lease.epoch, run.epoch)
+    return errors.RunLost(run.name, lease.epoch, run.epoch)
 
 
 # ---- commands ----
@@ -280,9 +271,9 @@ def _reopen(tx: Transaction, command: NewCommand) -> None:
     """Asks any scheduler to go on with a run that has ended, for the sake of this command."""
     run = get_run(tx, command.run)
     if run.is_aborted:
-        raise Aborted(run.name, run.reason)
+        raise errors.Aborted(run.name, run.reason)
     if not (command.reopens and reopen_run(tx, run.number)):
-        raise NotRunning(run.name, run.status)
+        raise errors.NotRunning(run.name, run.status)
 
 
 def reopen_run(tx: Transaction, number: int) -> bool:
@@ -306,7 +297,7 @@ def delete_part(tx: Transaction, number: int) -> bool:
     # After the mark, as a submission of a child at this moment holds a lock (lock_parents).
     waiting = tx.rows("list_waiting_children", run=number, count=NAMES_SHOWN_MAX)
     if waiting:
-        raise RunNeeded(marked[0][0], [row[0] for row in waiting])
+        raise errors.RunNeeded(marked[0][0], [row[0] for row in waiting])
     if not _erase_tasks(tx, number):
         return False
     for query in (

@@ -6,20 +6,12 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tidewheel import errors
 from tidewheel.core.queue.dependency import EdgeState, edge_state, find_cycle, status_from_edges
 from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import become_ready, cancel
 from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, NewTask, TaskId, TaskState
-from tidewheel.errors import (
-    DependencyCycle,
-    Duplicate,
-    InvalidTask,
-    NotFound,
-    Refused,
-    UnknownDependency,
-    WrongStatus,
-)
 from tidewheel.store.operations.transitions import (
     Effects,
     apply,
@@ -41,11 +33,11 @@ class _Batch:
     answers: dict[int, Submitted] = field(default_factory=dict)  # by position
     accepted: dict[TaskId, tuple[int, NewTask, str]] = field(default_factory=dict)
     repeats: dict[int, TaskId] = field(default_factory=dict)  # position -> the task it is again
-    refused: dict[TaskId, Refused] = field(default_factory=dict)
+    refused: dict[TaskId, errors.Refused] = field(default_factory=dict)
     # The stored tasks at the other end of new edges, with their graphs locked.
     neighbours: dict[TaskId, TaskState] = field(default_factory=dict)
 
-    def refuse(self, position: int, task_id: TaskId, why: Refused) -> None:
+    def refuse(self, position: int, task_id: TaskId, why: errors.Refused) -> None:
         if self.atomic:
             raise why
         self.answers[position] = Submitted(id=task_id, refused=why)
@@ -86,7 +78,7 @@ def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
         elif first[2] == digest:
             batch.repeats[position] = task.id
         else:
-            why = Duplicate("id", task.id, task.id)
+            why = errors.Duplicate("id", task.id, task.id)
             if batch.atomic:
                 raise why
             batch.answers[position] = Submitted(id=task.id, refused=why)
@@ -103,7 +95,7 @@ def _drop_stored(batch: _Batch) -> None:
             del batch.accepted[task_id]
             batch.answers[position] = Submitted(id=task_id, created=False)
         else:
-            batch.refuse(position, task_id, Duplicate("id", task_id, task_id))
+            batch.refuse(position, task_id, errors.Duplicate("id", task_id, task_id))
 
 
 def _refuse_taken_names(batch: _Batch) -> None:
@@ -128,7 +120,7 @@ def _refuse_taken_names(batch: _Batch) -> None:
             if holders.get(task.name) == task.id:
                 raise Conflict("another client submitted this task at the same moment")
             if task.name in holders:
-                why = Duplicate("name", task.name, holders[task.name])
+                why = errors.Duplicate("name", task.name, holders[task.name])
                 batch.refuse(position, task.id, why)
                 continue
             holders[task.name] = task.id
@@ -151,7 +143,9 @@ def _check_unique_key(
         del batch.accepted[task.id]
         batch.repeats[position] = TaskId(holder[0])
     else:
-        batch.refuse(position, task.id, Duplicate("unique_key", task.unique_key, holder[0]))
+        batch.refuse(
+            position, task.id, errors.Duplicate("unique_key", task.unique_key, holder[0])
+        )
 
 
 def _refuse_bad_edges(batch: _Batch) -> None:
@@ -178,7 +172,7 @@ def _refuse_bad_edges(batch: _Batch) -> None:
         if cycle is None:
             return
         task_id = next(TaskId(name) for name in cycle if name in batch.accepted)
-        batch.refuse(batch.accepted[task_id][0], task_id, DependencyCycle(cycle))
+        batch.refuse(batch.accepted[task_id][0], task_id, errors.DependencyCycle(cycle))
         doubtful.extend(named_by.get(task_id, ()))
 
 
@@ -186,15 +180,15 @@ def _neighbours_of(task: NewTask) -> list[TaskId]:
     return [*(need.task_id for need in task.needs), *task.continuations]
 
 
-def _edge_refusal(task: NewTask, batch: _Batch) -> Refused | None:
+def _edge_refusal(task: NewTask, batch: _Batch) -> errors.Refused | None:
     known = (batch.neighbours, batch.accepted)
     missing = [name for name in _neighbours_of(task) if not any(name in one for one in known)]
     if missing:
-        return UnknownDependency(task.id, missing)
+        return errors.UnknownDependency(task.id, missing)
     for child in task.continuations:
         state = batch.neighbours.get(child)
         if state is not None and state.status is not Status.WAITING:
-            return WrongStatus(child, "add a dependency", state.status, [Status.WAITING])
+            return errors.WrongStatus(child, "add a dependency", state.status, [Status.WAITING])
     return None
 
 
@@ -325,13 +319,13 @@ def add_edges(tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
     children: dict[str, list[str]] = {}
     for parent, child in edges:
         if parent == child:
-            raise InvalidTask(parent, ["it would depend on itself; remove that edge"])
+            raise errors.InvalidTask(parent, ["it would depend on itself; remove that edge"])
         children.setdefault(parent, []).append(child)
     starts = sorted({tasks[child].seq for _, child in edges})
     for stored_parent, stored_child in reachable_edges(tx, starts):
         children.setdefault(stored_parent, []).append(stored_child)
     if cycle := find_cycle(children):
-        raise DependencyCycle(cycle)
+        raise errors.DependencyCycle(cycle)
     new = [
         (tasks[parent].seq, tasks[child].seq, SUCCEEDED_OUTPUT, EdgeState.OPEN)
         for parent, child in dict.fromkeys(edges)
@@ -361,9 +355,11 @@ def _lock_both_ends(
     tasks = lock_tasks(tx, wanted)
     for task_id in wanted:
         if task_id not in tasks:
-            raise NotFound("task", task_id)
+            raise errors.NotFound("task", task_id)
         if tasks[task_id].status is not Status.WAITING:
-            raise WrongStatus(task_id, operation, tasks[task_id].status, [Status.WAITING])
+            raise errors.WrongStatus(
+                task_id, operation, tasks[task_id].status, [Status.WAITING]
+            )
     return tasks
 
 
