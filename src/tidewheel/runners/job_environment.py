@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.config import JobLimits
+from tidewheel.core.queue.requests import Claimed
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners import job_directory
 from tidewheel.runners.processes import MARKER
@@ -78,24 +79,30 @@ class RunAids:
         return {"TIDEWHEEL_BIN": str(self.programs), "TIDEWHEEL_JOB_LIBRARY": str(self.library)}
 
 
+def identity(task: Claimed) -> dict[str, str]:
+    """Returns the variables that tell a job who it is."""
+    return {
+        "TIDEWHEEL_TASK_ID": task.id,
+        "TIDEWHEEL_ATTEMPT": str(task.attempt),
+        "TIDEWHEEL_QUEUE": task.queue,
+        "TIDEWHEEL_TASK_NAME": task.name or "",
+    }
+
+
 def job_environment(
     inherited: Mapping[str, str], assignment: Assignment, spec_file: Path
 ) -> dict[str, str]:
     """Returns the whole environment of one job; what tells it who it is cannot be
     overridden."""
     task = assignment.task
-    identity = {
-        "TIDEWHEEL_TASK_ID": task.id,
-        "TIDEWHEEL_ATTEMPT": str(task.attempt),
-        "TIDEWHEEL_QUEUE": task.queue,
-        "TIDEWHEEL_TASK_NAME": task.name or "",
+    own = identity(task) | {
         MARKER: str(assignment.directory),
         SECRET: assignment.secret,
         job_directory.OUTPUTS: str(assignment.directory / job_directory.OUTPUTS_NAME),
     }
     if task.spec is not None:
-        identity["TIDEWHEEL_SPEC_FILE"] = str(spec_file)
-    return {**inherited, **assignment.environment, **identity}
+        own["TIDEWHEEL_SPEC_FILE"] = str(spec_file)
+    return {**inherited, **assignment.environment, **own}
 
 
 HOME_FILE = "home.id"

@@ -50,13 +50,10 @@ class _RunOfFormat1(NamedTuple):
     held_tasks: tuple[Key, ...]
 
 
-_RUN_FIELDS = tuple(name for name in RunState.__slots__ if name != "held_tasks")
-
-
-def _run_body(run: RunState) -> bytes:
+def _run_body(change: PutRun) -> bytes:
     """Returns the state of a run as JSON can hold it: no keys that are tuples."""
-    state = {name: getattr(run, name) for name in _RUN_FIELDS}
-    return _encode(state | {"held_tasks": tuple(run.held_tasks)})
+    state = {name: getattr(change.run, name) for name in RunState.__slots__}
+    return _encode(state | {"held_tasks": tuple(change.run.held_tasks)})
 
 
 def _read_run(body: str | bytes) -> RunState:
@@ -211,9 +208,7 @@ _KINDS: dict[type, _Kind] = {
     PutFlow: _Kind(
         "flow", lambda change: _encode(change.flow), lambda body: PutFlow(_read_flow(body))
     ),
-    PutRun: _Kind(
-        "run", lambda change: _run_body(change.run), lambda body: PutRun(_read_run(body))
-    ),
+    PutRun: _Kind("run", _run_body, lambda body: PutRun(_read_run(body))),
 }
 _READERS = {kind.name: kind.read for kind in _KINDS.values()}
 

@@ -34,7 +34,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
-from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.migrate import (
@@ -125,21 +124,14 @@ class PostgresTransaction(NamedQueries):
             name: as_parameter(value) if name in as_json else _as_array(value)
             for name, value in parameters.items()
         }
-        # The text is one of our own files: nothing from outside ever becomes SQL.
-        self._cursor.execute(query_text.encode(), given, prepare=self._has_one_plan(query))
-        return self._cursor.fetchall() if self._cursor.description else []
-
-    def _has_one_plan(self, query: str) -> bool | None:
-        """Says whether to prepare a query now; None: once it was used often.
-
-        Before a query of which the plan is not kept, plans are made anew.
-        """
-        if query in ONE_PLAN:
-            return True
-        if self._keeps_plans:
+        has_one_plan = query in ONE_PLAN
+        if self._keeps_plans and not has_one_plan:
             self._cursor.execute(PLAN_ANEW)
             self._keeps_plans = False
-        return None
+        # The text is one of our own files: nothing from outside ever becomes SQL. It is
+        # prepared now if it has one plan, else (None) once it was used often.
+        self._cursor.execute(query_text.encode(), given, prepare=has_one_plan or None)
+        return self._cursor.fetchall() if self._cursor.description else []
 
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         return dict(self.rows("insert_tasks", tasks=tasks))
@@ -336,13 +328,7 @@ def translated() -> Iterator[None]:
 
 def notice(wake: Wake) -> str:
     """Returns the text that tells other processes what to look at; "{}" if it is too long."""
-    text = msgspec.json.encode(
-        {
-            "queues": sorted(wake.queues),
-            "workers": sorted(wake.workers),
-            "runs": sorted(wake.runs),
-        }
-    )
+    text = msgspec.json.encode(wake, order="deterministic")
     return text.decode() if len(text) < NOTICE_BYTES_MAX else "{}"
 
 
@@ -378,18 +364,12 @@ class NoticeListener:
                     self._tell(_heard(notice.payload))
 
 
-class _News(msgspec.Struct):
-    queues: frozenset[str]
-    workers: frozenset[WorkerId]
-    runs: frozenset[int] = frozenset()
-
-
 def _heard(payload: str) -> Wake:
-    try:
-        news = msgspec.json.decode(payload, type=_News)
-    except msgspec.DecodeError:  # too much to say, or somebody else's words
-        return Wake(everything=True)
-    return Wake(queues=news.queues, workers=news.workers, runs=news.runs)
+    told = Wake()
+    with contextlib.suppress(msgspec.DecodeError):
+        told = msgspec.json.decode(payload, type=Wake)
+    # Too much to say, or somebody else's words.
+    return Wake(everything=True) if told == Wake() else told
 
 
 def open_postgres_store(
@@ -467,17 +447,16 @@ def _applied(connection: psycopg.Connection[Any]) -> set[int]:
 
 
 def _refuse_unsafe_settings(connection: psycopg.Connection[Any]) -> None:
-    for setting, unsafe in ((b"fsync", "off"), (b"full_page_writes", "off")):
-        if _value(connection, b"SHOW " + setting) == unsafe:
+    for setting, event, advice in (
+        ("fsync", "power cut", "Set fsync = on in postgresql.conf"),
+        ("full_page_writes", "power cut", "Set full_page_writes = on in postgresql.conf"),
+        ("synchronous_commit", "crash", "Set it to on for this database or user"),
+    ):
+        if _value(connection, b"SHOW " + setting.encode()) == "off":
             raise UnsafeStore(
-                f"PostgreSQL runs with {setting.decode()} = off: a power cut would lose tasks "
-                f"that were acknowledged. Set {setting.decode()} = on in postgresql.conf"
+                f"PostgreSQL runs with {setting} = off: a {event} would lose tasks that were "
+                f"acknowledged. {advice}"
             )
-    if _value(connection, b"SHOW synchronous_commit") == "off":
-        raise UnsafeStore(
-            "PostgreSQL runs with synchronous_commit = off: a crash would lose tasks that were "
-            "acknowledged. Set it to on for this database or user"
-        )
 
 
 def _value(connection: psycopg.Connection[Any], sql: bytes) -> Any:  # noqa: ANN401 - any column

@@ -345,33 +345,30 @@ def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 -
     return found | sets
 
 
+_SECONDS = tuple(name for name in _TASK if name.endswith("_seconds"))
+_seconds = attrgetter(*_SECONDS)
+
+
 def _in_floats(task: NewTask) -> NewTask:
     """Returns the task with floats for integers: 5 and 5.0 are one number, and a task that came
     by HTTP cannot tell which of them was meant."""
-    times = task.delay_seconds, task.max_termination_seconds
-    limits = task.timeout_seconds, task.estimated_runtime_seconds
-    delays = _delays(task.retry)
-    if int not in map(type, (*times, *limits, *delays, task.resources.cpu)):
+    retry, cpu = task.retry, task.resources.cpu
+    delays = retry.seconds if isinstance(retry, FixedDelays) else astuple(retry)
+    if int not in map(type, (*_seconds(task), *delays, cpu)):
         return task  # as nearly all of them are
-    timeout, estimated = (None if one is None else float(one) for one in limits)
-    delay, termination = map(float, times)
+    told: dict[str, Any] = {
+        name: float(seconds)
+        for name, seconds in zip(_SECONDS, _seconds(task), strict=True)
+        if seconds is not None
+    }
+    floats = tuple(map(float, delays))
     return replace(
         task,
-        delay_seconds=delay,
-        retry=_policy(task.retry, tuple(map(float, delays))),
-        timeout_seconds=timeout,
-        estimated_runtime_seconds=estimated,
-        max_termination_seconds=termination,
-        resources=replace(task.resources, cpu=float(task.resources.cpu)),
+        retry=(
+            FixedDelays(seconds=floats)
+            if isinstance(retry, FixedDelays)
+            else Exponential(**dict(zip(_EXPONENTIAL, floats, strict=True)))
+        ),
+        resources=replace(task.resources, cpu=float(cpu)),
+        **told,
     )
-
-
-def _delays(policy: RetryPolicy) -> tuple[float, ...]:
-    return policy.seconds if isinstance(policy, FixedDelays) else astuple(policy)
-
-
-def _policy(policy: RetryPolicy, delays: tuple[float, ...]) -> RetryPolicy:
-    if isinstance(policy, FixedDelays):
-        return FixedDelays(seconds=delays)
-    first, factor, longest, jitter = delays
-    return Exponential(first_seconds=first, factor=factor, seconds_max=longest, jitter=jitter)

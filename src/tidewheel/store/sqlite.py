@@ -33,7 +33,7 @@ import apsw
 from tidewheel.api.tasks import Figure, Violation
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
-from tidewheel.errors import StoreUnreachable, TidewheelError
+from tidewheel.errors import StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
@@ -179,10 +179,7 @@ class SqliteStore(DatabaseStore):
 
     def look_now(self, script: Script[Result]) -> Result:
         with self._looking_now, translated(self._path):
-            if self._now_connection is None:
-                self._now_connection = self._connect()
-                self._now_connection.pragma("query_only", True)
-                self._reader_connections.append(self._now_connection)
+            self._now_connection = self._now_connection or self._connect_reader()
             return self._look_on(self._now_connection, script)
 
     async def verify(self) -> list[Violation]:
@@ -219,13 +216,17 @@ class SqliteStore(DatabaseStore):
     def _connect(self) -> apsw.Connection:
         return connect(self._path, self._settings, clock=self._clock, vfs=self._vfs)
 
+    def _connect_reader(self) -> apsw.Connection:
+        connection = self._connect()
+        connection.pragma("query_only", True)
+        self._reader_connections.append(connection)
+        return connection
+
     def _look(self, script: Script[Result]) -> Result:
         with translated(self._path):
             connection = getattr(self._reader, "connection", None)
             if connection is None:
-                connection = self._reader.connection = self._connect()
-                connection.pragma("query_only", True)
-                self._reader_connections.append(connection)
+                connection = self._reader.connection = self._connect_reader()
             return self._look_on(connection, script)
 
     @staticmethod
@@ -288,7 +289,9 @@ class SqliteStore(DatabaseStore):
                 self._writer.execute("COMMIT")
         except BaseException as error:
             # Nothing of the batch is in the file; every caller of the batch must hear so.
-            self._roll_back()
+            if self._writer.in_transaction:  # after a full disk SQLite has rolled back itself
+                with contextlib.suppress(apsw.Error):
+                    self._writer.execute("ROLLBACK")
             answers = [(job, None, refused or error) for job, _, refused in answers]
             answers += [(job, None, error) for job in batch[len(answers) :]]
         for job, result, failure in answers:
@@ -303,27 +306,16 @@ class SqliteStore(DatabaseStore):
         self._writer.execute("SAVEPOINT job")
         try:
             result = job.script(SqliteTransaction(self._writer))
-        except (TidewheelError, AssertionError) as error:
-            self._writer.execute("ROLLBACK TO job; RELEASE job")
-            return None, error
-        except apsw.ConstraintError as error:
-            # A promise of the schema was about to be broken: that is a bug, not an outage.
-            self._writer.execute("ROLLBACK TO job; RELEASE job")
-            return None, AssertionError(str(error))
-        except apsw.Error:
-            raise
         except Exception as error:
-            # Whatever is wrong with this script, others of the batch have no part in it.
+            # Whatever is wrong with this script, others of the batch have no part in it. A
+            # promise of the schema that was about to be broken is a bug, not an outage.
+            is_bug = isinstance(error, apsw.ConstraintError)
+            if isinstance(error, apsw.Error) and not is_bug:
+                raise
             self._writer.execute("ROLLBACK TO job; RELEASE job")
-            return None, error
+            return None, AssertionError(str(error)) if is_bug else error
         self._writer.execute("RELEASE job")
         return result, None
-
-    def _roll_back(self) -> None:
-        # After a full disk SQLite has rolled back by itself.
-        if self._writer.in_transaction:
-            with contextlib.suppress(apsw.Error):
-                self._writer.execute("ROLLBACK")
 
     # ---- noticing other processes ----
 

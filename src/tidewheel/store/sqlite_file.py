@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import chain, count
 from pathlib import Path
 from shlex import quote
 
@@ -121,17 +122,23 @@ def prepare(
         raise errors.CorruptStore(str(path), "the file is empty")
     else:
         _refuse_exposed(path)
-    connection = connect(path, settings, clock=lambda: 0.0, vfs=vfs)
-    try:
-        with translated(path):
-            _refuse_damage(path, connection)
-            applied = _own_versions(path, connection)
-            if not applied:
-                _apply(connection, known)
-            else:
-                migrate.check_version(known, applied)
-    finally:
-        connection.close()
+    with _connected(path, settings, vfs) as connection, translated(path):
+        if path.stat().st_size <= QUICK_CHECK_BYTES_MAX:
+            seen = connection.pragma("quick_check", 1)
+            if seen != "ok":
+                raise errors.CorruptStore(str(path), str(seen).splitlines()[-1])
+        applied = _own_versions(path, connection)
+        if not applied:
+            _apply(connection, known)
+        else:
+            migrate.check_version(known, applied)
+
+
+def _connected(
+    path: Path, settings: StoreSettings, vfs: str | None = None
+) -> contextlib.closing[apsw.Connection]:
+    """Opens a connection for the block, in which nobody asks for the time."""
+    return contextlib.closing(connect(path, settings, clock=lambda: 0.0, vfs=vfs))
 
 
 def _refuse_exposed(path: Path) -> None:
@@ -156,18 +163,14 @@ def migrate_sqlite(
     if not path.exists():
         prepare(path, settings, migrations=known)
     backups: list[Path] = []
-    connection = connect(path, settings, clock=lambda: 0.0)
-    try:
-        with translated(path):
-            found = max(_own_versions(path, connection), default=0)
 
-            def back_up(version: int) -> None:
-                if version > 0 and not backups:
-                    backups.append(_back_up(path, settings, version))
+    def back_up(version: int) -> None:
+        if version > 0 and not backups:
+            backups.append(_back_up(path, settings, version))
 
-            _apply(connection, known, back_up)
-    finally:
-        connection.close()
+    with _connected(path, settings) as connection, translated(path):
+        found = max(_own_versions(path, connection), default=0)
+        _apply(connection, known, back_up)
     backup = backups[0] if backups else None
     return migrate.MigrationReport(
         from_version=found, to_version=migrate.known_version(known), backup=backup
@@ -185,25 +188,14 @@ def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None
     descriptor, built = tempfile.mkstemp(prefix=f"{path.name}.new-", dir=path.parent)
     os.close(descriptor)
     try:
-        connection = connect(Path(built), settings, clock=lambda: 0.0)
-        try:
-            with translated(path):
-                _apply(connection, migrations)
-        finally:
-            connection.close()
+        with _connected(Path(built), settings) as connection, translated(path):
+            _apply(connection, migrations)
         with contextlib.suppress(FileExistsError):  # somebody else was faster
             os.link(built, path)
     finally:
         os.unlink(built)
     for folder in (path.parent, path.parent.parent):
         _sync(folder)
-
-
-def _refuse_damage(path: Path, connection: apsw.Connection) -> None:
-    if path.stat().st_size <= QUICK_CHECK_BYTES_MAX:
-        seen = connection.pragma("quick_check", 1)
-        if seen != "ok":
-            raise errors.CorruptStore(str(path), str(seen).splitlines()[-1])
 
 
 def _own_versions(path: Path, connection: apsw.Connection) -> set[int]:
@@ -235,7 +227,7 @@ def _apply(
     about to change, while nobody else can write."""
     while True:
         connection.execute("BEGIN IMMEDIATE")
-        with connection_rolled_back_on_error(connection):
+        try:
             applied = _applied(connection)
             todo = migrate.pending(migrations, applied)
             if todo:
@@ -251,19 +243,12 @@ def _apply(
                     (todo[0].version,),
                 )
             connection.execute("COMMIT")
+        except BaseException:  # no transaction stays open behind an error
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
         if len(todo) <= 1:
             return
-
-
-@contextlib.contextmanager
-def connection_rolled_back_on_error(connection: apsw.Connection) -> Iterator[None]:
-    """Rolls back on an error, so that no transaction stays open behind it."""
-    try:
-        yield
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
@@ -273,11 +258,8 @@ def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
     descriptor, copy = tempfile.mkstemp(prefix=f"{path.name}.copy-", dir=path.parent)
     os.close(descriptor)
     try:
-        connection = connect(path, settings, clock=lambda: 0.0)
-        try:
+        with _connected(path, settings) as connection:
             connection.execute("VACUUM INTO ?", (copy,))
-        finally:
-            connection.close()
         _sync(Path(copy))
         backup = _free_name(path, version)
         # A backup that is there under its name is complete.
@@ -291,11 +273,8 @@ def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
 
 def _free_name(path: Path, version: int) -> Path:
     backup = path.with_name(f"{path.name}.backup-v{version}")
-    number = 1
-    while backup.exists():
-        number += 1
-        backup = path.with_name(f"{path.name}.backup-v{version}-{number}")
-    return backup
+    later = (backup.with_name(f"{backup.name}-{number}") for number in count(2))
+    return next(one for one in chain([backup], later) if not one.exists())
 
 
 def _sync(path: Path) -> None:

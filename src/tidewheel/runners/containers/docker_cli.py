@@ -161,7 +161,10 @@ class Cli:
             assert process.returncode is not None
             out, err = (text.decode(errors="replace") for text in printed)
             answer = DockerAnswer(process.returncode, out, err)
-        if answer.status != 0 and _is_away(answer.err.lower()):
+        said = answer.err.lower()
+        about_registry = "/v2/" in said or "registry" in said  # which is not the engine
+        is_away = not about_registry and any(one in said for one in AWAY_WORDS)
+        if answer.status != 0 and is_away:
             raise EngineAway(f"the container engine does not answer: {answer.words}")
         return answer
 
@@ -202,12 +205,6 @@ async def child(
             await process.communicate()
         if descriptor is not None:
             os.close(descriptor)
-
-
-def _is_away(words: str) -> bool:
-    """Says whether the engine does not answer; a registry that does not is not the engine."""
-    about_registry = "/v2/" in words or "registry" in words
-    return not about_registry and any(one in words for one in AWAY_WORDS)
 
 
 GRACE_SECONDS_MAX = 86_400

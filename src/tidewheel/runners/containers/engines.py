@@ -35,6 +35,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tidewheel.ports.runners import Assignment
 from tidewheel.runners.containers import docker_cli
 from tidewheel.runners.containers.compose_build import as_mapping, literally
 from tidewheel.runners.containers.logs import TARGET, make_outputs_folder
@@ -51,10 +52,10 @@ from tidewheel.runners.containers.project import (
     ProjectPart,
     ProjectPlan,
     Sightings,
-    StageWishes,
     Tags,
     sighted,
 )
+from tidewheel.runners.containers.stage_spec import StageSpec
 from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME
 
 COMPOSE, SWARM = "compose", "swarm"
@@ -87,10 +88,16 @@ class ComposeEngine(Engine):
         super().__init__(cli)
         self._ended: dict[str, ProjectPart] = {}  # by id: what has ended does not change
 
-    def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
+    def fit(
+        self,
+        document: dict[str, Any],
+        plan: ProjectPlan,
+        spec: StageSpec,
+        assignment: Assignment,
+    ) -> None:
         """Gives each service the folder for values, and lets the engine restart none."""
-        del plan
-        outputs = make_outputs_folder(stage.directory)
+        del plan, spec
+        outputs = make_outputs_folder(assignment.directory)
         for service in document["services"].values():
             service["environment"][OUTPUTS] = f"{TARGET}/{OUTPUTS_NAME}"
             service["volumes"] = [*(service.get("volumes") or []), f"{outputs}:{TARGET}:rw"]
@@ -165,8 +172,16 @@ class ComposeEngine(Engine):
             lacking = await out_of_memory(self.cli, killed)
             for id_, service, state in rows:
                 if not never_started or (state["Status"] == "created" and state["Error"]):
-                    state["OOMKilled"] |= id_ in lacking
-                    self._ended[id_] = _ended_part(id_, service, state)
+                    has_run = state["Status"] != "created"
+                    self._ended[id_] = ProjectPart(
+                        id=id_,
+                        service=service,
+                        phase=Phase.ENDED,
+                        exit_status=int(state["ExitCode"]) if has_run else None,
+                        out_of_memory=bool(state["OOMKilled"]) or id_ in lacking,
+                        error=str(state["Error"]),
+                        ended_at=str(state["FinishedAt"]),
+                    )
 
     def _part_of(self, row: Sequence[str]) -> tuple[Tags, ProjectPart]:
         """Reads a row of the list of containers."""
@@ -179,19 +194,6 @@ class ComposeEngine(Engine):
             is_healthy="(healthy)" in status,
         )
         return Tags.read(COMPOSE, labels), part
-
-
-def _ended_part(id_: str, service: str, state: dict[str, Any]) -> ProjectPart:
-    error = str(state["Error"])
-    return ProjectPart(
-        id=id_,
-        service=service,
-        phase=Phase.ENDED,
-        exit_status=None if state["Status"] == "created" else int(state["ExitCode"]),
-        out_of_memory=bool(state["OOMKilled"]),
-        error=error,
-        ended_at=str(state["FinishedAt"]),
-    )
 
 
 # A Swarm compares values and cannot ask whether a label is there at all.
@@ -291,7 +293,7 @@ def make_nameless(document: dict[str, Any], project: str) -> None:
         for service in services
         for kind, source in map(mount_of, service.get("volumes") or [])
         if kind == "volume"
-        for _ in range(_containers(service))
+        for _ in range(_containers_on_a_node(service["deploy"]))
     )
     nameless = {
         name
@@ -309,9 +311,7 @@ def make_nameless(document: dict[str, Any], project: str) -> None:
         del volumes[name]
 
 
-def _containers(service: Mapping[str, Any]) -> int:
-    """Returns how many containers of a service may be on one node."""
-    deploy = service["deploy"]
+def _containers_on_a_node(deploy: Mapping[str, Any]) -> int:
     return 1 if deploy["mode"] == "global" else int(deploy.get("replicas") or 1)
 
 
@@ -362,7 +362,13 @@ class SwarmEngine(Engine):
         self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
         self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
 
-    def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
+    def fit(
+        self,
+        document: dict[str, Any],
+        plan: ProjectPlan,
+        spec: StageSpec,
+        assignment: Assignment,
+    ) -> None:
         """Makes services that end, that are not started again, and that other services find."""
         labels = literally(plan.tags.labels())
         document.setdefault("version", FORMAT_VERSION)
@@ -374,12 +380,17 @@ class SwarmEngine(Engine):
                 deploy.setdefault("replicas", service.pop("scale"))
             deploy["restart_policy"] = {"condition": "none"}
             deploy["labels"] = as_mapping(deploy.get("labels")) | labels
-            _write_cpus_as_texts(deploy)
+            resources = deploy.get("resources") or {}
+            for share in (resources.get("limits"), resources.get("reservations")):
+                if share and "cpus" in share:  # as a number, which docker refuses
+                    share["cpus"] = str(share["cpus"])
             if not service.get("ports"):
                 deploy["endpoint_mode"] = "dnsrr"  # works without IPVS on the nodes
-            service["stop_grace_period"] = f"{docker_cli.whole_seconds(stage.grace_seconds)}s"
+            service["stop_grace_period"] = (
+                f"{docker_cli.whole_seconds(assignment.task.max_termination_seconds)}s"
+            )
             placement = deploy["placement"] = dict(deploy.get("placement") or {})
-            constraints = [*(placement.get("constraints") or []), *stage.constraints]
+            constraints = [*(placement.get("constraints") or []), *spec.constraints]
             placement["constraints"] = list(dict.fromkeys(constraints))
         make_nameless(document, plan.project)
 
@@ -486,11 +497,3 @@ class SwarmEngine(Engine):
         if answer.status != 0 and "no such service" not in answer.err.lower():
             raise docker_cli.EngineAway(f"docker service ps: {answer.words}")
         return [SwarmTask.read(row) for row in docker_cli.json_rows(answer.out)]
-
-
-def _write_cpus_as_texts(deploy: dict[str, Any]) -> None:
-    """Makes ``cpus`` texts: docker-compose resolves them to numbers, which docker refuses."""
-    resources = deploy.get("resources") or {}
-    for share in (resources.get("limits"), resources.get("reservations")):
-        if share and "cpus" in share:
-            share["cpus"] = str(share["cpus"])

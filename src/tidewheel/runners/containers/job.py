@@ -214,7 +214,7 @@ class EngineAccess:
 
     engine: Engine
     watch: EnginePoller
-    followers: logs.Followers
+    followers: set[asyncio.Task[None]]
     message_bytes_max: int
 
 

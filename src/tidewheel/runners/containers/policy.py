@@ -366,46 +366,30 @@ def _networks(networks: Mapping[str, Any], ground: HostFolders) -> Iterator[Deni
         if body.get("driver_opts"):
             seen = f"network {name}: driver_opts"
             yield Denied("host-network", seen, "they can reach interfaces of the host")
-        if _chooses_addresses(body.get("ipam") or {}):
+        ipam = body.get("ipam") or {}
+        own_driver = (ipam.get("driver") or "default") != "default"
+        # An engine makes a route to whatever address is named, also where the host has one.
+        if ipam.get("config") or ipam.get("options") or own_driver:
             seen = f"network {name}: ipam"
             why = "its addresses could take those of the host's own networks"
             yield Denied("host-network", seen, why)
-
-
-def _chooses_addresses(ipam: Mapping[str, Any]) -> bool:
-    """Says whether a network names addresses: an engine makes a route to whatever is named,
-    also where the host has one."""
-    driver = ipam.get("driver") or "default"
-    return bool(ipam.get("config") or ipam.get("options")) or driver != "default"
 
 
 def _told(found: Iterable[Denied], allowed: frozenset[str]) -> list[str]:
     return [denied.message for denied in found if denied.what not in allowed]
 
 
-@dataclass(frozen=True, slots=True)
-class Allowances:
-    """Holds what is allowed, in words of the policy's table, for all queues and by queue."""
-
-    everywhere: frozenset[str]
-    by_queue: Mapping[str, frozenset[str]]
-
-    def of(self, queue: str) -> frozenset[str]:
-        """Returns the words for what a task of this queue may ask for."""
-        return self.everywhere | self.by_queue.get(queue, frozenset())
+EVERYWHERE = ""  # instead of a queue
 
 
-def read_allowances(entries: Sequence[str]) -> Allowances:
-    """Reads the entries of a worker; raises BadSetting for one that means nothing."""
-    everywhere: set[str] = set()
-    by_queue: dict[str, frozenset[str]] = {}
+def read_allowances(entries: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Returns what is allowed by queue, in words of the policy's table; raises BadSetting for
+    an entry that means nothing."""
+    allowed: dict[str, frozenset[str]] = {}
     for entry in entries:
         queue, colon, what = entry.rpartition(":")  # a queue may be called run:NAME
         if what not in ALLOWABLE or (colon and not queue):
             accepted = f"WHAT or QUEUE:WHAT, where WHAT is one of {', '.join(ALLOWABLE)}"
             raise BadSetting("allow-compose", entry, accepted)
-        if colon:
-            by_queue[queue] = by_queue.get(queue, frozenset()) | {what}
-        else:
-            everywhere.add(what)
-    return Allowances(frozenset(everywhere), by_queue)
+        allowed[queue] = allowed.get(queue, frozenset()) | {what}
+    return allowed

@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tidewheel.core.queue.task import TaskId
+from tidewheel.ports.runners import Assignment
 from tidewheel.runners.containers.docker_cli import Cli, EngineAway, json_format, json_rows
+from tidewheel.runners.containers.stage_spec import StageSpec
 
 NAME_LENGTH_MAX = 63  # of a service of a Swarm, and of a name that other containers look up
 DIGEST_LENGTH = 10
@@ -167,15 +169,6 @@ class CannotCreate(Exception):
     """The engine does not want to make the project, and says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageWishes:
-    """Holds what a task wants of its containers besides what its compose file says."""
-
-    constraints: tuple[str, ...]
-    grace_seconds: float
-    directory: Path  # of the attempt
-
-
 REMOVE_TRIES = 40
 # Options with which docker lists and removes some kinds of things.
 _LISTED = {"container": ("--all",)}
@@ -203,7 +196,13 @@ class Engine(ABC):
         self.cli = cli
 
     @abstractmethod
-    def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
+    def fit(
+        self,
+        document: dict[str, Any],
+        plan: ProjectPlan,
+        spec: StageSpec,
+        assignment: Assignment,
+    ) -> None:
         """Changes a resolved file so that this engine executes it to its end."""
 
     @abstractmethod

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tidewheel.config import CONTAINERS
 from tidewheel.core.queue.requests import Claimed
-from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
@@ -23,9 +22,8 @@ from tidewheel.runners.containers.job import (
     EnginePoller,
     read_end,
 )
-from tidewheel.runners.containers.logs import Followers
 from tidewheel.runners.containers.outcome import failure
-from tidewheel.runners.containers.policy import read_allowances
+from tidewheel.runners.containers.policy import EVERYWHERE, read_allowances
 from tidewheel.runners.containers.project import CannotCreate, Engine, Phase, ProjectPlan
 from tidewheel.runners.containers.stage_spec import BadStage, runner_named
 from tidewheel.runners.job_directory import make_private_directory, run_folders
@@ -54,7 +52,7 @@ class EngineRunner:
         self._means = EngineAccess(
             engine=engine,
             watch=EnginePoller(engine),
-            followers=Followers(),
+            followers=set(),
             message_bytes_max=message_bytes_max,
         )
         self._jobs: set[EngineJob] = set()
@@ -70,7 +68,8 @@ class EngineRunner:
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Creates the project; a task that may not run becomes a job that has failed."""
-        allowed = self._allowances.of(assignment.task.queue)
+        queues = (EVERYWHERE, assignment.task.queue)
+        allowed = frozenset().union(*(self._allowances.get(one, ()) for one in queues))
         if assignment.task.fence_kill:
             words = "its queue fences jobs, and containers do not die with their worker"
             return EndedJob(failure("refused", f"{words}; use a queue without a fence"))
@@ -101,7 +100,12 @@ class EngineRunner:
         if (end := read_end(assignment.directory)) is not None:
             with suppress(EngineAway):  # then it is removed as a leftover
                 await self._engine.remove(plan.project)
-            return self._ended(end, assignment, reports)
+            reports.started()
+            # The messages again, from the first; the worker drops those that the store has.
+            most = self._means.message_bytes_max
+            directory = assignment.directory
+            Speaker(directory=directory, reports=reports, message_bytes_max=most).hear_spool()
+            return EndedJob(end)
         with suppress(EngineAway):  # then nothing is known, and the job will see
             sighting = (await self._engine.look()).get(plan.project)
             if sighting is None or all(part.phase is Phase.CREATED for part in sighting.parts):
@@ -186,16 +190,6 @@ class EngineRunner:
         self._jobs.discard(job)
         if folders := run_folders(assignment):
             folders.tidy_up()
-
-    def _ended(self, end: End, assignment: Assignment, reports: JobReports) -> EndedJob:
-        """Reports the messages again, from the first, and returns the job that has ended."""
-        reports.started()
-        Speaker(
-            directory=assignment.directory,
-            reports=reports,
-            message_bytes_max=self._means.message_bytes_max,
-        ).hear_spool()
-        return EndedJob(end)
 
 
 def open_runner(name: str, parts: RunnerParts) -> EngineRunner:

@@ -256,15 +256,11 @@ def _pass_on(on_words: Callable[[bytes], None]) -> bool:
 
 
 async def end_all(fenced: Fenced) -> None:
-    """Kills every fenced job that is left."""
-    for tree in fenced.trees(processes.read_table()):
-        await processes.kill(tree)
-
-
-async def _end_all_twice(fenced: Fenced) -> None:
-    await end_all(fenced)
-    await asyncio.sleep(SECOND_LOOK_SECONDS)
-    await end_all(fenced)
+    """Kills every fenced job that is left, and looks a second time."""
+    for pause_seconds in (SECOND_LOOK_SECONDS, 0.0):
+        for tree in fenced.trees(processes.read_table()):
+            await processes.kill(tree)
+        await asyncio.sleep(pause_seconds)
 
 
 def main() -> None:
@@ -274,7 +270,7 @@ def main() -> None:
     fenced = Fenced()
     listen(int(sys.argv[1]), fenced.hear)
     if fenced.directories:
-        asyncio.run(_end_all_twice(fenced))
+        asyncio.run(end_all(fenced))
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ from tidewheel.runners.slurm.job import (
     write_record,
 )
 from tidewheel.runners.slurm.programs import (
+    ALL_STATES,
     Slurm,
-    SlurmPlace,
     SlurmRefused,
     SlurmRow,
     SlurmSilent,
@@ -135,7 +135,7 @@ class SlurmLeftovers:
     def __init__(self, slurm: Slurm, stopping: SlurmStopping) -> None:
         self._slurm = slurm
         self._stopping = stopping
-        self._looking: asyncio.Task[list[SlurmPlace]] | None = None
+        self._looking: asyncio.Task[list[SlurmRow]] | None = None
 
     async def find(self, store: str) -> list[Leftover]:
         """Returns every attempt of a store of which Slurm holds a job.
@@ -150,10 +150,10 @@ class SlurmLeftovers:
         looked, self._looking = self._looking, None
         return await asyncio.to_thread(_of_store, looked.result(), store)
 
-    async def _look(self) -> list[SlurmPlace]:
+    async def _look(self) -> list[SlurmRow]:
         """Returns the jobs that wait or run; none while Slurm does not answer."""
         with suppress(SlurmSilent, SlurmRefused):
-            return await self._slurm.places()
+            return await self._slurm.jobs()
         return []
 
     def remove(self, leftover: Leftover) -> None:
@@ -170,7 +170,7 @@ class SlurmLeftovers:
             self._looking.cancel()
 
 
-def _of_store(places: Iterable[SlurmPlace], store: str) -> list[Leftover]:
+def _of_store(places: Iterable[SlurmRow], store: str) -> list[Leftover]:
     """Returns the leftovers of a store; call it in a thread: folders may lie far away."""
     found = []
     for place in places:
@@ -345,7 +345,7 @@ class SlurmWatch:
         """Lists all jobs, reads their files, and reports what is new and which have ended."""
         asked_at = time.monotonic()
         try:
-            rows = await self._slurm.jobs()
+            rows = await self._slurm.jobs(ALL_STATES)
         except (SlurmSilent, SlurmRefused) as silent:
             self._is_silent = True
             self.tell_trouble(

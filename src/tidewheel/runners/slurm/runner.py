@@ -181,7 +181,10 @@ class SlurmRunner:
                 return
             try:
                 slurm_job.make_void(directory, record)
-                rows = {slurm_job.key_of(row.name): row for row in await self._slurm.jobs()}
+                rows = {
+                    slurm_job.key_of(row.name): row
+                    for row in await self._slurm.jobs(programs.ALL_STATES)
+                }
                 left = rows.get(record.key)
                 if left is not None and left.state not in ENDED:
                     await self._slurm.signal((left.id,), "KILL")

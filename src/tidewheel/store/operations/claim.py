@@ -57,7 +57,8 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
         rows = tx.claim("claim_tasks_by_rules", plan.lease_seconds, aging=True, **given)
     else:
         rows = tx.claim("claim_tasks", plan.lease_seconds, **_wanted(request))
-        rows.sort(key=_claim_order)  # by the rules they are in order, which aging may change
+        # By the rules they are in order, which aging may change.
+        rows.sort(key=lambda row: (-row.priority, row.seq))
     return ClaimedTasks((_claimed(row, plan) for row in rows), next_due)
 
 
@@ -71,7 +72,9 @@ def claim_by_id(
     if task.status is not Status.READY:
         raise WrongStatus(task_id, Signal.CLAIM, task.status, [Status.READY])
     _refuse_withdrawn(tx, task)
-    _refuse_delayed(tx, task)
+    due_at = views_of(tx, [task.seq])[0].due_at
+    if due_at is not None:
+        raise NotDue(task.id, due_at - tx.rows("get_now")[0][0])
     change = replace(
         step(task, Signal.CLAIM), attempt=task.attempt + 1, owner=worker, worker=worker
     )
@@ -99,12 +102,6 @@ def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
         if status == "stopping" and run.owner is not None:
             raise RunStopping(run.name)
         raise NotRunning(run.name, status)
-
-
-def _refuse_delayed(tx: Transaction, task: TaskState) -> None:
-    due_at = views_of(tx, [task.seq])[0].due_at
-    if due_at is not None:
-        raise NotDue(task.id, due_at - tx.rows("get_now")[0][0])
 
 
 def plan_claim(tx: Transaction, queue: str, worker: WorkerId) -> ClaimPlan:
@@ -174,7 +171,3 @@ def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> l
     if after:
         tx.rows("save_buckets", queue=request.queue, buckets=after)
     return rows
-
-
-def _claim_order(row: ClaimedRow) -> tuple[int, int]:
-    return (-row.priority, row.seq)

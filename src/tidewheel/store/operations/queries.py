@@ -226,28 +226,24 @@ def store_id(tx: Transaction) -> str:
 def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
     """Returns every lease that workers of one host and boot hold; the caller knows which are
     dead."""
-    found = []
     limited = {row[0] for row in tx.rows("list_limits")}
-    for held, task in tx.pairs(
-        "list_orphans", OrphanRow, ClaimedRow, host=host, boot_id=boot_id
-    ):
-        process = HostProcess(
-            host=host, boot_id=boot_id, pid=held.pid, started=held.process_started
+    found = tx.pairs("list_orphans", OrphanRow, ClaimedRow, host=host, boot_id=boot_id)
+    return [
+        HeldLease(
+            task=claimed(
+                task,
+                lease_seconds=held.lease_seconds,
+                fence_kill=bool(held.fence_kill),
+                limited=task.queue in limited,
+            ),
+            owner=WorkerId(held.owner),
+            process=HostProcess(
+                host=host, boot_id=boot_id, pid=held.pid, started=held.process_started
+            ),
+            messages=held.messages,
         )
-        found.append(
-            HeldLease(
-                task=claimed(
-                    task,
-                    lease_seconds=held.lease_seconds,
-                    fence_kill=bool(held.fence_kill),
-                    limited=task.queue in limited,
-                ),
-                owner=WorkerId(held.owner),
-                process=process,
-                messages=held.messages,
-            )
-        )
-    return found
+        for held, task in found
+    ]
 
 
 def figures(tx: Transaction) -> list[tasks.Figure]:

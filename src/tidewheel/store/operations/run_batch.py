@@ -106,11 +106,18 @@ def write_batch(
     if batch.goes_on:
         _offer_again(tx, run, effects)
     if batch.status in views.WITHDRAWN_STATUSES:
-        _withdraw(tx, run)
+        # Nobody drives the run: what no worker has taken is withdrawn (SEMANTICS §9).
+        withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
     _write_timers(tx, run, batch)
     failpoint("retry_scheduled")
-    _write_xtriggers(tx, run, batch.xtriggers)
-    _write_broadcasts(tx, run, batch)
+    calls = {one.signature: one for one in batch.xtriggers}
+    results = [one._asdict() | {"result": one.result or None} for one in calls.values()]
+    _put_or_drop(tx, run, "xtriggers", results, "result")
+    broadcasts = {
+        one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
+        for number, one in enumerate(batch.broadcasts)
+    }
+    _put_or_drop(tx, run, "broadcasts", list(broadcasts.values()), "value")
     events = enumerate(batch.outbox)
     outbox = [{"batch": batch.number, "place": at, "body": body} for at, body in events]
     _put(tx, "put_outbox", run, "events", outbox)
@@ -155,6 +162,12 @@ def _put(tx: Transaction, query: str, run: int, parameter: str, rows: Sequence[R
         tx.rows(query, run=run, **{parameter: chunk})
 
 
+def _put_or_drop(tx: Transaction, run: int, what: str, rows: Sequence[Record], by: str) -> None:
+    """Writes the rows that have a value, and deletes what those without one name."""
+    _put(tx, f"put_{what}", run, what, [row for row in rows if row[by] is not None])
+    _put(tx, f"drop_{what}", run, what, [row for row in rows if row[by] is None])
+
+
 def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> None:
     stay = [row for row in rows.pool.values() if row is not None]
     gone = [{"point": p, "name": n} for (p, n), row in rows.pool.items() if row is None]
@@ -164,8 +177,7 @@ def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> 
     facts = [
         {"kind": kind, "key": key, "body": body} for (kind, key), body in rows.facts.items()
     ]
-    _put(tx, "put_facts", run, "facts", [one for one in facts if one["body"] is not None])
-    _put(tx, "drop_facts", run, "facts", [one for one in facts if one["body"] is None])
+    _put_or_drop(tx, run, "facts", facts, "body")
     if rows.pool or rows.memory or rows.facts:
         tx.rows("add_run_change", run=run, batch=batch, changes=rows.text)
 
@@ -180,11 +192,6 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
     for chunk in in_chunks(stored):
         seqs = tx.insert(chunk)
         assert len(seqs) == len(chunk), "a submit number was used twice"
-
-
-def _withdraw(tx: Transaction, run: int) -> None:
-    """Withdraws the ready tasks of a run that nobody drives (SEMANTICS §9)."""
-    withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
 
 
 def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
@@ -222,31 +229,6 @@ def _write_timers(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
 def _timer_key(key: requests.TimerKey) -> Record:
     assert (key.point is None) == (key.name == ""), key
     return {"point": key.point or 0, "name": key.name, "timer": key.timer}
-
-
-def _write_xtriggers(
-    tx: Transaction, run: int, results: Sequence[requests.XtriggerResult]
-) -> None:
-    last = {one.signature: one for one in results}
-    kept = [one._asdict() for one in last.values() if one.result]
-    gone = [{"signature": one.signature} for one in last.values() if not one.result]
-    _put(tx, "put_xtriggers", run, "xtriggers", kept)
-    _put(tx, "drop_xtriggers", run, "xtriggers", gone)
-
-
-def _write_broadcasts(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
-    last = {
-        one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
-        for number, one in enumerate(batch.broadcasts)
-    }
-    _put(
-        *(tx, "put_broadcasts", run, "broadcasts"),
-        [one for one in last.values() if one["value"] is not None],
-    )
-    _put(
-        *(tx, "drop_broadcasts", run, "broadcasts"),
-        [one for one in last.values() if one["value"] is None],
-    )
 
 
 # ---- looking ----

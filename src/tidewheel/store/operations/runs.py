@@ -92,7 +92,10 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
     if not 0 < new.lease_seconds <= LEASE_SECONDS_MAX:
         accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
         raise errors.BadSetting("lease_seconds", new.lease_seconds, accepted)
-    name = new.name or _next_name(tx, new.workflow)
+    name = new.name
+    if not name:
+        prefix = f"{new.workflow}/run"
+        name = f"{prefix}{tx.rows('find_last_run_number', prefix=prefix)[0][0] + 1}"
     try:
         _check_name(tx, name)
     except errors.Duplicate:
@@ -128,12 +131,6 @@ def _check_name(tx: Transaction, name: str) -> None:
         raise errors.BadSetting(
             "run", name, f"one whose folder does not hold run {below[0][1]}"
         )
-
-
-def _next_name(tx: Transaction, workflow: str) -> str:
-    prefix = f"{workflow}/run"
-    last: int = tx.rows("find_last_run_number", prefix=prefix)[0][0]
-    return f"{prefix}{last + 1}"
 
 
 def get_run(tx: Transaction, number: int) -> RunView:

@@ -101,7 +101,10 @@ def apply(
         _withdraw_of_runs_let_go(tx, level)
         tell_runs(tx, overs(level), effects)
         for task, change in level:
-            _note_effects(task, change, effects)
+            if change.to_status is Status.READY:
+                effects.queues.add(task.queue)
+            if change.to_status in LEASED and task.owner is not None:
+                effects.workers.add(task.owner)
             if task.graph is not None and change.to_status in FINAL | {Status.CANCELLING}:
                 _, named = made.get(task.seq, (None, set()))
                 made[task.seq] = (change.to_status, named)
@@ -155,13 +158,6 @@ def withdraw(tx: Transaction, seqs: Sequence[int]) -> None:
     """Keeps ready tasks from being claimed until their runs go on."""
     rows_in_chunks(tx, "add_withdrawn", "seqs", seqs)
     rows_in_chunks(tx, "remove_ready", "seqs", seqs)
-
-
-def _note_effects(task: TaskState, change: Change, effects: Effects) -> None:
-    if change.to_status is Status.READY:
-        effects.queues.add(task.queue)
-    if change.to_status in LEASED and task.owner is not None:
-        effects.workers.add(task.owner)
 
 
 def _settle_edges(
