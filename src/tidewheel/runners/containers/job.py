@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -48,11 +47,15 @@ EVENTS_REST_SECONDS = 1.0
 
 
 class EnginePoller:
-    """Asks the engine for all projects and shows each job its parts, while there are jobs."""
+    """Asks the engine for all projects and shows each job its parts, while there are jobs.
 
-    def __init__(self, engine: Engine) -> None:
+    It holds what the jobs of a runner share.
+    """
+
+    def __init__(self, engine: Engine, message_bytes_max: int) -> None:
         self.on_trouble: Callable[[str | None], None] = lambda _: None
-        self._engine = engine
+        self.followers: set[asyncio.Task[None]] = set()  # of the logs of all jobs
+        self.engine, self.message_bytes_max = engine, message_bytes_max
         self._jobs: set[EngineJob] = set()
         self._alarm = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -63,7 +66,7 @@ class EnginePoller:
         self.poke()
         if not self._tasks:
             self._tasks = {asyncio.create_task(self._look_on())}
-            arguments = self._engine.events_command
+            arguments = self.engine.events_command
             if arguments is not None:
                 self._tasks.add(asyncio.create_task(self._listen(arguments)))
 
@@ -96,7 +99,7 @@ class EnginePoller:
             self._alarm.clear()
             wanted = list(self._jobs)
             try:
-                sightings = await self._engine.look()
+                sightings = await self.engine.look()
             except (EngineAway, ValueError, KeyError) as away:  # nothing, or nonsense
                 self.on_trouble(str(away))
                 is_away = True
@@ -124,14 +127,14 @@ class EnginePoller:
             async with asyncio.timeout(rest_seconds):
                 await self._alarm.wait()
         except TimeoutError:
-            return self._engine.look_seconds
+            return self.engine.look_seconds
         await asyncio.sleep(GATHER_SECONDS)
-        return min(AGAIN_SECONDS, self._engine.look_seconds)
+        return min(AGAIN_SECONDS, self.engine.look_seconds)
 
     async def _listen(self, arguments: tuple[str, ...]) -> None:
         """Has the engine looked at when it tells of an event; without events, looks suffice."""
         while True:
-            async with self._engine.cli.following(*arguments) as process:
+            async with self.engine.cli.following(*arguments) as process:
                 assert process.stdout is not None
                 while await process.stdout.read(4096):
                     self.poke()
@@ -208,22 +211,12 @@ END_NAME = "job.end"
 LOOKS_UNTIL_SURE = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineAccess:
-    """Holds the engine, and all else that the jobs of a runner share."""
-
-    engine: Engine
-    watch: EnginePoller
-    followers: set[asyncio.Task[None]]
-    message_bytes_max: int
-
-
 class EngineJob:
     """Drives a started or adopted project; it is used from the worker's loop alone."""
 
     def __init__(
         self,
-        means: EngineAccess,
+        watch: EnginePoller,
         plan: ProjectPlan,
         directory: Path,
         reports: JobReports,
@@ -231,17 +224,17 @@ class EngineJob:
         grace_seconds: float,
         adopted: bool = False,
     ) -> None:
-        self._engine, self._watch = means.engine, means.watch
+        self._engine, self._watch = watch.engine, watch
         self._plan = plan
         self._files = JobDirectory(directory)
         self.reports = reports
         self._grace_seconds = grace_seconds  # for the others, when one part has failed
         self._speaker = Speaker(
-            directory=directory, reports=reports, message_bytes_max=means.message_bytes_max
+            directory=directory, reports=reports, message_bytes_max=watch.message_bytes_max
         )
         self._speaker.hear_spool()
         self._logs = logs.ProjectLogs(
-            means.engine, self._files, plan.prefix, means.followers, self._on_said
+            watch.engine, self._files, plan.prefix, watch.followers, self._on_said
         )
         self._parts: tuple[ProjectPart, ...] = ()
         self._views = 0  # how often the engine has shown them

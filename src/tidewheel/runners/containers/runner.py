@@ -17,7 +17,6 @@ from tidewheel.runners.containers.docker_cli import Cli, EngineAway
 from tidewheel.runners.containers.engines import ComposeEngine, SwarmEngine
 from tidewheel.runners.containers.job import (
     ContainerSampler,
-    EngineAccess,
     EngineJob,
     EnginePoller,
     read_end,
@@ -49,12 +48,7 @@ class EngineRunner:
         self._engine = engine
         self._called = frozenset(called or (engine.name,))
         self._allowances = read_allowances(allowed)
-        self._means = EngineAccess(
-            engine=engine,
-            watch=EnginePoller(engine),
-            followers=set(),
-            message_bytes_max=message_bytes_max,
-        )
+        self._watch = EnginePoller(engine, message_bytes_max)
         self._jobs: set[EngineJob] = set()
         self._sampler: ContainerSampler | None = None
         if engine.parts_are_here:
@@ -102,7 +96,7 @@ class EngineRunner:
                 await self._engine.remove(plan.project)
             reports.started()
             # The messages again, from the first; the worker drops those that the store has.
-            most = self._means.message_bytes_max
+            most = self._watch.message_bytes_max
             directory = assignment.directory
             Speaker(directory=directory, reports=reports, message_bytes_max=most).hear_spool()
             return EndedJob(end)
@@ -133,7 +127,7 @@ class EngineRunner:
 
     def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None:
         """Sets the function that is told that the engine is away, or back (None)."""
-        self._means.watch.on_trouble = hear
+        self._watch.on_trouble = hear
 
     def stop(self) -> None:
         """Stops driving jobs, which run on."""
@@ -144,7 +138,7 @@ class EngineRunner:
         """Waits until nothing listens to the engine any more."""
         for job in list(self._jobs):
             await asyncio.wait({job.driving})
-        await self._means.watch.stop()
+        await self._watch.stop()
         if self._sampler is not None:
             await self._sampler.stop()
 
@@ -173,7 +167,7 @@ class EngineRunner:
         adopted: bool = False,
     ) -> EngineJob:
         job = EngineJob(
-            self._means,
+            self._watch,
             plan,
             assignment.directory,
             reports,

@@ -242,11 +242,8 @@ def parse_request(line: bytes) -> JobRequest:
         if not isinstance(fields["call"], dict):
             raise Refused('"call" must be a JSON object')
         return JobRequest(secret=fields["secret"], call=fields["call"])
-    text, output, progress = (
-        fields.get("text") or "",
-        fields.get("output"),
-        fields.get("progress"),
-    )
+    text = fields.get("text") or ""
+    output, progress = fields.get("output"), fields.get("progress")
     _check(text, output, progress)
     key = fields.get("key")
     if not isinstance(key, str) or not 0 < len(key) <= KEY_LENGTH_MAX:

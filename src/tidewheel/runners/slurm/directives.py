@@ -133,10 +133,6 @@ def _line(name: str, value: str) -> str:
 
 def _name(word: str) -> str:
     option = word.partition("=")[0]
-    return (
-        option
-        if option.startswith("--")
-        else option[:SHORT_LENGTH]
-        if option[0] == "-"
-        else word
-    )
+    if not option.startswith("-"):
+        return word
+    return option if option.startswith("--") else option[:SHORT_LENGTH]
