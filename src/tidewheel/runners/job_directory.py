@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, JobName, read_job_name
+from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError
 from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
@@ -231,30 +231,24 @@ def tail(path: Path) -> str:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunFolders:
-    """Knows the folders in which one job of a run works."""
+def prepare_run_folders(assignment: Assignment) -> bool:
+    """Makes the folders in which a job of a run works, because in the job each of them would
+    cost a process; returns False for a job that belongs to no run."""
+    if (run := assignment.environment.get(RUN_DIRECTORY)) is None:
+        return False
+    name = read_job_name(assignment.task.id)
+    _make(Path(run, name.work_folder))
+    _make(Path(run, name.share_folder))
+    latest = Path(run, "log", "job", name.point, name.node, LATEST)
+    link_whole(latest, Path(f"{name.submit:02d}"))
+    return True
 
-    run: Path
-    name: JobName
 
-    def prepare(self) -> None:
-        """Makes the folders here, because in the job each of them would cost a process."""
-        _make(self.run / self.name.work_folder)
-        _make(self.run / self.name.share_folder)
-        latest = self.run / "log" / "job" / self.name.point / self.name.node / LATEST
-        link_whole(latest, Path(f"{self.name.submit:02d}"))
-
-    def tidy_up(self) -> None:
-        """Removes the work folder if it is empty; one with files in it stays."""
+def tidy_run_folders(assignment: Assignment) -> None:
+    """Removes the work folder of a job of a run if it is empty; one with files in it stays."""
+    if (run := assignment.environment.get(RUN_DIRECTORY)) is not None:
         with suppress(OSError):
-            os.rmdir(self.run / self.name.work_folder)
-
-
-def run_folders(assignment: Assignment) -> RunFolders | None:
-    """Returns the folders of a job's run; None for a job that belongs to no run."""
-    run = assignment.environment.get(RUN_DIRECTORY)
-    return None if run is None else RunFolders(Path(run), read_job_name(assignment.task.id))
+            os.rmdir(Path(run, read_job_name(assignment.task.id).work_folder))
 
 
 def script_name(assignment: Assignment) -> str:

@@ -91,7 +91,16 @@ async def built_worker(  # noqa: PLR0913 - each by name
     async with AsyncExitStack() as stack:
         messages = await _messages(stack, store, settings, message_bytes_max, afar)
         aids = RunAids(programs=write_programs(settings.home))
-        parts = RunnerParts.of(settings, messages, aids, os.environ, this_failpoint())
+        parts = RunnerParts(
+            environ=os.environ,
+            messages=messages,
+            limits=settings.job_limits,
+            aids=aids,
+            usage_interval_seconds=settings.usage_interval_seconds,
+            failpoint=this_failpoint(),
+            allow_compose=settings.allow_compose,
+            runners=settings.runners,
+        )
         others = _others(stack, settings, parts)
         runners = [
             _shell(stack, settings, parts),

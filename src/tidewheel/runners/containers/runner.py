@@ -25,7 +25,11 @@ from tidewheel.runners.containers.outcome import failure
 from tidewheel.runners.containers.policy import EVERYWHERE, read_allowances
 from tidewheel.runners.containers.project import CannotCreate, Engine, Phase, ProjectPlan
 from tidewheel.runners.containers.stage_spec import BadStage, runner_named
-from tidewheel.runners.job_directory import make_private_directory, run_folders
+from tidewheel.runners.job_directory import (
+    make_private_directory,
+    prepare_run_folders,
+    tidy_run_folders,
+)
 from tidewheel.runners.messages.server import Speaker
 from tidewheel.runners.outcome import EndedJob, not_started
 from tidewheel.runners.registry import RunnerParts
@@ -69,8 +73,7 @@ class EngineRunner:
             return EndedJob(failure("refused", f"{words}; use a queue without a fence"))
         try:
             make_private_directory(assignment.directory)
-            if folders := run_folders(assignment):
-                folders.prepare()
+            prepare_run_folders(assignment)
             plan = await prepare(self._engine, assignment, allowed)
             await self._remove_earlier(plan)
             await self._create(plan, assignment.directory)
@@ -182,8 +185,7 @@ class EngineRunner:
 
     def _over(self, job: EngineJob, assignment: Assignment) -> None:
         self._jobs.discard(job)
-        if folders := run_folders(assignment):
-            folders.tidy_up()
+        tidy_run_folders(assignment)
 
 
 def open_runner(name: str, parts: RunnerParts) -> EngineRunner:

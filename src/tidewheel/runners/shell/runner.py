@@ -31,7 +31,12 @@ from tidewheel.core.queue.steps import End
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Assignment, Job, JobReports
 from tidewheel.runners import outcome, processes
-from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, run_folders, script_name
+from tidewheel.runners.job_directory import (
+    WRITE_EXIT,
+    JobDirectory,
+    script_name,
+    tidy_run_folders,
+)
 from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.processes import (
@@ -136,7 +141,10 @@ class ShellRunner:
         self._boot_id = boot_id()
         self._sampler = sampler
         self._log_bytes_max = log_bytes_max
-        self._children = OwnChildren()
+        # The jobs that this process has to reap, apart from orphans that came to it.
+        self._children: set[int] = set()
+        self._takes_in_orphans = takes_in_orphans()
+        self._orphans_reaped_at = time.monotonic()
         self._fence = Fence()
 
     def accepts(self, task: Claimed) -> bool:
@@ -157,7 +165,7 @@ class ShellRunner:
             self._forget(assignment)
             return outcome.not_started(error, files.path)
         self._parts.failpoint("job_spawned_before_record")
-        self._children.pids.add(leader.pid)
+        self._children.add(leader.pid)
         try:
             job = self._follow(
                 assignment, reports, leader, lambda: reap(leader.pid) or _recorded_exit(files)
@@ -236,10 +244,9 @@ class ShellRunner:
             self._forget(assignment)
             for log in logs:
                 cut_log(log, self._log_bytes_max)
-            if folders := run_folders(assignment):
-                folders.tidy_up()
+            tidy_run_folders(assignment)
             job.find_end()
-            self._children.remove(leader.pid)
+            self._let_go(leader.pid)
 
         watched = watch(leader, leader_ended) is not None
         let_go = self._sampler.watch(tree, reports, logs) if self._sampler else None
@@ -252,29 +259,20 @@ class ShellRunner:
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         reap(leader.pid)
-        self._children.remove(leader.pid)
+        self._let_go(leader.pid)
         self._forget(assignment)
+
+    def _let_go(self, pid: int) -> None:
+        """Forgets a job that was reaped, and now and then reaps orphans, too."""
+        self._children.discard(pid)
+        now = time.monotonic()
+        if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
+            self._orphans_reaped_at = now
+            reap_orphans(self._children)
 
     def _forget(self, assignment: Assignment) -> None:
         self._fence.open_for(assignment.directory)
         self._parts.forget(assignment)
-
-
-class OwnChildren:
-    """Knows the jobs that this process has to reap, apart from orphans that came to it."""
-
-    def __init__(self) -> None:
-        self.pids: set[int] = set()
-        self._takes_in_orphans = takes_in_orphans()
-        self._orphans_reaped_at = time.monotonic()
-
-    def remove(self, pid: int) -> None:
-        """Forgets a job that was reaped, and now and then reaps orphans, too."""
-        self.pids.discard(pid)
-        now = time.monotonic()
-        if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
-            self._orphans_reaped_at = now
-            reap_orphans(self.pids)
 
 
 def find_bash(path: str) -> str:

@@ -33,7 +33,7 @@ from tidewheel.core.queue.requests import UsageSample
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Leftover
-from tidewheel.runners.job_directory import JobDirectory, JobStatus, run_folders
+from tidewheel.runners.job_directory import JobDirectory, JobStatus, tidy_run_folders
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.messages.client import SPOOL_NAME, SpooledMessage, append
 from tidewheel.runners.messages.server import MessageServer
@@ -441,8 +441,7 @@ class SlurmWatch:
                 write_record(job.files.path, replace(job.record, is_over=True))
         if self._messages is not None:
             self._messages.forget(job.assignment.secret)
-        if folders := run_folders(job.assignment):
-            folders.tidy_up()
+        tidy_run_folders(job.assignment)
 
 
 def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, FilesSeen]:
