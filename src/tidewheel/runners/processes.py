@@ -168,15 +168,9 @@ def listener_on(port: int) -> str:
 
 
 # Python ignores SIGPIPE and SIGXFSZ, and nohup SIGHUP; a job must not inherit that.
-_DEFAULT_SIGNALS = (
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGPIPE,
-    signal.SIGTERM,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGXFSZ,
+_DEFAULT_SIGNALS = tuple(
+    signal.Signals[f"SIG{name}"]
+    for name in ["HUP", "INT", "QUIT", "PIPE", "TERM", "USR1", "USR2", "XFSZ"]
 )
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from collections.abc import Mapping
 from dataclasses import MISSING, astuple, fields, replace
 from functools import lru_cache
@@ -141,17 +142,6 @@ class Now(NamedTuple):
     now: Instant
 
 
-class OrphanRow(NamedTuple):
-    """Holds one row of list_orphans, beside a ClaimedRow."""
-
-    owner: str
-    pid: int
-    process_started: float
-    messages: int
-    lease_seconds: float
-    fence_kill: bool
-
-
 def _lease(owner: str, status: str, *facts: Any) -> Lease | None:  # noqa: ANN401 - columns
     """Returns the lease of a task that has one; its owner is kept after the end."""
     if status not in LEASED:
@@ -230,6 +220,7 @@ STORED.update(
             lambda known: msgspec.json.encode(known, order="deterministic").decode(),
         ),
         tuple[str, ...]: Stored(lambda text: tuple(json.loads(text)), json.dumps),
+        (Claimed, "deadline_at"): Stored(operator.add, columns=("now", "lease_seconds")),
         (Task, "spec_text"): Stored(str, columns=("spec",)),
         (Task, "errors"): Stored(_errors, columns=("status", *ERROR_COLUMNS)),
         (TaskState, "lease"): Stored(

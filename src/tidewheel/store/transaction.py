@@ -1,6 +1,6 @@
 """Defines what an operation sees of a database: named queries inside one transaction.
 
-A query is known by the name of its file (``queries/<dialect>/NAME.sql``); the memory store
+A query is known by the name of its file (``sql/<folder>/NAME.sql``); the memory store
 has a function of the same name. Parameters are plain values or lists of rows (mappings or
 dataclasses). ``records`` reads rows by the names of their columns into a type; ``rows`` gives
 plain tuples, for a few columns that are unpacked where they are asked for.

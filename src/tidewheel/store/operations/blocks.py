@@ -29,6 +29,7 @@ from tidewheel.store.transaction import (
     Transaction,
     found_one,
     records_in_chunks,
+    row_of,
     rows_in_chunks,
 )
 
@@ -40,10 +41,7 @@ ONE_SBI_MAX = 10_000  # more blocks than any instance has
 
 def create_sbi(tx: Transaction, new: NewSbi) -> CreatedSbi:
     """Creates an instance with its runs and blocks, all or nothing."""
-    made = tx.rows(
-        "insert_sbi", id=new.id, body=new.body, fingerprint=new.fingerprint, who=new.who
-    )
-    if not made:
+    if not tx.rows("insert_sbi", **row_of(new)):
         known = get_sbi(tx, new.id)
         if known.fingerprint != new.fingerprint:
             raise SbiTaken(new.id)

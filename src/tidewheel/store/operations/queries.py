@@ -10,16 +10,14 @@ from tidewheel.api import tasks
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import (
     HeldLease,
-    HostProcess,
     KeysetPage,
     QueueSettings,
     TaskFilter,
 )
 from tidewheel.core.queue.requests import page_count as page_count  # noqa: PLC0414 - for the others here
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.task import Instant, TaskId, WorkerId
+from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import NotFound
-from tidewheel.store.rows import ClaimedRow, OrphanRow, claimed
 from tidewheel.store.sql import is_common
 from tidewheel.store.transaction import (
     Transaction,
@@ -226,24 +224,7 @@ def store_id(tx: Transaction) -> str:
 def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
     """Returns every lease that workers of one host and boot hold; the caller knows which are
     dead."""
-    limited = {row[0] for row in tx.rows("list_limits")}
-    found = tx.pairs("list_orphans", OrphanRow, ClaimedRow, host=host, boot_id=boot_id)
-    return [
-        HeldLease(
-            task=claimed(
-                task,
-                lease_seconds=held.lease_seconds,
-                fence_kill=bool(held.fence_kill),
-                limited=task.queue in limited,
-            ),
-            owner=WorkerId(held.owner),
-            process=HostProcess(
-                host=host, boot_id=boot_id, pid=held.pid, started=held.process_started
-            ),
-            messages=held.messages,
-        )
-        for held, task in found
-    ]
+    return tx.records("list_orphans", HeldLease, host=host, boot_id=boot_id)
 
 
 def figures(tx: Transaction) -> list[tasks.Figure]:

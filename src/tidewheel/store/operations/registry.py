@@ -9,7 +9,9 @@ from tidewheel.core.operator.registry import NewWorkflow, Registered, WorkflowVi
 from tidewheel.errors import AlreadyRegistered, NotFound
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import save_definition
-from tidewheel.store.transaction import Conflict, Transaction, found_one
+from tidewheel.store.transaction import STORED, Conflict, Stored, Transaction, found_one, row_of
+
+STORED[NewWorkflow, "definition"] = Stored(str, lambda definition: definition.digest)
 
 
 def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Registered]:
@@ -25,7 +27,7 @@ def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Register
     for position, new in sorted(
         enumerate(workflows), key=lambda one: (one[1].name, one[1].version)
     ):
-        is_new[position] = _put(tx, new)
+        is_new[position] = bool(tx.rows("insert_workflow", **row_of(new)))
         if not is_new[position] and not _agrees(tx, new):
             taken.append(f"{new.name}/{new.version}")
     if taken:
@@ -34,20 +36,6 @@ def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Register
         Registered(new.name, new.version, is_new[position])
         for position, new in enumerate(workflows)
     ]
-
-
-def _put(tx: Transaction, new: NewWorkflow) -> bool:
-    found = tx.rows(
-        "insert_workflow",
-        name=new.name,
-        version=new.version,
-        definition=new.definition.digest,
-        runnable=new.runnable,
-        findings=new.findings,
-        parameters=new.parameters,
-        registered_by=new.registered_by,
-    )
-    return bool(found)
 
 
 def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
@@ -60,7 +48,7 @@ def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
         return False
     if new.definition.is_trusted and there != new.definition.digest:
         tx.rows("delete_workflow", name=new.name, version=new.version)
-        _put(tx, new)
+        tx.rows("insert_workflow", **row_of(new))
     return True
 
 
