@@ -49,12 +49,12 @@ from tidewheel.store.sql import load_queries
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
-    NamedQueries,
     News,
     PlainEnd,
     Result,
     Row,
     Script,
+    Transaction,
     as_parameter,
     findable,
     no_news,
@@ -101,7 +101,7 @@ _ALSO_UNREACHABLE = (pg.IdleInTransactionSessionTimeout, pg.ReadOnlySqlTransacti
 _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conflict)
 
 
-class PostgresTransaction(NamedQueries):
+class PostgresTransaction(Transaction):
     """Runs named queries on one connection; with ``keeps_plans`` it was begun by KEEP_PLANS."""
 
     readers: ClassVar = {}
@@ -110,9 +110,6 @@ class PostgresTransaction(NamedQueries):
         self._cursor = connection.cursor()
         self._queries = load_queries("postgres")
         self._keeps_plans = keeps_plans
-
-    def rows(self, query: str, **parameters: object) -> list[Row]:
-        return self.ask(query, parameters)
 
     def columns(self) -> list[str]:
         return [column.name for column in self._cursor.description or ()]

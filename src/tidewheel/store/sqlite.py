@@ -40,12 +40,12 @@ from tidewheel.store.sql import load_queries
 from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
-    NamedQueries,
     News,
     PlainEnd,
     Result,
     Row,
     Script,
+    Transaction,
     as_parameter,
     no_news,
 )
@@ -55,7 +55,7 @@ BY_RULES = "claim_tasks_by_rules"  # its rows have a column for their order
 _STOP = object()
 
 
-class SqliteTransaction(NamedQueries):
+class SqliteTransaction(Transaction):
     """Runs named queries on one connection."""
 
     readers: ClassVar = {}
@@ -63,9 +63,6 @@ class SqliteTransaction(NamedQueries):
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._queries = load_queries("sqlite")
-
-    def rows(self, query: str, **parameters: object) -> list[Row]:
-        return self.ask(query, parameters).fetchall()
 
     def ask(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
         given = {name: as_parameter(value) for name, value in parameters.items()}

@@ -25,7 +25,6 @@ from typing import (
     Any,
     ClassVar,
     NamedTuple,
-    Protocol,
     TypeVar,
     cast,
     get_args,
@@ -58,43 +57,8 @@ class PlainEnd(NamedTuple):
     started: bool  # the job's start is reported together with its end
 
 
-class Transaction(Protocol):
+class Transaction(ABC):
     """Is one transaction of a script; the script's end commits it, an exception undoes it."""
-
-    def rows(self, query: str, **parameters: object) -> list[Row]: ...
-
-    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
-        """Returns the rows as values of a type: a column for each of its fields, by name."""
-        ...
-
-    def pairs(
-        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
-    ) -> list[tuple[Record, Other]]:
-        """Returns two values for each row, where a query joins two things."""
-        ...
-
-    # The hot paths. PostgreSQL does each in one statement, SQLite in a few short ones; both
-    # write just what the scripts for rarer cases would write.
-
-    def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
-        """Stores new tasks, each with the first entry of its history and, if it is ready, its
-        place among those that are. Returns their seqs by id; an id that is there is left
-        out."""
-        ...
-
-    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
-        """Runs a claim query, and writes a lease and a history entry for each of its rows."""
-        ...
-
-    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
-        """Ends attempts with success where nothing else is to be done: running, owned by the
-        worker, without dependencies. Returns the ids of those that were, each with the run that
-        it belongs to, if any; others are left alone."""
-        ...
-
-
-class NamedQueries(ABC):
-    """Reads rows by the names of their columns; a database says how a query is asked."""
 
     # How the rows of a query are read into a type; known from its first use.
     readers: ClassVar[dict[tuple[str, type], Callable[[Row], Any]]]
@@ -107,7 +71,11 @@ class NamedQueries(ABC):
     def columns(self) -> list[str]:
         """Returns the names of the columns that the last query found; none if nothing was."""
 
+    def rows(self, query: str, **parameters: object) -> list[Row]:
+        return list(self.ask(query, parameters))
+
     def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
+        """Returns the rows as values of a type: a column for each of its fields, by name."""
         found = self.ask(query, parameters)
         read = self._reader(query, of)
         return list(map(read, found)) if read else []
@@ -115,6 +83,7 @@ class NamedQueries(ABC):
     def pairs(
         self, query: str, one: type[Record], other: type[Other], /, **parameters: object
     ) -> list[tuple[Record, Other]]:
+        """Returns two values for each row, where a query joins two things."""
         found = self.ask(query, parameters)
         read, read_other = self._reader(query, one), self._reader(query, other)
         return [(read(row), read_other(row)) for row in found] if read and read_other else []
@@ -124,6 +93,25 @@ class NamedQueries(ABC):
         if read is None and (columns := self.columns()):
             read = self.readers[query, of] = reader(columns, of)
         return read
+
+    # The hot paths. PostgreSQL does each in one statement, SQLite in a few short ones; both
+    # write just what the scripts for rarer cases would write.
+
+    @abstractmethod
+    def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
+        """Stores new tasks, each with the first entry of its history and, if it is ready, its
+        place among those that are. Returns their seqs by id; an id that is there is left
+        out."""
+
+    @abstractmethod
+    def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
+        """Runs a claim query, and writes a lease and a history entry for each of its rows."""
+
+    @abstractmethod
+    def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
+        """Ends attempts with success where nothing else is to be done: running, owned by the
+        worker, without dependencies. Returns the ids of those that were, each with the run that
+        it belongs to, if any; others are left alone."""
 
 
 class Conflict(Unavailable):

@@ -32,6 +32,7 @@ from tidewheel.store.transaction import (
     Result,
     Row,
     Script,
+    Transaction,
     columns_of,
     no_news,
     once,
@@ -45,14 +46,18 @@ _MODULES = (
 )
 
 
-class MemoryTransaction:
+class MemoryTransaction(Transaction):
     """Queries by name over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    def rows(self, query: str, **parameters: object) -> list[Row]:
+    def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
         return QUERIES[query](self._tables, **parameters)
+
+    def columns(self) -> list[str]:
+        """None: queries of this store answer in the order of the types' own."""
+        return []
 
     def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
         read = _reader(of)
@@ -61,10 +66,7 @@ class MemoryTransaction:
     def pairs(
         self, query: str, one: type[Record], other: type[Other], /, **parameters: object
     ) -> list[tuple[Record, Other]]:
-        """Returns what a row has for the first type, before what it has for the other.
-
-        Queries of this store name no columns: they answer in the order of the types' own.
-        """
+        """Returns what a row has for the first type, before what it has for the other."""
         count = len(columns_of(one))
         read, read_other = _reader(one), _reader(other)
         rows = self.rows(query, **parameters)
