@@ -14,8 +14,8 @@ from tests.support.stages import compose_text, opened_runner, service, stage_spe
 from tidewheel.core.operator.definition import RUN_DIRECTORY
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import BadSetting, RunnerUnable
-from tidewheel.runners.containers.compose import ComposeEngine
 from tidewheel.runners.containers.docker_cli import Cli
+from tidewheel.runners.containers.engines import ComposeEngine
 from tidewheel.runners.containers.policy import ALLOWABLE
 from tidewheel.runners.containers.runner import EngineRunner
 

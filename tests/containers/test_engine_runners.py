@@ -14,10 +14,9 @@ from tests.kit.runner_conformance import (
     claimed,
 )
 from tests.support.container_engine import IMAGE
-from tidewheel.runners.containers.compose import ComposeEngine
 from tidewheel.runners.containers.docker_cli import Cli
+from tidewheel.runners.containers.engines import ComposeEngine, SwarmEngine
 from tidewheel.runners.containers.runner import EngineRunner
-from tidewheel.runners.containers.swarm import SwarmEngine
 
 SAY = 'echo "$$TIDEWHEEL_SAY"'
 

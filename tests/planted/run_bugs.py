@@ -135,7 +135,7 @@ RUN_BUGS = (
     ),
     Bug(
         "how far chains have got is not stored",
-        (Edit(BATCH, 'one["body"] is not None]', 'one["kind"] != "chain"]'),),
+        (Edit(BATCH, "row[by] is not None]", 'row.get("kind") != "chain" and row[by]]'),),
     ),
     Bug(
         "tasks that left the pool are stored there for ever",

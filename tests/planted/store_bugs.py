@@ -279,7 +279,7 @@ GRAPH_BUGS = (
         (
             Edit(
                 SUBMIT,
-                '    rows_in_chunks(tx, "close_edges_of_children", "seqs", cancelled)\n',
+                '    rows_in_chunks(batch.tx, "close_edges_of_children", "seqs", cancelled)\n',
                 "",
             ),
         ),

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.container_engine import IMAGE, PrivateEngine
-from tidewheel.runners.containers.compose import ComposeEngine
 from tidewheel.runners.containers.docker_cli import Cli
+from tidewheel.runners.containers.engines import ComposeEngine, SwarmEngine
 from tidewheel.runners.containers.runner import EngineRunner
-from tidewheel.runners.containers.swarm import SwarmEngine
 
 ENGINES = {"compose": ComposeEngine, "swarm": SwarmEngine}
 SAY = 'echo "$$TIDEWHEEL_SAY"'

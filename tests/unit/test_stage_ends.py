@@ -5,6 +5,7 @@ import pytest
 from tidewheel.core.queue.steps import Ending
 from tidewheel.core.queue.task import TaskError, TaskId
 from tidewheel.runners.containers.compose_build import read_plan
+from tidewheel.runners.containers.engines import ServiceFacts, SwarmTask, part_of
 from tidewheel.runners.containers.job import read_end
 from tidewheel.runners.containers.outcome import (
     KeepWaiting,
@@ -20,7 +21,6 @@ from tidewheel.runners.containers.project import (
     ProjectPlan,
     Tags,
 )
-from tidewheel.runners.containers.swarm import ServiceFacts, SwarmTask, part_of
 
 TAGS = Tags(runner="swarm", project="p", store="s", task_id=TaskId("t"), attempt=1)
 NOTHING_SAID = {}.get

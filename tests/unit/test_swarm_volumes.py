@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidewheel.runners.containers.swarm import make_nameless
+from tidewheel.runners.containers.engines import make_nameless
 
 OWN = {"labels": {"tidewheel.project": "tw-x"}}
 

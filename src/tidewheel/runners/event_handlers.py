@@ -120,31 +120,23 @@ async def run_handler(one: HandlerCommand) -> HandlerEnd:
         return HandlerEnd(127, f"it could not be started: {error}")
     finally:
         os.close(writer)
+    printed.begin()
     try:
-        return await _wait(process, printed, one.seconds_max)
+        async with asyncio.timeout(one.seconds_max):
+            status = await process.wait()
+        reason = f"exit status {status}" if status else ""
+        if status < 0:
+            reason = f"it was ended by {signal.Signals(-status).name}"
+        return HandlerEnd(status, reason, printed.text())
+    except TimeoutError:
+        _kill_group(process)
+        status = await process.wait()
+        reason = f"it took more than {one.seconds_max:g} seconds and was killed"
+        return HandlerEnd(status, reason, printed.text())
     finally:
         _kill_group(process)
         await process.wait()
         printed.close()
-
-
-async def _wait(
-    process: asyncio.subprocess.Process, printed: _Printed, seconds_max: float
-) -> HandlerEnd:
-    printed.begin()
-    try:
-        async with asyncio.timeout(seconds_max):
-            status = await process.wait()
-    except TimeoutError:
-        _kill_group(process)
-        status = await process.wait()
-        reason = f"it took more than {seconds_max:g} seconds and was killed"
-        return HandlerEnd(status, reason, printed.text())
-    if status < 0:
-        return HandlerEnd(
-            status, f"it was ended by {signal.Signals(-status).name}", printed.text()
-        )
-    return HandlerEnd(status, f"exit status {status}" if status else "", printed.text())
 
 
 def _kill_group(process: asyncio.subprocess.Process) -> None:

@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, JobName, read_job_name
+from tidewheel.core.operator.definition import LATEST, RUN_DIRECTORY, read_job_name
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskError
 from tidewheel.core.queue.values import VALUES_BYTES_MAX, values_text
@@ -123,41 +123,26 @@ class JobStatus:
     was_signalled: bool = False  # before it ended; only jobs of other engines say so
 
 
+class _File:
+    """Is the path of a file in a directory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, directory: JobDirectory, _of: object = None) -> Path:
+        return directory.path / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class JobDirectory:
     """Knows where the files of an attempt are."""
 
     path: Path
-
-    @property
-    def script(self) -> Path:
-        """Returns the file of the command, which bash runs."""
-        return self.path / "job"
-
-    @property
-    def spec(self) -> Path:
-        """Returns the file of the task's spec."""
-        return self.path / "spec.json"
-
-    @property
-    def out(self) -> Path:
-        """Returns the file of the job's standard output."""
-        return self.path / "job.out"
-
-    @property
-    def err(self) -> Path:
-        """Returns the file of the job's standard error."""
-        return self.path / "job.err"
-
-    @property
-    def outputs(self) -> Path:
-        """Returns the file of the values that the job hands to the tasks after it."""
-        return self.path / OUTPUTS_NAME
-
-    @property
-    def status(self) -> Path:
-        """Returns the file that says which process the job is, and how it ended."""
-        return self.path / STATUS_NAME
+    script = _File("job")  # the command, which bash runs
+    spec = _File("spec.json")  # of the task
+    out, err = _File("job.out"), _File("job.err")  # what the job prints
+    outputs = _File(OUTPUTS_NAME)  # the values that the job hands to the tasks after it
+    status = _File(STATUS_NAME)  # which process the job is, and how it ended
 
     def write_job(self, command: str, spec: str | None) -> None:
         """Makes the directory and puts the command and the spec into it."""
@@ -246,30 +231,24 @@ def tail(path: Path) -> str:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunFolders:
-    """Knows the folders in which one job of a run works."""
+def prepare_run_folders(assignment: Assignment) -> bool:
+    """Makes the folders in which a job of a run works, because in the job each of them would
+    cost a process; returns False for a job that belongs to no run."""
+    if (run := assignment.environment.get(RUN_DIRECTORY)) is None:
+        return False
+    name = read_job_name(assignment.task.id)
+    _make(Path(run, name.work_folder))
+    _make(Path(run, name.share_folder))
+    latest = Path(run, "log", "job", name.point, name.node, LATEST)
+    link_whole(latest, Path(f"{name.submit:02d}"))
+    return True
 
-    run: Path
-    name: JobName
 
-    def prepare(self) -> None:
-        """Makes the folders here, because in the job each of them would cost a process."""
-        _make(self.run / self.name.work_folder)
-        _make(self.run / self.name.share_folder)
-        latest = self.run / "log" / "job" / self.name.point / self.name.node / LATEST
-        link_whole(latest, Path(f"{self.name.submit:02d}"))
-
-    def tidy_up(self) -> None:
-        """Removes the work folder if it is empty; one with files in it stays."""
+def tidy_run_folders(assignment: Assignment) -> None:
+    """Removes the work folder of a job of a run if it is empty; one with files in it stays."""
+    if (run := assignment.environment.get(RUN_DIRECTORY)) is not None:
         with suppress(OSError):
-            os.rmdir(self.run / self.name.work_folder)
-
-
-def run_folders(assignment: Assignment) -> RunFolders | None:
-    """Returns the folders of a job's run; None for a job that belongs to no run."""
-    run = assignment.environment.get(RUN_DIRECTORY)
-    return None if run is None else RunFolders(Path(run), read_job_name(assignment.task.id))
+            os.rmdir(Path(run, read_job_name(assignment.task.id).work_folder))
 
 
 def script_name(assignment: Assignment) -> str:

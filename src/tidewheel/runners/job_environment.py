@@ -20,13 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.config import JobLimits
+from tidewheel.core.queue.requests import Claimed
 from tidewheel.ports.runners import Assignment
-from tidewheel.runners.job_directory import (
-    OUTPUTS,
-    OUTPUTS_NAME,
-    make_private_directory,
-    write_whole,
-)
+from tidewheel.runners import job_directory
 from tidewheel.runners.processes import MARKER
 
 KIB = 1024
@@ -83,24 +79,30 @@ class RunAids:
         return {"TIDEWHEEL_BIN": str(self.programs), "TIDEWHEEL_JOB_LIBRARY": str(self.library)}
 
 
+def identity(task: Claimed) -> dict[str, str]:
+    """Returns the variables that tell a job who it is."""
+    return {
+        "TIDEWHEEL_TASK_ID": task.id,
+        "TIDEWHEEL_ATTEMPT": str(task.attempt),
+        "TIDEWHEEL_QUEUE": task.queue,
+        "TIDEWHEEL_TASK_NAME": task.name or "",
+    }
+
+
 def job_environment(
     inherited: Mapping[str, str], assignment: Assignment, spec_file: Path
 ) -> dict[str, str]:
     """Returns the whole environment of one job; what tells it who it is cannot be
     overridden."""
     task = assignment.task
-    identity = {
-        "TIDEWHEEL_TASK_ID": task.id,
-        "TIDEWHEEL_ATTEMPT": str(task.attempt),
-        "TIDEWHEEL_QUEUE": task.queue,
-        "TIDEWHEEL_TASK_NAME": task.name or "",
+    own = identity(task) | {
         MARKER: str(assignment.directory),
         SECRET: assignment.secret,
-        OUTPUTS: str(assignment.directory / OUTPUTS_NAME),
+        job_directory.OUTPUTS: str(assignment.directory / job_directory.OUTPUTS_NAME),
     }
     if task.spec is not None:
-        identity["TIDEWHEEL_SPEC_FILE"] = str(spec_file)
-    return {**inherited, **assignment.environment, **identity}
+        own["TIDEWHEEL_SPEC_FILE"] = str(spec_file)
+    return {**inherited, **assignment.environment, **own}
 
 
 HOME_FILE = "home.id"
@@ -111,7 +113,7 @@ def home_id(home: Path) -> str:
     """Returns the identity of this home; the first call makes it."""
     if found := known_home_id(home):
         return found
-    make_private_directory(home)
+    job_directory.make_private_directory(home)
     new = home / f"{HOME_FILE}.{secrets.token_hex(4)}"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w", encoding="ascii") as file:
@@ -144,12 +146,12 @@ _PROGRAMS = {
 def write_programs(home: Path) -> Path:
     """Writes the programs for jobs into `<home>/bin`, if need be; returns that folder."""
     folder = home.absolute() / "bin"
-    make_private_directory(folder)
+    job_directory.make_private_directory(folder)
     python = shlex.quote(sys.executable)
     for name, arguments in _PROGRAMS.items():
         content = f'#!/bin/sh\nexec {python} {arguments} "$@"\n'.encode()
         path = folder / name
         # Written once for all workers of a home: a job may be just starting it.
         if not path.exists() or path.read_bytes() != content:
-            write_whole(path, content, mode=0o700)
+            job_directory.write_whole(path, content, mode=0o700)
     return folder

@@ -42,17 +42,16 @@ def cut_log(path: Path, bytes_max: int = LOG_BYTES_MAX) -> bool:
     except OSError:
         # Gone with its directory, or no longer a file: nothing to save here.
         return False
+    kept_bytes = min(KEPT_BYTES, bytes_max // 2)
     with open(descriptor, "r+b", buffering=0) as log:
-        _keep_end(log.fileno(), min(KEPT_BYTES, bytes_max // 2))
+        size = os.fstat(descriptor).st_size
+        end = os.pread(descriptor, kept_bytes, max(0, size - kept_bytes))
+        log.truncate(0)
+        note = (
+            f"[tidewheel: {size - len(end)} bytes were dropped here to keep this log small]\n"
+        )
+        log.write(note.encode() + end)
     return True
-
-
-def _keep_end(descriptor: int, kept_bytes: int) -> None:
-    size = os.fstat(descriptor).st_size
-    end = os.pread(descriptor, kept_bytes, max(0, size - kept_bytes))
-    os.ftruncate(descriptor, 0)
-    note = f"[tidewheel: {size - len(end)} bytes were dropped here to keep this log small]\n"
-    os.write(descriptor, note.encode() + end)
 
 
 FILES = {"out": "job.out", "err": "job.err", "job": "job", "status": "job.status"}

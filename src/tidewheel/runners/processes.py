@@ -149,8 +149,6 @@ def read_environment(pid: int) -> dict[bytes, bytes]:
     return {name: value for name, _, value in pairs}
 
 
-_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
-_LISTENING = "0A"
 _COMMAND_LENGTH_MAX = 80
 
 
@@ -159,38 +157,20 @@ def listener_on(port: int) -> str:
 
     The answer is empty if that process belongs to another user, or is gone.
     """
-    sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
-    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
-        with suppress(OSError):
-            if sockets & {os.readlink(link) for link in (process / "fd").iterdir()}:
-                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").strip()
-                shown = printable(command.decode(errors="replace"))[:_COMMAND_LENGTH_MAX]
-                return f"process {process.name} ({shown})"
+    import psutil  # noqa: PLC0415 - only a server whose port is taken asks
+
+    found = [one for one in psutil.net_connections("tcp") if one.status == psutil.CONN_LISTEN]
+    for pid in sorted(one.pid for one in found if one.pid and one.laddr[1:] == (port,)):
+        with suppress(psutil.Error):
+            command = " ".join(psutil.Process(pid).cmdline())
+            return f"process {pid} ({printable(command)[:_COMMAND_LENGTH_MAX]})"
     return ""
 
 
-def _listening_inodes(port: int) -> set[str]:
-    found: set[str] = set()
-    for table in _TABLES:
-        with suppress(OSError):
-            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
-                columns = line.split()
-                _, _, own_port = columns[1].rpartition(":")
-                if columns[3] == _LISTENING and int(own_port, 16) == port:
-                    found.add(columns[9])
-    return found
-
-
 # Python ignores SIGPIPE and SIGXFSZ, and nohup SIGHUP; a job must not inherit that.
-_DEFAULT_SIGNALS = (
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGPIPE,
-    signal.SIGTERM,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGXFSZ,
+_DEFAULT_SIGNALS = tuple(
+    signal.Signals[f"SIG{name}"]
+    for name in ["HUP", "INT", "QUIT", "PIPE", "TERM", "USR1", "USR2", "XFSZ"]
 )
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 

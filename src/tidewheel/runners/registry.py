@@ -15,12 +15,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from tidewheel.config import RUNNER_ROWS, RUNNERS, JobLimits, WorkerSettings
+from tidewheel.config import RUNNER_ROWS, RUNNERS, JobLimits
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import BadSetting
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.ports.runners import Assignment, JobReports, Runner
-from tidewheel.runners.job_directory import JobDirectory, run_folders
+from tidewheel.runners.job_directory import JobDirectory, prepare_run_folders
 from tidewheel.runners.job_environment import RunAids, inherited_environment, job_environment
 from tidewheel.runners.messages.client import MESSAGE_LIMIT
 from tidewheel.runners.messages.server import MessageServer
@@ -43,27 +43,6 @@ class RunnerParts:
     allow_compose: tuple[str, ...] = ()
     runners: tuple[str, ...] = ()  # all that the worker has
 
-    @classmethod
-    def of(
-        cls,
-        settings: WorkerSettings,
-        messages: MessageServer,
-        aids: RunAids,
-        environ: Mapping[str, str],
-        failpoint: Failpoint,
-    ) -> RunnerParts:
-        """Returns the parts for the runners of a worker with these settings."""
-        return cls(
-            environ=environ,
-            messages=messages,
-            limits=settings.job_limits,
-            aids=aids,
-            usage_interval_seconds=settings.usage_interval_seconds,
-            failpoint=failpoint,
-            allow_compose=settings.allow_compose,
-            runners=settings.runners,
-        )
-
     def inherited_environment(self) -> dict[str, str]:
         """Returns the environment that all jobs of commands get."""
         speaking = {MESSAGE_LIMIT: str(self.message_bytes_max)} if self.messages else {}
@@ -76,8 +55,7 @@ class RunnerParts:
         task, files = assignment.task, JobDirectory(assignment.directory)
         assert task.command is not None, "the worker asks accepts() first"
         files.write_job(task.command, task.spec)
-        if folders := run_folders(assignment):
-            folders.prepare()
+        if prepare_run_folders(assignment):
             inherited = {**inherited, **self.aids.environment()}
         self.expect(assignment, reports)
         return job_environment(inherited, assignment, files.spec)

@@ -17,6 +17,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,19 +84,18 @@ class Gpus:
 
     def _read_card(self, index: int) -> CardReading:
         card = self._cards[index]
-        memory = self._memory_by_process(card)
+        memory: dict[int, int] = {}
+        with suppress(self._library.NVMLError):
+            for one in self._library.nvmlDeviceGetComputeRunningProcesses(card):
+                # Memory is None where the driver does not tell it (some virtual cards).
+                memory[one.pid] = one.usedGpuMemory or 0
         percent = self._percent_by_process(index, card)
         if percent is None:
-            percent = dict.fromkeys(memory, self._percent_of_card(card))
+            of_card = 0.0
+            with suppress(self._library.NVMLError):
+                of_card = float(self._library.nvmlDeviceGetUtilizationRates(card).gpu)
+            percent = dict.fromkeys(memory, of_card)
         return CardReading(memory_bytes=memory, percent=percent)
-
-    def _memory_by_process(self, card: Card) -> dict[int, int]:
-        try:
-            processes = self._library.nvmlDeviceGetComputeRunningProcesses(card)
-        except self._library.NVMLError:
-            return {}
-        # Memory is None where the driver does not tell it (some virtual cards).
-        return {one.pid: one.usedGpuMemory or 0 for one in processes}
 
     def _percent_by_process(self, index: int, card: Card) -> dict[int, float] | None:
         """Returns the percentages by process; None where the card has nothing new to tell."""
@@ -109,12 +109,6 @@ class Gpus:
             return None
         self._seen_until[index] = max(one.timeStamp for one in told.values())
         return {pid: float(one.smUtil) for pid, one in told.items()}
-
-    def _percent_of_card(self, card: Card) -> float:
-        try:
-            return float(self._library.nvmlDeviceGetUtilizationRates(card).gpu)
-        except self._library.NVMLError:
-            return 0.0
 
 
 def open_gpus() -> Gpus | None:

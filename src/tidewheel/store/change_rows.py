@@ -41,8 +41,6 @@ from tidewheel.core.sched.task_state import (
     VerdictKind,
 )
 
-RUN, FLOW, CHAIN, ABSOLUTE = "run", "flow", "chain", "absolute"
-
 Record = dict[str, Any]
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -52,13 +50,10 @@ class _RunOfFormat1(NamedTuple):
     held_tasks: tuple[Key, ...]
 
 
-_RUN_FIELDS = tuple(name for name in RunState.__slots__ if name != "held_tasks")
-
-
-def _run_body(run: RunState) -> bytes:
+def _run_body(change: PutRun) -> bytes:
     """Returns the state of a run as JSON can hold it: no keys that are tuples."""
-    state = {name: getattr(run, name) for name in _RUN_FIELDS}
-    return _encode(state | {"held_tasks": tuple(run.held_tasks)})
+    state = {name: getattr(change.run, name) for name in RunState.__slots__}
+    return _encode(state | {"held_tasks": tuple(change.run.held_tasks)})
 
 
 def _read_run(body: str | bytes) -> RunState:
@@ -168,7 +163,8 @@ def _read_task(text: str | bytes) -> PooledTaskRow:
 _any_memory = _reader(PutMemory, _Memory)
 
 
-def _read_memory(text: str | bytes) -> PutMemory:
+def memory_of(text: str | bytes) -> PutMemory:
+    """Reads the body of a row of the memory."""
     memory = _any_memory(text)
     read = ((flow, _verdict(verdict)) for flow, verdict in memory.verdicts)
     return memory._replace(verdicts=tuple(read))
@@ -179,67 +175,53 @@ def _verdict(found: Verdict | msgspec.Struct) -> Verdict:
 
 
 _read_flow: Callable[[str | bytes], FlowState] = msgspec.json.Decoder(FlowState).decode
-_read_chain = _reader(PutChain, _Chain)
-_read_absolute = _reader(PutAbsolute, _Absolute)
 _read_key: Callable[[str | bytes], Key] = msgspec.json.Decoder(tuple[Point, str]).decode
 
 
-_KINDS: dict[type, str] = {
-    PutTask: "task",
-    DropTask: "drop",
-    PutMemory: "memory",
-    ForgetMemory: "forget",
-    PutChain: CHAIN,
-    PutAbsolute: ABSOLUTE,
-    PutFlow: FLOW,
-    PutRun: RUN,
+class _Kind(NamedTuple):
+    name: str
+    body: Callable[[Any], bytes]  # of the thing that a change is about
+    read: Callable[[str | bytes], Change]
+
+
+_KINDS: dict[type, _Kind] = {
+    PutTask: _Kind(
+        "task",
+        lambda change: _encode(_Task(*change.row[:-1])),
+        lambda body: PutTask(_read_task(body)),
+    ),
+    DropTask: _Kind(
+        "drop", lambda change: _encode(change.key), lambda body: DropTask(_read_key(body))
+    ),
+    PutMemory: _Kind("memory", _memory_body, memory_of),
+    ForgetMemory: _Kind(
+        "forget",
+        lambda change: _memory_body(change.row),
+        lambda body: ForgetMemory(memory_of(body)),
+    ),
+    PutChain: _Kind(
+        "chain", lambda change: _encode(_Chain(*change)), _reader(PutChain, _Chain)
+    ),
+    PutAbsolute: _Kind(
+        "absolute", lambda change: _encode(_Absolute(*change)), _reader(PutAbsolute, _Absolute)
+    ),
+    PutFlow: _Kind(
+        "flow", lambda change: _encode(change.flow), lambda body: PutFlow(_read_flow(body))
+    ),
+    PutRun: _Kind("run", _run_body, lambda body: PutRun(_read_run(body))),
 }
+_READERS = {kind.name: kind.read for kind in _KINDS.values()}
 
 
-# The thing that a change is about; by its type, since this is done for every row.
-_BODIES: dict[type, Callable[[Any], bytes]] = {
-    PutTask: lambda change: _encode(_Task(*change.row[:-1])),
-    DropTask: lambda change: _encode(change.key),
-    PutMemory: _memory_body,
-    ForgetMemory: lambda change: _memory_body(change.row),
-    PutChain: lambda change: _encode(_Chain(*change)),
-    PutAbsolute: lambda change: _encode(_Absolute(*change)),
-    PutFlow: lambda change: _encode(change.flow),
-    PutRun: lambda change: _run_body(change.run),
-}
-
-
-_READERS: dict[str, Callable[[str | bytes], Change]] = {
-    "task": lambda body: PutTask(_read_task(body)),
-    "drop": lambda body: DropTask(_read_key(body)),
-    "memory": _read_memory,
-    "forget": lambda body: ForgetMemory(_read_memory(body)),
-    CHAIN: _read_chain,
-    ABSOLUTE: _read_absolute,
-    FLOW: lambda body: PutFlow(_read_flow(body)),
-    RUN: lambda body: PutRun(_read_run(body)),
-}
-
-
-def task_of(body: str) -> PutTask:
-    """Reads the body of a row of the pool."""
-    return PutTask(_read_task(body))
-
-
-def memory_of(body: str) -> PutMemory:
-    """Reads the body of a row of the memory."""
-    return _read_memory(body)
-
-
-def fact_of(kind: str, body: str) -> Change:
-    """Reads a row of run_fact."""
+def read_change(kind: str, body: str | bytes) -> Change:
+    """Reads the body of a change, or of a row of the pool, the memory or the facts."""
     return _READERS[kind](body)
 
 
 def read_changes(text: str) -> list[Change]:
     """Returns what a batch changed, from the JSON that ``run_changes`` shows."""
     pairs = msgspec.json.decode(text, type=list[tuple[str, msgspec.Raw]])
-    return [_READERS[kind](bytes(body)) for kind, body in pairs]
+    return [read_change(kind, bytes(body)) for kind, body in pairs]
 
 
 @dataclass(slots=True)
@@ -260,10 +242,10 @@ def changed_rows(changes: Iterable[Change]) -> ChangedRows:
     rows = ChangedRows()
     log: list[tuple[str, msgspec.Raw]] = []
     for change in changes:
-        of = type(change)
-        kind, body = _KINDS[of], _BODIES[of](change)
-        log.append((kind, msgspec.Raw(body)))
-        _put(rows, change, kind, body)
+        kind = _KINDS[type(change)]  # by its type, since this is done for every row
+        body = kind.body(change)
+        log.append((kind.name, msgspec.Raw(body)))
+        _put(rows, change, kind.name, body)
     rows.text = msgspec.json.encode(log).decode()
     return rows
 

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import psycopg
@@ -34,7 +34,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
-from tidewheel.core.queue.task import WorkerId
 from tidewheel.errors import StoreBusy, StoreFull, StoreUnreachable, UnsafeStore
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.migrate import (
@@ -51,16 +50,14 @@ from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     Conflict,
     News,
-    Other,
     PlainEnd,
-    Record,
     Result,
     Row,
     Script,
+    Transaction,
     as_parameter,
     findable,
     no_news,
-    reader,
 )
 
 NOTICE_BYTES_MAX = 7_900  # NOTIFY takes 8000; beyond it "something" is all that is said
@@ -104,56 +101,34 @@ _ALSO_UNREACHABLE = (pg.IdleInTransactionSessionTimeout, pg.ReadOnlySqlTransacti
 _AGAIN = (pg.DeadlockDetected, pg.SerializationFailure, pg.UniqueViolation, Conflict)
 
 
-class PostgresTransaction:
+class PostgresTransaction(Transaction):
     """Runs named queries on one connection; with ``keeps_plans`` it was begun by KEEP_PLANS."""
+
+    readers: ClassVar = {}
 
     def __init__(self, connection: psycopg.Connection[Row], *, keeps_plans: bool) -> None:
         self._cursor = connection.cursor()
         self._queries = load_queries("postgres")
         self._keeps_plans = keeps_plans
 
-    def rows(self, query: str, **parameters: object) -> list[Row]:
-        self._ask(query, parameters)
-        return self._cursor.fetchall() if self._cursor.description else []
-
-    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
-        self._ask(query, parameters)
-        read = _READERS.get((query, of))
-        if read is None:
-            read = _READERS[query, of] = reader(self._columns(), of)
-        return list(map(read, self._cursor.fetchall()))
-
-    def pairs(
-        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
-    ) -> list[tuple[Record, Other]]:
-        self._ask(query, parameters)
-        read, read_other = reader(self._columns(), one), reader(self._columns(), other)
-        return [(read(row), read_other(row)) for row in self._cursor.fetchall()]
-
-    def _columns(self) -> list[str]:
+    def columns(self) -> list[str]:
         return [column.name for column in self._cursor.description or ()]
 
-    def _ask(self, query: str, parameters: Mapping[str, object]) -> None:
+    def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
         query_text = self._queries[query]
         as_json = _json_parameters(query_text)
         given = {
             name: as_parameter(value) if name in as_json else _as_array(value)
             for name, value in parameters.items()
         }
-        # The text is one of our own files: nothing from outside ever becomes SQL.
-        self._cursor.execute(query_text.encode(), given, prepare=self._has_one_plan(query))
-
-    def _has_one_plan(self, query: str) -> bool | None:
-        """Says whether to prepare a query now; None: once it was used often.
-
-        Before a query of which the plan is not kept, plans are made anew.
-        """
-        if query in ONE_PLAN:
-            return True
-        if self._keeps_plans:
+        has_one_plan = query in ONE_PLAN
+        if self._keeps_plans and not has_one_plan:
             self._cursor.execute(PLAN_ANEW)
             self._keeps_plans = False
-        return None
+        # The text is one of our own files: nothing from outside ever becomes SQL. It is
+        # prepared now if it has one plan, else (None) once it was used often.
+        self._cursor.execute(query_text.encode(), given, prepare=has_one_plan or None)
+        return self._cursor.fetchall() if self._cursor.description else []
 
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         return dict(self.rows("insert_tasks", tasks=tasks))
@@ -165,10 +140,6 @@ class PostgresTransaction:
         ids, attempts, started = (list(column) for column in zip(*ends, strict=True))
         given = {"ids": ids, "attempts": attempts, "started": started}
         return dict(self.rows("succeed_tasks", worker=worker, **given))
-
-
-# How the rows of a query are read into a type; known from its first use.
-_READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
 
 
 @cache
@@ -354,13 +325,7 @@ def translated() -> Iterator[None]:
 
 def notice(wake: Wake) -> str:
     """Returns the text that tells other processes what to look at; "{}" if it is too long."""
-    text = msgspec.json.encode(
-        {
-            "queues": sorted(wake.queues),
-            "workers": sorted(wake.workers),
-            "runs": sorted(wake.runs),
-        }
-    )
+    text = msgspec.json.encode(wake, order="deterministic")
     return text.decode() if len(text) < NOTICE_BYTES_MAX else "{}"
 
 
@@ -396,18 +361,12 @@ class NoticeListener:
                     self._tell(_heard(notice.payload))
 
 
-class _News(msgspec.Struct):
-    queues: frozenset[str]
-    workers: frozenset[WorkerId]
-    runs: frozenset[int] = frozenset()
-
-
 def _heard(payload: str) -> Wake:
-    try:
-        news = msgspec.json.decode(payload, type=_News)
-    except msgspec.DecodeError:  # too much to say, or somebody else's words
-        return Wake(everything=True)
-    return Wake(queues=news.queues, workers=news.workers, runs=news.runs)
+    told = Wake()
+    with contextlib.suppress(msgspec.DecodeError):
+        told = msgspec.json.decode(payload, type=Wake)
+    # Too much to say, or somebody else's words.
+    return Wake(everything=True) if told == Wake() else told
 
 
 def open_postgres_store(
@@ -485,17 +444,16 @@ def _applied(connection: psycopg.Connection[Any]) -> set[int]:
 
 
 def _refuse_unsafe_settings(connection: psycopg.Connection[Any]) -> None:
-    for setting, unsafe in ((b"fsync", "off"), (b"full_page_writes", "off")):
-        if _value(connection, b"SHOW " + setting) == unsafe:
+    for setting, event, advice in (
+        ("fsync", "power cut", "Set fsync = on in postgresql.conf"),
+        ("full_page_writes", "power cut", "Set full_page_writes = on in postgresql.conf"),
+        ("synchronous_commit", "crash", "Set it to on for this database or user"),
+    ):
+        if _value(connection, b"SHOW " + setting.encode()) == "off":
             raise UnsafeStore(
-                f"PostgreSQL runs with {setting.decode()} = off: a power cut would lose tasks "
-                f"that were acknowledged. Set {setting.decode()} = on in postgresql.conf"
+                f"PostgreSQL runs with {setting} = off: a {event} would lose tasks that were "
+                f"acknowledged. {advice}"
             )
-    if _value(connection, b"SHOW synchronous_commit") == "off":
-        raise UnsafeStore(
-            "PostgreSQL runs with synchronous_commit = off: a crash would lose tasks that were "
-            "acknowledged. Set it to on for this database or user"
-        )
 
 
 def _value(connection: psycopg.Connection[Any], sql: bytes) -> Any:  # noqa: ANN401 - any column

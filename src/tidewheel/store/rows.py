@@ -1,90 +1,39 @@
-"""Holds the rows of the store as typed tuples, and converts them to core values, in one place.
-
-A field is the column of its name in the queries that stand beside each type.
-"""
+"""Says how values of tasks and workers are kept in rows, and what their digest is."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import namedtuple
-from collections.abc import Hashable, Mapping
+import operator
+from collections.abc import Mapping
 from dataclasses import MISSING, astuple, fields, replace
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar, cast, overload
+from typing import Any, NamedTuple, overload
 
 import msgspec
 
-from tidewheel.api.tasks import AttemptView, HistoryEntry, Task, WorkerView
+from tidewheel.api.tasks import Task
 from tidewheel.core.queue.requests import Abilities, Claimed, HostProcess
 from tidewheel.core.queue.resources import NO_RESOURCES, Resources
 from tidewheel.core.queue.retry import Exponential, FixedDelays, RetryPolicy
-from tidewheel.core.queue.status import LEASED, Signal, Status
+from tidewheel.core.queue.status import LEASED, Status
 from tidewheel.core.queue.steps import End
-from tidewheel.core.queue.task import (
-    Instant,
-    Lease,
-    NewTask,
-    TaskError,
-    TaskId,
-    TaskState,
-    WorkerId,
-)
-
-Thing = TypeVar("Thing")
-_namedtuple: Any = namedtuple  # whose fields mypy wants to see written out
-
-
-def row_type(kind: Any, **parts: tuple[str, ...]) -> Any:  # noqa: ANN401 - any dataclass, a tuple
-    """Returns the type of rows of which things of a kind are made.
-
-    It has a column for each field, or those that are said instead.
-    """
-    columns = [column for one in fields(kind) for column in parts.get(one.name, (one.name,))]
-    return _namedtuple(f"{kind.__name__}Row", columns)
-
-
-@lru_cache(maxsize=64)
-def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass
-    return tuple(one.name for one in fields(kind))
-
-
-def _names_of(thing: object) -> tuple[str, ...]:
-    kind: Any = type(thing)
-    return _names(kind)
-
-
-def filled(kind: type[Thing], row: Any, /, **made: object) -> Thing:  # noqa: ANN401 - any row
-    """Returns a thing with the columns of a row, but for the fields that were made already."""
-    names = _shared(cast("Hashable", kind), cast("Hashable", type(row)))
-    return kind(**{name: getattr(row, name) for name in names if name not in made}, **made)
-
-
-@lru_cache(maxsize=64)
-def _shared(kind: Any, row: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass, any tuple
-    return tuple(name for name in _names(kind) if name in row._fields)
-
-
-# ---- what is asked or offered: the same columns in every table that has them ----
+from tidewheel.core.queue.task import Instant, Lease, NewTask, TaskError, TaskState, WorkerId
+from tidewheel.store.transaction import STORED, Stored
 
 RESOURCE_COLUMNS = (
     *("cpu", "memory_bytes", "gpu", "labels"),
     *("nodes", "exclusive", "buffer_bytes"),
 )
+ERROR_COLUMNS = ("error_code", "error_args", "error_description")
 
 
-def resource_columns(given: Resources) -> dict[str, Any]:
-    """Returns resources as they are stored."""
-    return {
-        "cpu": given.cpu,
-        "memory_bytes": given.memory_bytes,
-        "gpu": given.gpu,
-        "labels": labels_text(given.labels),
-        "nodes": given.nodes,
-        "exclusive": given.exclusive,
-        "buffer_bytes": given.buffer_bytes,
-    }
+def resource_values(given: Resources) -> tuple[Any, ...]:
+    """Returns resources as they are stored, in the order of their columns."""
+    labels = labels_text(given.labels)
+    countable = given.cpu, given.memory_bytes, given.gpu
+    return (*countable, labels, given.nodes, given.exclusive, given.buffer_bytes)
 
 
 def resources(  # noqa: PLR0913, PLR0917 - the columns, in their order
@@ -116,15 +65,6 @@ def labels_text(labels: frozenset[str]) -> str | None:
     return json.dumps(sorted(labels)) if labels else None
 
 
-# ---- tasks ----
-
-
-# Holds one row of read_tasks, lock_leased_tasks.
-TaskStateRow = row_type(
-    TaskState, lease=tuple(one.name for one in fields(Lease) if one.name != "owner")
-)
-
-
 class ClaimedRow(NamedTuple):
     """Holds one row of claim_tasks, claim_tasks_by_rules, get_claimed, list_orphans."""
 
@@ -151,93 +91,19 @@ class ClaimedRow(NamedTuple):
     now: float
 
 
-# Of what a task shows, some is stored otherwise: in several columns, or under another name.
-TaskViewRow = row_type(
-    Task,
-    spec_text=("spec",),
-    resources=RESOURCE_COLUMNS,
-    errors=("error_code", "error_args", "error_description"),
-)
-
-
-def task_state(r: Any) -> TaskState:  # noqa: ANN401 - a TaskStateRow
-    """Returns the state of a task on which decisions are made."""
-    status = Status(r.status)
-    lease = None
-    if status in LEASED:
-        assert r.owner is not None and r.deadline_at is not None and r.claimed_at is not None
-        lease = Lease(
-            owner=WorkerId(r.owner),
-            deadline_at=Instant(r.deadline_at),
-            lease_seconds=r.lease_seconds or 0.0,
-            claimed_at=Instant(r.claimed_at),
-            started_at=None if r.started_at is None else Instant(r.started_at),
-            progress=r.progress or 0.0,
-            messages=r.messages or 0,
-        )
-    return TaskState(
-        seq=r.seq,
-        id=TaskId(r.id),
-        queue=r.queue,
-        status=status,
-        attempt=r.attempt,
-        failures=r.failures,
-        lapses=r.lapses,
-        max_retries=r.max_retries,
-        retry=retry_policy(r.retry),
-        max_lapses=r.max_lapses,
-        timeout_seconds=r.timeout_seconds,
-        armed=bool(r.armed),
-        executes=bool(r.executes),
-        graph=r.graph,
-        run=r.run,
-        owner=None if r.owner is None else WorkerId(r.owner),
-        lease=lease,
-    )
+_TOLD = tuple(one.name for one in fields(Claimed) if one.name in ClaimedRow._fields)
+_told, _asked = attrgetter(*_TOLD), attrgetter(*RESOURCE_COLUMNS)
 
 
 def claimed(r: ClaimedRow, *, lease_seconds: float, fence_kill: bool, limited: bool) -> Claimed:
     """Makes a claimed task of its row and of what the queue says about leases."""
     return Claimed(
-        seq=r.seq,
-        id=TaskId(r.id),
-        queue=r.queue,
-        name=r.name,
-        attempt=r.attempt,
-        spec=r.spec,
-        command=r.command,
-        handler=r.handler,
-        priority=r.priority,
+        **dict(zip(_TOLD, _told(r), strict=True)),
         deadline_at=Instant(r.now + lease_seconds),
         lease_seconds=lease_seconds,
-        timeout_seconds=r.timeout_seconds,
-        max_termination_seconds=r.max_termination_seconds,
-        resources=_asked(r),
+        resources=resources(*_asked(r)),
         fence_kill=fence_kill,
         limited=limited,
-        run=r.run,
-    )
-
-
-def _asked(r: Any) -> Resources:  # noqa: ANN401 - a row with RESOURCE_COLUMNS
-    nodes, exclusive = r.nodes, r.exclusive
-    return resources(r.cpu, r.memory_bytes, r.gpu, r.labels, nodes, exclusive, r.buffer_bytes)
-
-
-def task_view(r: Any) -> Task:  # noqa: ANN401 - a TaskViewRow
-    """Returns a task as people see it."""
-    status = Status(r.status)
-    error = task_error(r.error_code, r.error_args, r.error_description)
-    return filled(
-        Task,
-        r,
-        spec_text=r.spec,
-        status=status,
-        retry=retry_policy(r.retry),
-        armed=bool(r.armed),
-        withdrawn=bool(r.withdrawn),
-        resources=_asked(r),
-        errors=(error,) if error is not None and status is Status.FAILED else (),
     )
 
 
@@ -250,54 +116,13 @@ _said = attrgetter(*_SAID)
 def new_task_row(task: NewTask, status: Status, digest: str) -> dict[str, object]:
     """Returns the row that insert_tasks stores."""
     row: dict[str, object] = dict(zip(_SAID, _said(task), strict=True))
-    row |= resource_columns(task.resources)
+    row |= zip(RESOURCE_COLUMNS, resource_values(task.resources), strict=True)
     row["status"] = status.value
     row["due_at"] = task.delay_seconds or None  # from now, by the database's clock
     row["retry"] = retry_text(task.retry)
     row["executes"] = task.executes
     row["digest"] = digest
     return row
-
-
-# ---- workers ----
-
-
-# Holds one row of list_workers.
-WorkerRow = row_type(
-    WorkerView,
-    process=("host", "boot_id", "pid", "process_started"),
-    capacity=tuple(name for name in RESOURCE_COLUMNS if name != "exclusive"),
-)
-
-
-def worker_view(r: Any) -> WorkerView:  # noqa: ANN401 - a WorkerRow
-    """Returns a worker as people see it."""
-    return filled(
-        WorkerView,
-        r,
-        id=WorkerId(r.id),
-        process=HostProcess(
-            host=r.host, boot_id=r.boot_id, pid=r.pid, started=r.process_started
-        ),
-        queues=tuple(json.loads(r.queues)),
-        capacity=resources(
-            r.cpu, r.memory_bytes, r.gpu, r.labels, r.nodes, False, r.buffer_bytes
-        ),
-        abilities=abilities(r.abilities),
-    )
-
-
-def abilities_text(known: Abilities) -> str:
-    """Returns abilities as the worker's row keeps them."""
-    handlers = None if known.handlers is None else sorted(known.handlers)
-    return json.dumps({"commands": known.commands, "handlers": handlers, "bare": known.bare})
-
-
-def abilities(text: str) -> Abilities:
-    """Reads abilities from a worker's row."""
-    said = json.loads(text)
-    handlers = None if said["handlers"] is None else frozenset(said["handlers"])
-    return Abilities(commands=said["commands"], handlers=handlers, bare=said["bare"])
 
 
 WORKER_DIGITS_MAX = 18
@@ -311,56 +136,35 @@ def worker_number(worker: str) -> int:
     return number if kind == "worker" and digits == str(number) else -1
 
 
-HistoryRow = row_type(HistoryEntry)
+class Now(NamedTuple):
+    """Holds the time at the database, beside what else a row says."""
+
+    now: Instant
 
 
-def history_entry(r: Any) -> HistoryEntry:  # noqa: ANN401 - a HistoryRow
-    """Returns one step of a task's life."""
-    return filled(
-        HistoryEntry,
-        r,
-        signal=None if r.signal is None else Signal(r.signal),
-        from_status=None if r.from_status is None else Status(r.from_status),
-        to_status=Status(r.to_status),
-    )
-
-
-AttemptRow = row_type(AttemptView, error=("error_code", "error_args", "error_description"))
-
-
-def attempt_view(r: Any) -> AttemptView:  # noqa: ANN401 - an AttemptRow
-    """Returns an attempt as people see it."""
-    return filled(
-        AttemptView,
-        r,
-        ended_by=None if r.ended_by is None else Signal(r.ended_by),
-        error=task_error(r.error_code, r.error_args, r.error_description),
-    )
-
-
-class AttemptAt(NamedTuple):
-    """Holds one row of list_usage, beside a UsageSample."""
-
-    attempt: int
-    at: float
-
-
-class OrphanRow(NamedTuple):
-    """Holds one row of list_orphans, beside a ClaimedRow."""
-
-    owner: str
-    pid: int
-    process_started: float
-    messages: int
-    lease_seconds: float
-    fence_kill: bool
-
-
-def task_error(code: str | None, args: str | None, description: str | None) -> TaskError | None:
-    """Returns the error that three columns hold, or None; they are set all or none."""
-    if code is None:
+def _lease(owner: str, status: str, *facts: Any) -> Lease | None:  # noqa: ANN401 - columns
+    """Returns the lease of a task that has one; its owner is kept after the end."""
+    if status not in LEASED:
         return None
+    deadline_at, lease_seconds, claimed_at, started_at, progress, messages = facts
+    assert deadline_at is not None and claimed_at is not None
+    return Lease(
+        owner=WorkerId(owner),
+        deadline_at=deadline_at,
+        lease_seconds=lease_seconds or 0.0,
+        claimed_at=claimed_at,
+        started_at=started_at,
+        progress=progress or 0.0,
+        messages=messages or 0,
+    )
+
+
+def _error(code: str, args: str | None, description: str | None) -> TaskError:
     return TaskError(code=code, args=args or "{}", description=description or "")
+
+
+def _errors(status: str, code: str | None, *told: str | None) -> tuple[TaskError, ...]:
+    return (_error(code, *told),) if code is not None and status == Status.FAILED else ()
 
 
 @overload
@@ -399,6 +203,35 @@ def retry_policy(text: str) -> RetryPolicy:
 def retry_text(policy: RetryPolicy) -> str:
     """Returns the JSON text of a policy."""
     return msgspec.json.encode(policy).decode()
+
+
+def _process(host: str, boot_id: str, pid: int, started: float) -> HostProcess:
+    return HostProcess(host=host, boot_id=boot_id, pid=pid, started=started)
+
+
+STORED.update(
+    {
+        Resources: Stored(resources, resource_values, RESOURCE_COLUMNS),
+        RetryPolicy: Stored(retry_policy, retry_text),
+        HostProcess: Stored(_process, astuple, ("host", "boot_id", "pid", "process_started")),
+        TaskError: Stored(_error, columns=ERROR_COLUMNS),
+        Abilities: Stored(
+            lambda text: msgspec.json.decode(text, type=Abilities),
+            lambda known: msgspec.json.encode(known, order="deterministic").decode(),
+        ),
+        tuple[str, ...]: Stored(lambda text: tuple(json.loads(text)), json.dumps),
+        (Claimed, "deadline_at"): Stored(operator.add, columns=("now", "lease_seconds")),
+        (Task, "spec_text"): Stored(str, columns=("spec",)),
+        (Task, "errors"): Stored(_errors, columns=("status", *ERROR_COLUMNS)),
+        (TaskState, "lease"): Stored(
+            _lease,
+            columns=(
+                *("owner", "status", "deadline_at", "lease_seconds", "claimed_at"),
+                *("started_at", "progress", "messages"),
+            ),
+        ),
+    }
+)
 
 
 # ---- the digest of a submission: are two tasks of one id the same? ----
@@ -461,15 +294,19 @@ _TODAY = (
 _ONE_SHARED_NODE = b',"nodes":1,"exclusive":false,"buffer_bytes":0,"idle_nodes":null}'
 
 
+def _names(thing: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass
+    return tuple(thing.__dataclass_fields__)
+
+
 def digest_of(task: NewTask) -> str:
     """Returns a short text that tells the body of one task from that of any other."""
     task = _in_floats(task)
     policy = _FIXED_DELAYS if isinstance(task.retry, FixedDelays) else _EXPONENTIAL
     if (
-        _names_of(task) == _TODAY[0]
-        and _names_of(task.resources) == _TODAY[1]
-        and _names_of(task.retry) in _TODAY[2:4]
-        and all(_names_of(need) == _TODAY[4] for need in task.needs)
+        _names(task) == _TODAY[0]
+        and _names(task.resources) == _TODAY[1]
+        and _names(task.retry) in _TODAY[2:4]
+        and all(_names(need) == _TODAY[4] for need in task.needs)
     ):
         # The fields of today: they need not be picked one by one.
         whole = msgspec.json.encode(task, order="deterministic")
@@ -499,33 +336,30 @@ def _picked(thing: Any, known: Defaults) -> dict[str, object]:  # noqa: ANN401 -
     return found | sets
 
 
+_SECONDS = tuple(name for name in _TASK if name.endswith("_seconds"))
+_seconds = attrgetter(*_SECONDS)
+
+
 def _in_floats(task: NewTask) -> NewTask:
     """Returns the task with floats for integers: 5 and 5.0 are one number, and a task that came
     by HTTP cannot tell which of them was meant."""
-    times = task.delay_seconds, task.max_termination_seconds
-    limits = task.timeout_seconds, task.estimated_runtime_seconds
-    delays = _delays(task.retry)
-    if int not in map(type, (*times, *limits, *delays, task.resources.cpu)):
+    retry, cpu = task.retry, task.resources.cpu
+    delays = retry.seconds if isinstance(retry, FixedDelays) else astuple(retry)
+    if int not in map(type, (*_seconds(task), *delays, cpu)):
         return task  # as nearly all of them are
-    timeout, estimated = (None if one is None else float(one) for one in limits)
-    delay, termination = map(float, times)
+    told: dict[str, Any] = {
+        name: float(seconds)
+        for name, seconds in zip(_SECONDS, _seconds(task), strict=True)
+        if seconds is not None
+    }
+    floats = tuple(map(float, delays))
     return replace(
         task,
-        delay_seconds=delay,
-        retry=_policy(task.retry, tuple(map(float, delays))),
-        timeout_seconds=timeout,
-        estimated_runtime_seconds=estimated,
-        max_termination_seconds=termination,
-        resources=replace(task.resources, cpu=float(task.resources.cpu)),
+        retry=(
+            FixedDelays(seconds=floats)
+            if isinstance(retry, FixedDelays)
+            else Exponential(**dict(zip(_EXPONENTIAL, floats, strict=True)))
+        ),
+        resources=replace(task.resources, cpu=float(cpu)),
+        **told,
     )
-
-
-def _delays(policy: RetryPolicy) -> tuple[float, ...]:
-    return policy.seconds if isinstance(policy, FixedDelays) else astuple(policy)
-
-
-def _policy(policy: RetryPolicy, delays: tuple[float, ...]) -> RetryPolicy:
-    if isinstance(policy, FixedDelays):
-        return FixedDelays(seconds=delays)
-    first, factor, longest, jitter = delays
-    return Exponential(first_seconds=first, factor=factor, seconds_max=longest, jitter=jitter)

@@ -26,14 +26,14 @@ from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import apsw
 
 from tidewheel.api.tasks import Figure, Violation
 from tidewheel.config import StoreSettings
 from tidewheel.core.queue.requests import Wake
-from tidewheel.errors import StoreUnreachable, TidewheelError
+from tidewheel.errors import StoreUnreachable
 from tidewheel.failpoints import Failpoint, go_on
 from tidewheel.store.rows import ClaimedRow
 from tidewheel.store.sql import load_queries
@@ -41,15 +41,13 @@ from tidewheel.store.sqlite_file import connect, file_path, prepare, translated
 from tidewheel.store.store import DatabaseStore
 from tidewheel.store.transaction import (
     News,
-    Other,
     PlainEnd,
-    Record,
     Result,
     Row,
     Script,
+    Transaction,
     as_parameter,
     no_news,
-    reader,
 )
 
 READERS = 2
@@ -57,37 +55,25 @@ BY_RULES = "claim_tasks_by_rules"  # its rows have a column for their order
 _STOP = object()
 
 
-class SqliteTransaction:
+class SqliteTransaction(Transaction):
     """Runs named queries on one connection."""
+
+    readers: ClassVar = {}
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._queries = load_queries("sqlite")
 
-    def rows(self, query: str, **parameters: object) -> list[Row]:
-        return self._asked(query, parameters).fetchall()
-
-    def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
-        found = self._asked(query, parameters)
-        read = _READERS.get((query, of))
-        if read is None:
-            if not (columns := _columns(found)):
-                return []
-            read = _READERS[query, of] = reader(columns, of)
-        return list(map(read, found))
-
-    def pairs(
-        self, query: str, one: type[Record], other: type[Other], /, **parameters: object
-    ) -> list[tuple[Record, Other]]:
-        found = self._asked(query, parameters)
-        if not (columns := _columns(found)):
-            return []
-        read, read_other = reader(columns, one), reader(columns, other)
-        return [(read(row), read_other(row)) for row in found]
-
-    def _asked(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
+    def ask(self, query: str, parameters: Mapping[str, object]) -> apsw.Cursor:
         given = {name: as_parameter(value) for name, value in parameters.items()}
-        return self._connection.execute(self._queries[query], given)
+        self._found = self._connection.execute(self._queries[query], given)
+        return self._found
+
+    def columns(self) -> list[str]:
+        try:
+            return [column[0] for column in self._found.getdescription()]
+        except apsw.ExecutionCompleteError:
+            return []
 
     def insert(self, tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         # Row by row: taking so many columns out of JSON would cost more than storing them. In
@@ -128,18 +114,6 @@ class _Aged(NamedTuple):
     """Holds the priority with its aging, beside a ClaimedRow."""
 
     aged: int
-
-
-# How the rows of a query are read into a type; known from the first that was found.
-_READERS: dict[tuple[str, type], Callable[[Row], Any]] = {}
-
-
-def _columns(found: apsw.Cursor) -> list[str]:
-    """Returns the names of the columns that were found; none if nothing was."""
-    try:
-        return [column[0] for column in found.getdescription()]
-    except apsw.ExecutionCompleteError:
-        return []
 
 
 @cache
@@ -202,10 +176,7 @@ class SqliteStore(DatabaseStore):
 
     def look_now(self, script: Script[Result]) -> Result:
         with self._looking_now, translated(self._path):
-            if self._now_connection is None:
-                self._now_connection = self._connect()
-                self._now_connection.pragma("query_only", True)
-                self._reader_connections.append(self._now_connection)
+            self._now_connection = self._now_connection or self._connect_reader()
             return self._look_on(self._now_connection, script)
 
     async def verify(self) -> list[Violation]:
@@ -242,13 +213,17 @@ class SqliteStore(DatabaseStore):
     def _connect(self) -> apsw.Connection:
         return connect(self._path, self._settings, clock=self._clock, vfs=self._vfs)
 
+    def _connect_reader(self) -> apsw.Connection:
+        connection = self._connect()
+        connection.pragma("query_only", True)
+        self._reader_connections.append(connection)
+        return connection
+
     def _look(self, script: Script[Result]) -> Result:
         with translated(self._path):
             connection = getattr(self._reader, "connection", None)
             if connection is None:
-                connection = self._reader.connection = self._connect()
-                connection.pragma("query_only", True)
-                self._reader_connections.append(connection)
+                connection = self._reader.connection = self._connect_reader()
             return self._look_on(connection, script)
 
     @staticmethod
@@ -311,7 +286,9 @@ class SqliteStore(DatabaseStore):
                 self._writer.execute("COMMIT")
         except BaseException as error:
             # Nothing of the batch is in the file; every caller of the batch must hear so.
-            self._roll_back()
+            if self._writer.in_transaction:  # after a full disk SQLite has rolled back itself
+                with contextlib.suppress(apsw.Error):
+                    self._writer.execute("ROLLBACK")
             answers = [(job, None, refused or error) for job, _, refused in answers]
             answers += [(job, None, error) for job in batch[len(answers) :]]
         for job, result, failure in answers:
@@ -326,27 +303,16 @@ class SqliteStore(DatabaseStore):
         self._writer.execute("SAVEPOINT job")
         try:
             result = job.script(SqliteTransaction(self._writer))
-        except (TidewheelError, AssertionError) as error:
-            self._writer.execute("ROLLBACK TO job; RELEASE job")
-            return None, error
-        except apsw.ConstraintError as error:
-            # A promise of the schema was about to be broken: that is a bug, not an outage.
-            self._writer.execute("ROLLBACK TO job; RELEASE job")
-            return None, AssertionError(str(error))
-        except apsw.Error:
-            raise
         except Exception as error:
-            # Whatever is wrong with this script, others of the batch have no part in it.
+            # Whatever is wrong with this script, others of the batch have no part in it. A
+            # promise of the schema that was about to be broken is a bug, not an outage.
+            is_bug = isinstance(error, apsw.ConstraintError)
+            if isinstance(error, apsw.Error) and not is_bug:
+                raise
             self._writer.execute("ROLLBACK TO job; RELEASE job")
-            return None, error
+            return None, AssertionError(str(error)) if is_bug else error
         self._writer.execute("RELEASE job")
         return result, None
-
-    def _roll_back(self) -> None:
-        # After a full disk SQLite has rolled back by itself.
-        if self._writer.in_transaction:
-            with contextlib.suppress(apsw.Error):
-                self._writer.execute("ROLLBACK")
 
     # ---- noticing other processes ----
 

@@ -6,30 +6,17 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import chain, count
 from pathlib import Path
 from shlex import quote
 
 import apsw
 
+from tidewheel import errors
 from tidewheel.config import StoreSettings
-from tidewheel.errors import (
-    BadSetting,
-    CorruptStore,
-    StoreBusy,
-    StoreFull,
-    StoreUnreachable,
-    UnsafeStore,
-)
-from tidewheel.store.migrate import (
-    Migration,
-    MigrationReport,
-    check_version,
-    known_version,
-    load_migrations,
-    pending,
-)
+from tidewheel.store import migrate
 
-Migrations = tuple[Migration, ...]
+Migrations = tuple[migrate.Migration, ...]
 
 # Earlier versions can corrupt a WAL database when two connections write and checkpoint at once.
 SQLITE_VERSION_MIN = (3, 51, 3)
@@ -54,7 +41,7 @@ def file_path(url: str) -> Path:
     """Returns the path in ``sqlite:///path`` (relative) or ``sqlite:////path`` (absolute)."""
     prefix = "sqlite:///"
     if not url.startswith(prefix) or len(url) == len(prefix):
-        raise BadSetting("store", url, "sqlite:///PATH or postgresql://…")
+        raise errors.BadSetting("store", url, "sqlite:///PATH or postgresql://…")
     return Path(url.removeprefix(prefix)).expanduser().absolute()
 
 
@@ -64,22 +51,22 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except apsw.FullError as error:
-        raise StoreFull(StoreFull.__doc__) from error
+        raise errors.StoreFull(errors.StoreFull.__doc__) from error
     except apsw.IOError as error:
         # The memory that processes share lies on the same disk.
         if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
-            raise StoreFull(StoreFull.__doc__) from error
+            raise errors.StoreFull(errors.StoreFull.__doc__) from error
         raise _unreachable(path, error) from error
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"another process holds {path}; try again") from error
+        raise errors.StoreBusy(f"another process holds {path}; try again") from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise CorruptStore(str(path), str(error)) from error
+        raise errors.CorruptStore(str(path), str(error)) from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise _unreachable(path, error) from error
 
 
-def _unreachable(path: Path, error: apsw.Error) -> StoreUnreachable:
-    return StoreUnreachable(
+def _unreachable(path: Path, error: apsw.Error) -> errors.StoreUnreachable:
+    return errors.StoreUnreachable(
         f"the store {path} cannot be read or written ({error}); "
         "check that the folder exists, is writable and its disk works"
     )
@@ -95,7 +82,7 @@ def connect(
     """Opens a connection with every setting that the promises of the store depend on."""
     if tuple(map(int, apsw.sqlitelibversion().split("."))) < SQLITE_VERSION_MIN:
         needed = ".".join(map(str, SQLITE_VERSION_MIN))
-        raise UnsafeStore(
+        raise errors.UnsafeStore(
             f"SQLite {apsw.sqlitelibversion()} can corrupt a shared database; {needed} or "
             "later is needed: pip install --upgrade apsw"
         )
@@ -112,7 +99,7 @@ def connect(
             raise
     if mode != "wal":
         connection.close()
-        raise UnsafeStore(
+        raise errors.UnsafeStore(
             f"the disk of {path} cannot be shared by processes (SQLite's journal mode stays "
             f"{mode!r} there). Put the store on a local disk"
         )
@@ -127,25 +114,31 @@ def prepare(
     migrations: Migrations | None = None,
 ) -> None:
     """Makes the file if it is missing; refuses one that is damaged or of another version."""
-    known = migrations or load_migrations("sqlite")
+    known = migrations or migrate.load_migrations("sqlite")
     if not path.exists():
         _create(path, settings, known)
     elif path.stat().st_size == 0:
         # Nothing of ours is ever empty. To fill it again would hide that all tasks are gone.
-        raise CorruptStore(str(path), "the file is empty")
+        raise errors.CorruptStore(str(path), "the file is empty")
     else:
         _refuse_exposed(path)
-    connection = connect(path, settings, clock=lambda: 0.0, vfs=vfs)
-    try:
-        with translated(path):
-            _refuse_damage(path, connection)
-            applied = _own_versions(path, connection)
-            if not applied:
-                _apply(connection, known)
-            else:
-                check_version(known, applied)
-    finally:
-        connection.close()
+    with _connected(path, settings, vfs) as connection, translated(path):
+        if path.stat().st_size <= QUICK_CHECK_BYTES_MAX:
+            seen = connection.pragma("quick_check", 1)
+            if seen != "ok":
+                raise errors.CorruptStore(str(path), str(seen).splitlines()[-1])
+        applied = _own_versions(path, connection)
+        if not applied:
+            _apply(connection, known)
+        else:
+            migrate.check_version(known, applied)
+
+
+def _connected(
+    path: Path, settings: StoreSettings, vfs: str | None = None
+) -> contextlib.closing[apsw.Connection]:
+    """Opens a connection for the block, in which nobody asks for the time."""
+    return contextlib.closing(connect(path, settings, clock=lambda: 0.0, vfs=vfs))
 
 
 def _refuse_exposed(path: Path) -> None:
@@ -155,7 +148,7 @@ def _refuse_exposed(path: Path) -> None:
     mode = stat.S_IMODE(path.stat().st_mode)
     reachable = all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
     if mode & stat.S_IRWXO and reachable:
-        raise UnsafeStore(
+        raise errors.UnsafeStore(
             f"every user of this machine can open the store {path} (mode {mode:04o}). "
             f"Close it: chmod o= {quote(str(path))}"
         )
@@ -163,33 +156,31 @@ def _refuse_exposed(path: Path) -> None:
 
 def migrate_sqlite(
     settings: StoreSettings, migrations: Migrations | None = None
-) -> MigrationReport:
+) -> migrate.MigrationReport:
     """Brings the file to this program's schema, with a copy of the old one beside it."""
-    known = migrations or load_migrations("sqlite")
+    known = migrations or migrate.load_migrations("sqlite")
     path = file_path(settings.url)
     if not path.exists():
         prepare(path, settings, migrations=known)
     backups: list[Path] = []
-    connection = connect(path, settings, clock=lambda: 0.0)
-    try:
-        with translated(path):
-            found = max(_own_versions(path, connection), default=0)
 
-            def back_up(version: int) -> None:
-                if version > 0 and not backups:
-                    backups.append(_back_up(path, settings, version))
+    def back_up(version: int) -> None:
+        if version > 0 and not backups:
+            backups.append(_back_up(path, settings, version))
 
-            _apply(connection, known, back_up)
-    finally:
-        connection.close()
+    with _connected(path, settings) as connection, translated(path):
+        found = max(_own_versions(path, connection), default=0)
+        _apply(connection, known, back_up)
     backup = backups[0] if backups else None
-    return MigrationReport(from_version=found, to_version=known_version(known), backup=backup)
+    return migrate.MigrationReport(
+        from_version=found, to_version=migrate.known_version(known), backup=backup
+    )
 
 
 def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None:
     """Builds the file under another name: under its own it is complete or not there at all."""
     if path.with_name(path.name + "-wal").exists():
-        raise CorruptStore(str(path), "the file is missing, but its -wal file is there")
+        raise errors.CorruptStore(str(path), "the file is missing, but its -wal file is there")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     import tempfile  # noqa: PLC0415 - slow, and most files are there already
 
@@ -197,12 +188,8 @@ def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None
     descriptor, built = tempfile.mkstemp(prefix=f"{path.name}.new-", dir=path.parent)
     os.close(descriptor)
     try:
-        connection = connect(Path(built), settings, clock=lambda: 0.0)
-        try:
-            with translated(path):
-                _apply(connection, migrations)
-        finally:
-            connection.close()
+        with _connected(Path(built), settings) as connection, translated(path):
+            _apply(connection, migrations)
         with contextlib.suppress(FileExistsError):  # somebody else was faster
             os.link(built, path)
     finally:
@@ -211,19 +198,12 @@ def _create(path: Path, settings: StoreSettings, migrations: Migrations) -> None
         _sync(folder)
 
 
-def _refuse_damage(path: Path, connection: apsw.Connection) -> None:
-    if path.stat().st_size <= QUICK_CHECK_BYTES_MAX:
-        seen = connection.pragma("quick_check", 1)
-        if seen != "ok":
-            raise CorruptStore(str(path), str(seen).splitlines()[-1])
-
-
 def _own_versions(path: Path, connection: apsw.Connection) -> set[int]:
     """Returns the versions that were applied; none if there is nothing in the file yet."""
     applied = _applied(connection)
     others = "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'schema_version%'"
     if not applied and connection.execute(others).get:
-        raise UnsafeStore(
+        raise errors.UnsafeStore(
             f"{path} is a database of another program, and was left as it is. "
             "Name another file: sqlite:///PATH"
         )
@@ -247,14 +227,14 @@ def _apply(
     about to change, while nobody else can write."""
     while True:
         connection.execute("BEGIN IMMEDIATE")
-        with connection_rolled_back_on_error(connection):
+        try:
             applied = _applied(connection)
-            todo = pending(migrations, applied)
+            todo = migrate.pending(migrations, applied)
             if todo:
                 before(max(applied, default=0))
                 connection.execute(SCHEMA_VERSION_TABLE)
                 connection.execute(NOTEBOOKS_WERE_SIXTH)
-                todo = pending(migrations, _applied(connection))
+                todo = migrate.pending(migrations, _applied(connection))
                 # Fetched, or what follows a statement with rows would not be executed.
                 connection.execute(todo[0].sql).fetchall()
                 connection.execute(
@@ -263,19 +243,12 @@ def _apply(
                     (todo[0].version,),
                 )
             connection.execute("COMMIT")
+        except BaseException:  # no transaction stays open behind an error
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
         if len(todo) <= 1:
             return
-
-
-@contextlib.contextmanager
-def connection_rolled_back_on_error(connection: apsw.Connection) -> Iterator[None]:
-    """Rolls back on an error, so that no transaction stays open behind it."""
-    try:
-        yield
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
@@ -285,11 +258,8 @@ def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
     descriptor, copy = tempfile.mkstemp(prefix=f"{path.name}.copy-", dir=path.parent)
     os.close(descriptor)
     try:
-        connection = connect(path, settings, clock=lambda: 0.0)
-        try:
+        with _connected(path, settings) as connection:
             connection.execute("VACUUM INTO ?", (copy,))
-        finally:
-            connection.close()
         _sync(Path(copy))
         backup = _free_name(path, version)
         # A backup that is there under its name is complete.
@@ -303,11 +273,8 @@ def _back_up(path: Path, settings: StoreSettings, version: int) -> Path:
 
 def _free_name(path: Path, version: int) -> Path:
     backup = path.with_name(f"{path.name}.backup-v{version}")
-    number = 1
-    while backup.exists():
-        number += 1
-        backup = path.with_name(f"{path.name}.backup-v{version}-{number}")
-    return backup
+    later = (backup.with_name(f"{backup.name}-{number}") for number in count(2))
+    return next(one for one in chain([backup], later) if not one.exists())
 
 
 def _sync(path: Path) -> None:

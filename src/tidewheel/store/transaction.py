@@ -1,22 +1,40 @@
 """Defines what an operation sees of a database: named queries inside one transaction.
 
-A query is known by the name of its file (``queries/<dialect>/NAME.sql``); the memory store
+A query is known by the name of its file (``sql/<folder>/NAME.sql``); the memory store
 has a function of the same name. Parameters are plain values or lists of rows (mappings or
 dataclasses). ``records`` reads rows by the names of their columns into a type; ``rows`` gives
 plain tuples, for a few columns that are unpacked where they are asked for.
+
+A field of a value is the column of its name. Enumerations and truth values follow from the
+types of the fields; a value inside of another is made of columns of the same row. What is kept
+in other columns, or as text, is said once for its type, or for one field (``STORED``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from types import NoneType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    NamedTuple,
+    TypeVar,
+    cast,
+    get_args,
+    get_type_hints,
+)
 
 import msgspec
 
 from tidewheel.core.queue.requests import Wake
-from tidewheel.errors import Unavailable
+from tidewheel.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
     from tidewheel.store.rows import ClaimedRow
@@ -25,6 +43,7 @@ Row = tuple[Any, ...]
 Result = TypeVar("Result")
 Record = TypeVar("Record")
 Other = TypeVar("Other")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Rows of one statement: enough to make the round trip cheap, few enough to keep locks short.
 ROWS_PER_STATEMENT_MAX = 1_000
@@ -38,39 +57,61 @@ class PlainEnd(NamedTuple):
     started: bool  # the job's start is reported together with its end
 
 
-class Transaction(Protocol):
+class Transaction(ABC):
     """Is one transaction of a script; the script's end commits it, an exception undoes it."""
 
-    def rows(self, query: str, **parameters: object) -> list[Row]: ...
+    # How the rows of a query are read into a type; known from its first use.
+    readers: ClassVar[dict[tuple[str, type], Callable[[Row], Any]]]
+
+    @abstractmethod
+    def ask(self, query: str, parameters: Mapping[str, object]) -> Iterable[Row]:
+        """Runs a query and returns what it finds."""
+
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """Returns the names of the columns that the last query found; none if nothing was."""
+
+    def rows(self, query: str, **parameters: object) -> list[Row]:
+        return list(self.ask(query, parameters))
 
     def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
         """Returns the rows as values of a type: a column for each of its fields, by name."""
-        ...
+        found = self.ask(query, parameters)
+        read = self._reader(query, of)
+        return list(map(read, found)) if read else []
 
     def pairs(
         self, query: str, one: type[Record], other: type[Other], /, **parameters: object
     ) -> list[tuple[Record, Other]]:
         """Returns two values for each row, where a query joins two things."""
-        ...
+        found = self.ask(query, parameters)
+        read, read_other = self._reader(query, one), self._reader(query, other)
+        return [(read(row), read_other(row)) for row in found] if read and read_other else []
+
+    def _reader(self, query: str, of: type[Record]) -> Callable[[Row], Record] | None:
+        read = self.readers.get((query, of))
+        if read is None and (columns := self.columns()):
+            read = self.readers[query, of] = reader(columns, of)
+        return read
 
     # The hot paths. PostgreSQL does each in one statement, SQLite in a few short ones; both
     # write just what the scripts for rarer cases would write.
 
+    @abstractmethod
     def insert(self, tasks: Sequence[Mapping[str, object]]) -> dict[str, int]:
         """Stores new tasks, each with the first entry of its history and, if it is ready, its
         place among those that are. Returns their seqs by id; an id that is there is left
         out."""
-        ...
 
+    @abstractmethod
     def claim(self, query: str, lease_seconds: float, **parameters: object) -> list[ClaimedRow]:
         """Runs a claim query, and writes a lease and a history entry for each of its rows."""
-        ...
 
+    @abstractmethod
     def succeed(self, worker: str, ends: Sequence[PlainEnd]) -> dict[str, int | None]:
         """Ends attempts with success where nothing else is to be done: running, owned by the
         worker, without dependencies. Returns the ids of those that were, each with the run that
         it belongs to, if any; others are left alone."""
-        ...
 
 
 class Conflict(Unavailable):
@@ -87,23 +128,129 @@ def no_news() -> None:
     """Does nothing: it is the news of a transaction that concerns nobody else."""
 
 
+class Stored(NamedTuple):
+    """Says how a value is kept: in these columns, or in the one of its field's name."""
+
+    read: Callable[..., Any]
+    write: Callable[[Any], Any] | None = None  # to a tuple, where columns are named
+    columns: tuple[str, ...] = ()
+
+
+# By type, or by (type, field) for one field of it; None: it lies in rows of its own.
+STORED: dict[Any, Stored | None] = {}
+TYPE_NAMES: dict[str, Any] = {}  # types that a module imports for the type checker only
+AS_IT_IS = Stored(lambda value: value, lambda value: value)
+
+
+def once(function: Function) -> Function:
+    """Is ``functools.cache``, for functions that are called with types."""
+    return cast("Function", cache(function))
+
+
+class _StoredField(NamedTuple):
+    name: str
+    columns: tuple[str, ...]
+    rule: Stored
+    may_lack: bool  # it is None where the first of its columns is
+
+
+@once
+def _stored_fields(kind: Any) -> tuple[_StoredField, ...]:  # noqa: ANN401 - any dataclass
+    hints = get_type_hints(kind, localns=TYPE_NAMES)
+    found = []
+    for one in fields(kind):
+        parts = get_args(hints[one.name])
+        may_lack = NoneType in parts
+        hint = parts[0] if may_lack else hints[one.name]
+        rule = STORED[kind, one.name] if (kind, one.name) in STORED else _rule(hint)
+        if rule is not None:
+            columns = rule.columns or (one.name,)
+            found.append(_StoredField(one.name, columns, rule, may_lack))
+    return tuple(found)
+
+
+def _rule(hint: Any) -> Stored | None:  # noqa: ANN401 - any type
+    """Returns how values of a type are kept."""
+    if hint in STORED:
+        return STORED[hint]
+    if hint is bool:
+        return Stored(bool, bool)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        members = {one.value: one for one in hint}
+        return Stored(members.__getitem__, lambda value: value.value)
+    if isinstance(hint, type) and is_dataclass(hint):
+        columns = columns_of(hint)
+        make = reader(columns, hint)
+        return Stored(
+            lambda *row: make(row), lambda value: tuple(row_of(value).values()), columns
+        )
+    return None if any(map(is_dataclass, get_args(hint))) else AS_IT_IS
+
+
+@once
+def columns_of(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass or NamedTuple
+    """Returns the columns of which a value of this kind is made."""
+    if issubclass(kind, tuple):
+        return tuple(kind._fields)
+    return tuple(dict.fromkeys(name for one in _stored_fields(kind) for name in one.columns))
+
+
+def row_of(thing: object) -> dict[str, Any]:
+    """Returns the columns in which a value is kept."""
+    row: dict[str, Any] = {}
+    for name, columns, rule, _ in _stored_fields(type(thing)):
+        value = getattr(thing, name)
+        assert rule.write is not None, name
+        if value is None:
+            row |= dict.fromkeys(columns)
+        elif rule.columns:
+            row |= zip(columns, rule.write(value), strict=True)
+        else:
+            row[name] = rule.write(value)
+    return row
+
+
 def reader(columns: Sequence[str], of: type[Record]) -> Callable[[Row], Record]:
     """Returns what makes a NamedTuple or dataclass of a row with these columns, by name."""
     kind: Any = of
-    is_tuple = issubclass(kind, tuple)
-    fields = tuple(kind._fields if is_tuple else kind.__dataclass_fields__)
-    strange = [name for name in fields if columns.count(name) != 1]
+    wanted = columns_of(kind)
+    strange = [name for name in wanted if columns.count(name) != 1]
     assert not strange, f"{of.__name__}: {', '.join(strange)}: not one of {', '.join(columns)}"
+    if issubclass(kind, tuple):
+        make: Callable[[Row], Record] = kind._make
+        if tuple(columns) == wanted:
+            return make
+        pick = itemgetter(*map(columns.index, wanted))
+        return lambda row: make(pick(row) if len(wanted) > 1 else (pick(row),))
+    plain, made = [], []
+    for name, own, rule, may_lack in _stored_fields(kind):
+        places = [columns.index(column) for column in own]
+        if rule is AS_IT_IS:
+            plain.append((name, places[0]))
+        else:
+            made.append((name, places, rule.read, may_lack))
 
-    def by_name(values: Row) -> Record:
-        made: Record = kind(**dict(zip(fields, values, strict=True)))
-        return made
+    def by_name(row: Row) -> Record:
+        given = {name: row[place] for name, place in plain}
+        for name, places, read, may_lack in made:
+            first = row[places[0]]
+            if may_lack and first is None:
+                given[name] = None
+            elif len(places) == 1:
+                given[name] = read(first)
+            else:
+                given[name] = read(*[row[place] for place in places])
+        thing: Record = kind(**given)
+        return thing
 
-    make: Callable[[Row], Record] = kind._make if is_tuple else by_name
-    if tuple(columns) == fields:
-        return make
-    pick = itemgetter(*map(columns.index, fields))
-    return (lambda row: make(pick(row))) if len(fields) > 1 else lambda row: make((pick(row),))
+    return by_name
+
+
+def found_one(found: Sequence[Record], kind: str, name: str) -> Record:
+    """Returns the only thing that was found; raises NotFound if there is none."""
+    if not found:
+        raise NotFound(kind, name)
+    return found[0]
 
 
 def as_parameter(value: object) -> object:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tidewheel.config import RULES_FILE, Where, home_directory, scheduler_settings
-from tidewheel.ports.runs import BringsDoors
+from tidewheel.ports.runs import BringsDoors, BringsNotifications
 from tidewheel.ports.store import Store
 from tidewheel.ports.tasks import TaskStore
 from tidewheel.wiring.machine import is_process_alive, make_private_directory, this_process

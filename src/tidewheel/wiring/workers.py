@@ -96,7 +96,16 @@ async def built_worker(  # noqa: PLR0913 - each by name
         await messages.start()
         stack.push_async_callback(messages.stop)
         aids = RunAids(programs=write_programs(home))
-        parts = RunnerParts.of(settings, messages, aids, os.environ, this_failpoint())
+        parts = RunnerParts(
+            environ=os.environ,
+            messages=messages,
+            limits=settings.job_limits,
+            aids=aids,
+            usage_interval_seconds=settings.usage_interval_seconds,
+            failpoint=this_failpoint(),
+            allow_compose=settings.allow_compose,
+            runners=settings.runners,
+        )
         others = [open_runner(name, parts) for name in settings.runners]
         stack.push_async_callback(stop_runners, others)
         sampler = UsageSampler(settings.usage_interval_seconds)

@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.kit.memory.stream import tell_run
 from tests.kit.memory.tables import Record, Tables
-from tidewheel.core.operator.blocks import NeedState
+from tidewheel.core.operator.blocks import NeedState, NeedView
+from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.status import FINAL, Status
-from tidewheel.store.run_rows import NeedRow, RunRow, need_view
-from tidewheel.store.transaction import Row
+from tidewheel.store.transaction import Row, columns_of, reader
 
 __all__ = [
     "delete_empty_sbi",
@@ -60,11 +60,11 @@ def list_needs(t: Tables, runs: Sequence[int]) -> list[Row]:
     return [_need_row(t, key) for key in sorted(t.run_need) if key[0] in wanted]
 
 
-def _need_row(t: Tables, key: tuple[int, int, str]) -> NeedRow:
+def _need_row(t: Tables, key: tuple[int, int, str]) -> Row:
     run, parent, condition = key
     there = t.run[parent]
     going = there["given"] is not None or _is_driven(t, there)
-    return NeedRow(run, there["name"], condition, there["status"], there["batch"] > 0, going)
+    return (run, there["name"], condition, there["status"], there["batch"] > 0, going)
 
 
 def _is_driven(t: Tables, run: Record) -> bool:
@@ -76,7 +76,8 @@ def waits_for_others(t: Tables, run: Record) -> bool:
     if run["batch"] > 0:
         return False
     needs = (_need_row(t, key) for key in t.run_need if key[0] == run["number"])
-    return any(need_view(row).state is not NeedState.MET for row in needs)
+    read = reader(columns_of(NeedView), NeedView)
+    return any(read(row).state is not NeedState.MET for row in needs)
 
 
 def list_waiting_children(t: Tables, *, run: int, count: int) -> list[Row]:
@@ -157,7 +158,7 @@ def list_blocks(t: Tables, *, sbi: str | None, id: str | None, count: int) -> li
 
 def _block_row(block: Record, run: Record) -> Row:
     own = tuple(block[name] for name in ("id", "sbi", "position", "body"))
-    return (*own, run["priority"], *(run[name] for name in RunRow._fields))
+    return (*own, *(run[name] for name in columns_of(RunView)), run["priority"])
 
 
 def delete_empty_sbi(t: Tables, run: int) -> list[Row]:

@@ -11,9 +11,9 @@ from tests.kit.memory.tables import Record, Tables
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.requests import TaskFilter
 from tidewheel.core.queue.status import FINAL, Status, legal_steps
-from tidewheel.core.queue.task import Change
-from tidewheel.store.rows import RESOURCE_COLUMNS, TaskStateRow
-from tidewheel.store.transaction import Row
+from tidewheel.core.queue.task import Change, TaskState
+from tidewheel.store.rows import RESOURCE_COLUMNS
+from tidewheel.store.transaction import Row, columns_of
 
 __all__ = [
     "add_attempts",
@@ -66,11 +66,12 @@ def get_store_id(_: Tables) -> list[Row]:
     return [("memory",)]
 
 
-def state_row(t: Tables, seq: int) -> TaskStateRow:
+def state_row(t: Tables, seq: int) -> Row:
     task, lease = t.task[seq], t.lease.get(seq, {})
-    return TaskStateRow(
-        **{name: task[name] for name in TaskStateRow._fields[:16]},
-        **{name: lease.get(name) for name in TaskStateRow._fields[16:]},
+    columns = columns_of(TaskState)
+    return (
+        *(task[name] for name in columns[:16]),
+        *(lease.get(name) for name in columns[16:]),
     )
 
 

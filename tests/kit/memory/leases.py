@@ -11,10 +11,11 @@ from tests.kit.memory.tables import Record, Tables
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.lease import LEASE_SECONDS_DEFAULT
 from tidewheel.core.queue.limits import Bucket, Limit
+from tidewheel.core.queue.requests import HeldLease
 from tidewheel.core.queue.resources import Resources, fits, prefix_that_fits
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.store.rows import RESOURCE_COLUMNS, ClaimedRow, resources
-from tidewheel.store.transaction import Row
+from tidewheel.store.transaction import Row, columns_of
 
 __all__ = [
     "add_claims",
@@ -334,10 +335,21 @@ def list_orphans(t: Tables, *, host: str, boot_id: str) -> list[Row]:
     for seq, lease in sorted(t.lease.items()):
         worker = t.worker.get(lease["owner"])
         if worker and (worker["host"], worker["boot_id"]) == (host, boot_id):
-            fence = t.queue.get(lease["queue"], NO_SETTINGS)["fence_kill"]
-            who = (lease["owner"], worker["pid"], worker["process_started"])
-            what = (lease["messages"], lease["lease_seconds"], fence)
-            found.append((*who, *what, *get_claimed(t, seq)[0][:-1], t.clock()))
+            known = (
+                t.task[seq]
+                | lease
+                | t.queue.get(lease["queue"], NO_SETTINGS)
+                | {
+                    **{
+                        name: worker[name]
+                        for name in ("host", "boot_id", "pid", "process_started")
+                    },
+                    "lease_seconds": lease["lease_seconds"],
+                    "limited": any(queue == lease["queue"] for queue, _ in t.limit),
+                    "now": t.clock(),
+                }
+            )
+            found.append(tuple(known[name] for name in columns_of(HeldLease)))
     return found
 
 

@@ -11,11 +11,10 @@ from tests.kit.memory import blocks
 from tests.kit.memory.leases import NO_SETTINGS
 from tests.kit.memory.stream import forget_run, tell_run
 from tests.kit.memory.tables import Record, Tables
-from tidewheel.core.operator.views import OPEN_STATUSES, REOPENED_STATUSES
+from tidewheel.core.operator.views import OPEN_STATUSES, REOPENED_STATUSES, RunView
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.sched.task_state import JobPhase
-from tidewheel.store.run_rows import RunRow
-from tidewheel.store.transaction import Row
+from tidewheel.store.transaction import Row, columns_of
 
 __all__ = [
     "add_withdrawn",
@@ -62,8 +61,8 @@ _DIGITS_MAX = 9
 # ---- finding runs ----
 
 
-def _row(run: Record) -> RunRow:
-    return RunRow(**{name: run[name] for name in RunRow._fields})
+def _row(run: Record) -> Row:
+    return tuple(run[name] for name in columns_of(RunView))
 
 
 def _present(t: Tables) -> list[Record]:

@@ -32,7 +32,10 @@ from tidewheel.store.transaction import (
     Result,
     Row,
     Script,
+    Transaction,
+    columns_of,
     no_news,
+    once,
     reader,
 )
 
@@ -43,25 +46,29 @@ _MODULES = (
 )
 
 
-class MemoryTransaction:
+class MemoryTransaction(Transaction):
     """Queries by name over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    def rows(self, query: str, **parameters: object) -> list[Row]:
+    def ask(self, query: str, parameters: Mapping[str, object]) -> list[Row]:
         return QUERIES[query](self._tables, **parameters)
 
+    def columns(self) -> list[str]:
+        """None: queries of this store answer in the order of the types' own."""
+        return []
+
     def records(self, query: str, of: type[Record], /, **parameters: object) -> list[Record]:
-        read = reader(_fields(of), of)
+        read = _reader(of)
         return [read(row) for row in self.rows(query, **parameters)]
 
     def pairs(
         self, query: str, one: type[Record], other: type[Other], /, **parameters: object
     ) -> list[tuple[Record, Other]]:
         """Returns what a row has for the first type, before what it has for the other."""
-        count = len(_fields(one))
-        read, read_other = reader(_fields(one), one), reader(_fields(other), other)
+        count = len(columns_of(one))
+        read, read_other = _reader(one), _reader(other)
         rows = self.rows(query, **parameters)
         return [(read(row[:count]), read_other(row[count:])) for row in rows]
 
@@ -126,9 +133,9 @@ class MemoryStore(DatabaseStore):
         """Nothing to let go of."""
 
 
-def _fields(of: Any) -> tuple[str, ...]:
-    """Queries of this store name no columns: they answer in the order of these."""
-    return tuple(of._fields if issubclass(of, tuple) else of.__dataclass_fields__)
+@once
+def _reader(of: Any) -> Callable[[Row], Any]:
+    return reader(columns_of(of), of)
 
 
 def _queries() -> dict[str, Query]:

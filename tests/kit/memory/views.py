@@ -9,10 +9,10 @@ from typing import Any
 from tests.kit.memory.changes import matches
 from tests.kit.memory.leases import aged_priority, can_be_claimed
 from tests.kit.memory.tables import Record, Tables
+from tidewheel.api.tasks import Task
 from tidewheel.core.queue.dependency import EdgeState
 from tidewheel.core.queue.status import FINAL, LEASED, Status, legal_steps
-from tidewheel.store.rows import TaskViewRow
-from tidewheel.store.transaction import Row
+from tidewheel.store.transaction import Row, columns_of
 
 __all__ = [
     "count_tasks",
@@ -58,7 +58,7 @@ _ATTEMPT = (
 )
 
 
-def _view(t: Tables, task: Record) -> TaskViewRow:
+def _view(t: Tables, task: Record) -> Row:
     seq = task["seq"]
     lease = t.lease.get(seq, {})
     attempt = t.attempt.get((seq, task["attempt"]), {})
@@ -67,7 +67,7 @@ def _view(t: Tables, task: Record) -> TaskViewRow:
     )
     progress = lease["progress"] if lease else task["progress"]
     beaten_at = lease["deadline_at"] - lease["lease_seconds"] if lease else 0.0
-    return TaskViewRow._make(
+    return tuple(
         {
             **task,
             "progress": progress if lease or task["status"] in FINAL else 0.0,
@@ -80,7 +80,7 @@ def _view(t: Tables, task: Record) -> TaskViewRow:
             "open_needs": open_needs,
             "withdrawn": task["status"] == Status.READY and not can_be_claimed(t, task),
         }[name]
-        for name in TaskViewRow._fields
+        for name in columns_of(Task)
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.kit.memory.tables import Tables
-from tidewheel.store.rows import WorkerRow
-from tidewheel.store.transaction import Row
+from tidewheel.api.tasks import WorkerView
+from tidewheel.store.transaction import Row, columns_of
 
 __all__ = [
     "delete_workers",
@@ -70,5 +70,5 @@ def list_workers(t: Tables, *, live_only: bool) -> list[Row]:
             continue
         leases = sum(1 for lease in t.lease.values() if lease["owner"] == id_)
         known = row | {"id": id_, "leases": leases}
-        found.append(tuple(known[name] for name in WorkerRow._fields))
+        found.append(tuple(known[name] for name in columns_of(WorkerView)))
     return found

@@ -23,7 +23,6 @@ import msgspec
 import yaml
 
 from tidewheel.core.operator.definition import RUN_DIRECTORY, read_job_name
-from tidewheel.core.queue.requests import Claimed
 from tidewheel.ports.runners import Assignment
 from tidewheel.runners.containers import policy
 from tidewheel.runners.containers.docker_cli import Cli
@@ -34,12 +33,12 @@ from tidewheel.runners.containers.project import (
     Condition,
     Engine,
     ProjectPlan,
-    StageWishes,
     Tags,
     project_name,
 )
 from tidewheel.runners.containers.stage_spec import BadStage, StageSpec, read_stage_spec
 from tidewheel.runners.job_directory import write_whole
+from tidewheel.runners.job_environment import identity
 
 NODES_MAX = 50_000  # counted as often as aliases repeat them
 DEPTH_MAX = 32
@@ -172,7 +171,7 @@ async def prepare(
         attempt=task.attempt,
     )
     variables = {  # that ${NAME} in a compose file can mean
-        **_identity(task),
+        **identity(task),
         **assignment.environment,
         "TIDEWHEEL_JOB_FILES": str(folder / FILES),
     }
@@ -187,12 +186,7 @@ async def prepare(
     plan = _plan(document, tags, prefix_of(assignment.secret), engine)
     _mark(document, plan, _told_to_jobs(assignment, spec, plan))
     _make_mounts(document, folder)
-    wishes = StageWishes(
-        constraints=spec.constraints,
-        grace_seconds=task.max_termination_seconds,
-        directory=folder,
-    )
-    engine.fit(document, plan, wishes)
+    engine.fit(document, plan, spec, assignment)
     write_whole(folder / EXECUTED, json.dumps(document, indent=1).encode(), mode=0o600)
     write_whole(folder / PLAN, msgspec.json.encode(plan), mode=0o600)
     return plan
@@ -238,15 +232,6 @@ def _refuse(findings: list[str]) -> None:
     if findings:
         shown = findings[: policy.FINDINGS_SHOWN_MAX]
         raise BadStage("the compose file is refused: " + "; ".join(shown))
-
-
-def _identity(task: Claimed) -> dict[str, str]:
-    return {
-        "TIDEWHEEL_TASK_ID": task.id,
-        "TIDEWHEEL_ATTEMPT": str(task.attempt),
-        "TIDEWHEEL_QUEUE": task.queue,
-        "TIDEWHEEL_TASK_NAME": task.name or "",
-    }
 
 
 def _ground(assignment: Assignment, folder: Path, project: str, cli: Cli) -> HostFolders:
@@ -330,7 +315,7 @@ def _needs(service: Mapping[str, Any]) -> dict[str, Condition]:
 
 def _told_to_jobs(assignment: Assignment, spec: StageSpec, plan: ProjectPlan) -> dict[str, str]:
     voice = {name: assignment.environment.get(name) for name in VOICE}
-    told = {**_identity(assignment.task), SAY: plan.prefix}
+    told = {**identity(assignment.task), SAY: plan.prefix}
     told |= {name: value for name, value in voice.items() if value is not None}
     if len(spec.rest) <= SPEC_BYTES_MAX:
         told[SPEC] = spec.rest

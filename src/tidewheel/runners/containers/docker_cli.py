@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -54,8 +54,13 @@ class EngineAway(Unavailable):
     code = "engine_away"
 
 
+def json_format(fields: Iterable[str]) -> str:
+    """Returns a ``--format`` of docker that prints these fields, a row as one JSON array."""
+    return f"[{','.join(f'{{{{json {one}}}}}' for one in fields)}]"
+
+
 def json_rows(text: str) -> list[Any]:
-    """Reads what a docker with a ``--format`` of one JSON value per row has printed."""
+    """Reads what a docker with one JSON value per row has printed."""
     return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
@@ -101,12 +106,8 @@ class Cli:
     @property
     def sockets(self) -> tuple[str, ...]:
         """Returns the engine's socket on this host, if DOCKER_HOST names one."""
-        address = self.environment.get("DOCKER_HOST", "")
-        return (
-            (os.path.normpath(address.removeprefix("unix://")),)
-            if address.startswith("unix://")
-            else ()
-        )
+        kind, _, path = self.environment.get("DOCKER_HOST", "").partition("://")
+        return (os.path.normpath(path),) if kind == "unix" else ()
 
     def plain_environment(self) -> dict[str, str]:
         """Returns the environment for a program that speaks to no engine, with nothing in it
@@ -136,6 +137,13 @@ class Cli:
             raise EngineAway(f"docker {arguments[0]}: {answer.words}")
         return answer.out
 
+    async def inspect(
+        self, how: Iterable[str], fields: Iterable[str], ids: Iterable[str]
+    ) -> list[Any]:
+        """Returns these fields of each thing; of one that is gone nothing is told."""
+        answer = await self.call(self.docker, *how, "--format", json_format(fields), *ids)
+        return json_rows(answer.out)
+
     async def call(
         self,
         *argv: str,
@@ -143,26 +151,22 @@ class Cli:
         seconds_max: float = CALL_SECONDS_MAX,
     ) -> DockerAnswer:
         """Runs a program to its end; raises EngineAway if the engine was not there."""
-        async with self._room:
-            answer = await self._run(argv, environment or self.environment, seconds_max)
-        if answer.status != 0 and _is_away(answer.err.lower()):
-            raise EngineAway(f"the container engine does not answer: {answer.words}")
-        return answer
-
-    async def _run(
-        self, argv: tuple[str, ...], environment: Mapping[str, str], seconds_max: float
-    ) -> DockerAnswer:
-        async with child(argv, environment) as process:
+        async with self._room, child(argv, environment or self.environment) as process:
             try:
                 async with asyncio.timeout(seconds_max):
-                    out, err = await process.communicate()
+                    printed = await process.communicate()
             except TimeoutError:
                 words = f"{argv[0]} did not answer within {seconds_max:g} s"
                 raise EngineAway(words) from None
             assert process.returncode is not None
-            return DockerAnswer(
-                process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
-            )
+            out, err = (text.decode(errors="replace") for text in printed)
+            answer = DockerAnswer(process.returncode, out, err)
+        said = answer.err.lower()
+        about_registry = "/v2/" in said or "registry" in said  # which is not the engine
+        is_away = not about_registry and any(one in said for one in AWAY_WORDS)
+        if answer.status != 0 and is_away:
+            raise EngineAway(f"the container engine does not answer: {answer.words}")
+        return answer
 
     @asynccontextmanager
     async def following(self, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
@@ -201,12 +205,6 @@ async def child(
             await process.communicate()
         if descriptor is not None:
             os.close(descriptor)
-
-
-def _is_away(words: str) -> bool:
-    """Says whether the engine does not answer; a registry that does not is not the engine."""
-    about_registry = "/v2/" in words or "registry" in words
-    return not about_registry and any(one in words for one in AWAY_WORDS)
 
 
 GRACE_SECONDS_MAX = 86_400

@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -28,22 +27,8 @@ from tidewheel.core.queue.steps import End
 from tidewheel.errors import BadSetting, Refused
 from tidewheel.ports.runners import JobReports
 from tidewheel.quantities import parse_size
-from tidewheel.runners.containers.docker_cli import Cli, EngineAway, json_rows
-from tidewheel.runners.containers.logs import (
-    Followers,
-    LogLine,
-    ProjectLogs,
-    SaidValues,
-    read_said,
-)
-from tidewheel.runners.containers.outcome import (
-    KeepWaiting,
-    Over,
-    ProjectSeen,
-    Startable,
-    Verdict,
-    judge,
-)
+from tidewheel.runners.containers import logs, outcome
+from tidewheel.runners.containers.docker_cli import Cli, EngineAway
 from tidewheel.runners.containers.project import (
     Engine,
     Phase,
@@ -62,11 +47,15 @@ EVENTS_REST_SECONDS = 1.0
 
 
 class EnginePoller:
-    """Asks the engine for all projects and shows each job its parts, while there are jobs."""
+    """Asks the engine for all projects and shows each job its parts, while there are jobs.
 
-    def __init__(self, engine: Engine) -> None:
+    It holds what the jobs of a runner share.
+    """
+
+    def __init__(self, engine: Engine, message_bytes_max: int) -> None:
         self.on_trouble: Callable[[str | None], None] = lambda _: None
-        self._engine = engine
+        self.followers: set[asyncio.Task[None]] = set()  # of the logs of all jobs
+        self.engine, self.message_bytes_max = engine, message_bytes_max
         self._jobs: set[EngineJob] = set()
         self._alarm = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -77,7 +66,7 @@ class EnginePoller:
         self.poke()
         if not self._tasks:
             self._tasks = {asyncio.create_task(self._look_on())}
-            arguments = self._engine.events_command
+            arguments = self.engine.events_command
             if arguments is not None:
                 self._tasks.add(asyncio.create_task(self._listen(arguments)))
 
@@ -110,7 +99,7 @@ class EnginePoller:
             self._alarm.clear()
             wanted = list(self._jobs)
             try:
-                sightings = await self._engine.look()
+                sightings = await self.engine.look()
             except (EngineAway, ValueError, KeyError) as away:  # nothing, or nonsense
                 self.on_trouble(str(away))
                 is_away = True
@@ -138,14 +127,14 @@ class EnginePoller:
             async with asyncio.timeout(rest_seconds):
                 await self._alarm.wait()
         except TimeoutError:
-            return self._engine.look_seconds
+            return self.engine.look_seconds
         await asyncio.sleep(GATHER_SECONDS)
-        return min(AGAIN_SECONDS, self._engine.look_seconds)
+        return min(AGAIN_SECONDS, self.engine.look_seconds)
 
     async def _listen(self, arguments: tuple[str, ...]) -> None:
         """Has the engine looked at when it tells of an event; without events, looks suffice."""
         while True:
-            async with self._engine.cli.following(*arguments) as process:
+            async with self.engine.cli.following(*arguments) as process:
                 assert process.stdout is not None
                 while await process.stdout.read(4096):
                     self.poke()
@@ -156,7 +145,6 @@ class EnginePoller:
 
 
 CONTAINERS_MAX = 500  # that are asked for at once; of more, the first ones
-FIELDS = "[{{json .ID}},{{json .CPUPerc}},{{json .MemUsage}}]"
 
 
 class ContainerSampler:
@@ -202,10 +190,10 @@ class ContainerSampler:
 
     async def _ask(self, ids: Sequence[str]) -> dict[str, UsageSample]:
         """Returns what each container uses; nothing, until next time, if one is gone."""
-        words = ("stats", "--no-stream", "--no-trunc", "--format", FIELDS)
+        stats, fields = ("stats", "--no-stream", "--no-trunc"), (".ID", ".CPUPerc", ".MemUsage")
         try:
-            answer = await self._cli.call(self._cli.docker, *words, *ids)
-            return {id_: _sample(cpu, memory) for id_, cpu, memory in json_rows(answer.out)}
+            rows = await self._cli.inspect(stats, fields, ids)
+            return {id_: _sample(cpu, memory) for id_, cpu, memory in rows}
         except (EngineAway, BadSetting, ValueError):
             return {}
 
@@ -223,22 +211,12 @@ END_NAME = "job.end"
 LOOKS_UNTIL_SURE = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineAccess:
-    """Holds the engine, and all else that the jobs of a runner share."""
-
-    engine: Engine
-    watch: EnginePoller
-    followers: Followers
-    message_bytes_max: int
-
-
 class EngineJob:
     """Drives a started or adopted project; it is used from the worker's loop alone."""
 
     def __init__(
         self,
-        means: EngineAccess,
+        watch: EnginePoller,
         plan: ProjectPlan,
         directory: Path,
         reports: JobReports,
@@ -246,21 +224,21 @@ class EngineJob:
         grace_seconds: float,
         adopted: bool = False,
     ) -> None:
-        self._engine, self._watch = means.engine, means.watch
+        self._engine, self._watch = watch.engine, watch
         self._plan = plan
         self._files = JobDirectory(directory)
         self.reports = reports
         self._grace_seconds = grace_seconds  # for the others, when one part has failed
         self._speaker = Speaker(
-            directory=directory, reports=reports, message_bytes_max=means.message_bytes_max
+            directory=directory, reports=reports, message_bytes_max=watch.message_bytes_max
         )
         self._speaker.hear_spool()
-        self._logs = ProjectLogs(
-            means.engine, self._files, plan.prefix, means.followers, self._on_said
+        self._logs = logs.ProjectLogs(
+            watch.engine, self._files, plan.prefix, watch.followers, self._on_said
         )
         self._parts: tuple[ProjectPart, ...] = ()
         self._views = 0  # how often the engine has shown them
-        self._values = SaidValues()
+        self._values = logs.SaidValues()
         self._started: set[str] = set()
         self._sure_at = 0  # the first view that began after what was done last
         self._news = asyncio.Event()
@@ -330,12 +308,12 @@ class EngineJob:
                 continue  # what is seen now may be older than what was done
             verdict = self._judge(self._parts)
             match verdict:
-                case Over(end):
+                case outcome.Over(end):
                     return end
-                case Startable(parts):
+                case outcome.Startable(parts):
                     self._was_away = False
                     await self._start(parts)
-                case KeepWaiting(reasons):
+                case outcome.KeepWaiting(reasons):
                     self._was_away = False
                     for reason in reasons:
                         self._say(f"waiting: {reason}", reason)
@@ -354,15 +332,15 @@ class EngineJob:
         self._sure_at = self._views + LOOKS_UNTIL_SURE
         self._watch.poke()
 
-    def _judge(self, parts: tuple[ProjectPart, ...]) -> Verdict:
-        seen = ProjectSeen(
+    def _judge(self, parts: tuple[ProjectPart, ...]) -> outcome.Verdict:
+        seen = outcome.ProjectSeen(
             parts=parts,
             plan=self._plan,
             stop_grace_seconds=self._stop_grace_seconds,
             engine_was_away=self._was_away,
             started=frozenset(self._started),
         )
-        return judge(seen, self._logs.last_line)
+        return outcome.judge(seen, self._logs.last_line)
 
     async def _finish(self, end: End) -> None:
         """Ends, logs and removes everything of the project, and only then tells its end."""
@@ -373,7 +351,7 @@ class EngineJob:
             await self._patiently(lambda: self._engine.stop(self.project, grace))
         await self._patiently(self._logs.complete)
         verdict = self._judge(parts)  # again: the last words are known by now
-        end = verdict.end if isinstance(verdict, Over) else end
+        end = verdict.end if isinstance(verdict, outcome.Over) else end
         end = with_values(end, lambda: self._values.gather(self._files.path))
         with suppress(OSError):  # for an adopter, should this worker die too early
             content = msgspec.json.encode(end)
@@ -393,8 +371,8 @@ class EngineJob:
             else:
                 return
 
-    def _on_said(self, service: str, line: LogLine, text: str) -> None:
-        said = read_said(text)
+    def _on_said(self, service: str, line: logs.LogLine, text: str) -> None:
+        said = logs.read_said(text)
         if said is None:
             return
         self._values.hear(said.values, text)

@@ -206,14 +206,6 @@ class Source:
         return min(self.out.latest, self.err.latest)
 
 
-class Followers:
-    """Counts the followers of all projects of a runner, of which there is a maximum."""
-
-    def __init__(self, count_max: int = FOLLOWERS_MAX) -> None:
-        self.count_max = count_max
-        self.count = 0
-
-
 class ProjectLogs:
     """Follows the parts of one project, and writes what they print into its logs."""
 
@@ -222,7 +214,7 @@ class ProjectLogs:
         engine: Engine,
         files: JobDirectory,
         prefix: str,
-        followers: Followers,
+        followers: set[asyncio.Task[None]],  # of all projects of a runner
         on_said: OnSaid,
     ) -> None:
         self._engine = engine
@@ -280,13 +272,13 @@ class ProjectLogs:
 
     def _begin(self, part: ProjectPart) -> None:
         source = self._sources[part.id] = Source(part)
-        if self._followers.count < self._followers.count_max:
-            self._followers.count += 1
+        if len(self._followers) < FOLLOWERS_MAX:
             source.follower = asyncio.create_task(self._follow(source))
+            self._followers.add(source.follower)
             source.follower.add_done_callback(self._follower_ended)
 
     def _follower_ended(self, follower: asyncio.Task[None]) -> None:
-        self._followers.count -= 1
+        self._followers.discard(follower)
         if not follower.cancelled() and (error := follower.exception()) is not None:
             raise error  # a bug: the loop's handler tells of it
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidewheel.core.queue.steps import End, Ending
-from tidewheel.runners.containers.docker_cli import Cli, json_rows
+from tidewheel.runners.containers.docker_cli import Cli
 from tidewheel.runners.containers.project import Condition, Phase, ProjectPart, ProjectPlan
 from tidewheel.runners.outcome import SHELL_SIGNAL_BASE
 from tidewheel.runners.outcome import failed as ended_badly
@@ -81,7 +81,10 @@ def judge(seen: ProjectSeen, last_line: LastLine) -> Verdict:
     if seen.stop_grace_seconds is not None:
         return _judge_stopping(seen, bad, last_line)
     if bad:
-        by_engine = seen.engine_was_away and all(map(_may_be_the_engines_doing, bad))
+        # An engine that starts again may have ended them.
+        by_engine = seen.engine_was_away and all(
+            part.exit_status in ENDED_BY_ENGINE and not part.out_of_memory for part in bad
+        )
         return Over(GIVEN_BACK if by_engine else failed(bad[0], last_line))
     if missing := _missing(seen):
         words = f"service {missing}: its container is gone: somebody else has removed it"
@@ -120,11 +123,6 @@ def _judge_stopping(seen: ProjectSeen, bad: list[ProjectPart], last_line: LastLi
     return Over(End(ending=Ending.SUCCEEDED, exit_status=0))
 
 
-def _may_be_the_engines_doing(part: ProjectPart) -> bool:
-    """Says whether the engine may have ended the part, as one that starts again does."""
-    return part.exit_status in ENDED_BY_ENGINE and not part.out_of_memory
-
-
 def _missing(seen: ProjectSeen) -> str | None:
     """Returns a service of which fewer parts are there than were made, if there is one."""
     there = Counter(part.service for part in seen.parts)
@@ -133,13 +131,10 @@ def _missing(seen: ProjectSeen) -> str | None:
 
 
 def _can_start(part: ProjectPart, seen: ProjectSeen) -> bool:
-    if part.phase is not Phase.CREATED:
-        return False
-    for other, condition in seen.plan.needs.get(part.service, {}).items():
-        others = [one for one in seen.parts if one.service == other]
-        if not all(_fulfils(one, condition) for one in others):
-            return False
-    return True
+    needs = seen.plan.needs.get(part.service, {})
+    return part.phase is Phase.CREATED and all(
+        _fulfils(one, needs[one.service]) for one in seen.parts if one.service in needs
+    )
 
 
 def _fulfils(part: ProjectPart, condition: Condition) -> bool:
@@ -212,14 +207,9 @@ async def out_of_memory(cli: Cli, killed: Sequence[str]) -> set[str]:
 async def _limited(cli: Cli, ids: Sequence[str]) -> list[tuple[str, bool]]:
     """Returns those containers that this engine has and whose memory is limited, each with
     whether the engine says that it lacked memory."""
-    answer = await cli.call(
-        *(cli.docker, "inspect", "--type", "container", "--format"),
-        "[{{json .Id}},{{json .State.OOMKilled}},{{json .HostConfig.Memory}}]",
-        *ids,
-    )
-    return [
-        (id_, lacked_memory) for id_, lacked_memory, limit in json_rows(answer.out) if limit
-    ]
+    fields = (".Id", ".State.OOMKilled", ".HostConfig.Memory")
+    rows = await cli.inspect(("inspect", "--type", "container"), fields, ids)
+    return [(id_, lacked_memory) for id_, lacked_memory, limit in rows if limit]
 
 
 def _named_by_kernel(ids: Sequence[str]) -> set[str]:
@@ -239,9 +229,8 @@ def _kernel_records() -> Iterator[bytes]:
         return
     try:
         for _ in range(RECORDS_MAX):
-            with suppress(
-                BrokenPipeError
-            ):  # overwritten while it was read: the next one is there
+            # Overwritten while it was read: the next one is there.
+            with suppress(BrokenPipeError):
                 yield os.read(log, RECORD_BYTES_MAX)
     except OSError:  # BlockingIOError: that was the last one
         return

@@ -204,7 +204,7 @@ OWN_NETWORK_MODES = frozenset({"", "none", "bridge", "default"})  # or that of a
 Service = Mapping[str, Any]
 
 
-class PolicyRule(NamedTuple):
+class _Rule(NamedTuple):
     """Judges a key of a service by which it may reach out of the container."""
 
     what: str  # of ALLOWABLE
@@ -235,42 +235,36 @@ def _is_risky_option(value: object) -> bool:
     return isinstance(value, list) and any(one not in safe for one in value)
 
 
-SERVICE_RULES: Mapping[str, PolicyRule] = {
-    "privileged": PolicyRule("privileged", bool, "its processes would be root of the host"),
-    "network_mode": PolicyRule(
+SERVICE_RULES: Mapping[str, _Rule] = {
+    "privileged": _Rule("privileged", bool, "its processes would be root of the host"),
+    "network_mode": _Rule(
         "host-network", _is_foreign_network, "it would be on a network not its own"
     ),
-    "pid": PolicyRule("host-pid", _is_host, "it would see and signal processes not its own"),
-    "ipc": PolicyRule("host-ipc", _is_host, "it would share memory with processes not its own"),
-    "userns_mode": PolicyRule("host-userns", bool, "its root would be root of the host"),
-    "uts": PolicyRule("host-userns", _is_host, "it could rename the host"),
-    "cgroup": PolicyRule("host-userns", _is_host, "it would see the cgroups of the host"),
-    "cgroup_parent": PolicyRule(
-        "host-userns", bool, "it would leave the limits set for containers"
-    ),
-    "cap_add": PolicyRule("cap-add", bool, "it would have powers over the kernel"),
-    "devices": PolicyRule("devices", bool, "it would reach devices of the host"),
-    "device_cgroup_rules": PolicyRule("devices", bool, "it would reach devices of the host"),
-    "gpus": PolicyRule("devices", bool, "it would reach devices of the host"),
-    "security_opt": PolicyRule("security-opt", _is_risky_option, "it would be confined less"),
-    "sysctls": PolicyRule("sysctls", bool, "it would change parameters of the kernel"),
-    "volumes_from": PolicyRule(
-        "volumes-from", bool, "it would reach files of other containers"
-    ),
-    "external_links": PolicyRule("external", bool, "it would reach containers of others"),
-    "build": PolicyRule(
-        "build", bool, "an image would be built on the host; name a built image"
-    ),
-    "extends": PolicyRule("files", bool, "files of the host would be read; write it out"),
-    "env_file": PolicyRule("files", bool, "files of the host would be read; use environment"),
-    "label_file": PolicyRule("files", bool, "files of the host would be read; use labels"),
-    "runtime": PolicyRule("runtime", bool, "another runtime may confine it less"),
-    "credential_spec": PolicyRule("files", bool, "files of the host would be read"),
-    "oom_kill_disable": PolicyRule("privileged", bool, "it could take all memory of the host"),
-    "oom_score_adj": PolicyRule(
+    "pid": _Rule("host-pid", _is_host, "it would see and signal processes not its own"),
+    "ipc": _Rule("host-ipc", _is_host, "it would share memory with processes not its own"),
+    "userns_mode": _Rule("host-userns", bool, "its root would be root of the host"),
+    "uts": _Rule("host-userns", _is_host, "it could rename the host"),
+    "cgroup": _Rule("host-userns", _is_host, "it would see the cgroups of the host"),
+    "cgroup_parent": _Rule("host-userns", bool, "it would leave the limits set for containers"),
+    "cap_add": _Rule("cap-add", bool, "it would have powers over the kernel"),
+    "devices": _Rule("devices", bool, "it would reach devices of the host"),
+    "device_cgroup_rules": _Rule("devices", bool, "it would reach devices of the host"),
+    "gpus": _Rule("devices", bool, "it would reach devices of the host"),
+    "security_opt": _Rule("security-opt", _is_risky_option, "it would be confined less"),
+    "sysctls": _Rule("sysctls", bool, "it would change parameters of the kernel"),
+    "volumes_from": _Rule("volumes-from", bool, "it would reach files of other containers"),
+    "external_links": _Rule("external", bool, "it would reach containers of others"),
+    "build": _Rule("build", bool, "an image would be built on the host; name a built image"),
+    "extends": _Rule("files", bool, "files of the host would be read; write it out"),
+    "env_file": _Rule("files", bool, "files of the host would be read; use environment"),
+    "label_file": _Rule("files", bool, "files of the host would be read; use labels"),
+    "runtime": _Rule("runtime", bool, "another runtime may confine it less"),
+    "credential_spec": _Rule("files", bool, "files of the host would be read"),
+    "oom_kill_disable": _Rule("privileged", bool, "it could take all memory of the host"),
+    "oom_score_adj": _Rule(
         "privileged", _is_below_zero, "processes of the host would be killed in its place"
     ),
-    "use_api_socket": PolicyRule("engine-socket", bool, "it would be root of the host"),
+    "use_api_socket": _Rule("engine-socket", bool, "it would be root of the host"),
 }
 
 
@@ -366,46 +360,30 @@ def _networks(networks: Mapping[str, Any], ground: HostFolders) -> Iterator[Deni
         if body.get("driver_opts"):
             seen = f"network {name}: driver_opts"
             yield Denied("host-network", seen, "they can reach interfaces of the host")
-        if _chooses_addresses(body.get("ipam") or {}):
+        ipam = body.get("ipam") or {}
+        own_driver = (ipam.get("driver") or "default") != "default"
+        # An engine makes a route to whatever address is named, also where the host has one.
+        if ipam.get("config") or ipam.get("options") or own_driver:
             seen = f"network {name}: ipam"
             why = "its addresses could take those of the host's own networks"
             yield Denied("host-network", seen, why)
-
-
-def _chooses_addresses(ipam: Mapping[str, Any]) -> bool:
-    """Says whether a network names addresses: an engine makes a route to whatever is named,
-    also where the host has one."""
-    driver = ipam.get("driver") or "default"
-    return bool(ipam.get("config") or ipam.get("options")) or driver != "default"
 
 
 def _told(found: Iterable[Denied], allowed: frozenset[str]) -> list[str]:
     return [denied.message for denied in found if denied.what not in allowed]
 
 
-@dataclass(frozen=True, slots=True)
-class Allowances:
-    """Holds what is allowed, in words of the policy's table, for all queues and by queue."""
-
-    everywhere: frozenset[str]
-    by_queue: Mapping[str, frozenset[str]]
-
-    def of(self, queue: str) -> frozenset[str]:
-        """Returns the words for what a task of this queue may ask for."""
-        return self.everywhere | self.by_queue.get(queue, frozenset())
+EVERYWHERE = ""  # instead of a queue
 
 
-def read_allowances(entries: Sequence[str]) -> Allowances:
-    """Reads the entries of a worker; raises BadSetting for one that means nothing."""
-    everywhere: set[str] = set()
-    by_queue: dict[str, frozenset[str]] = {}
+def read_allowances(entries: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Returns what is allowed by queue, in words of the policy's table; raises BadSetting for
+    an entry that means nothing."""
+    allowed: dict[str, frozenset[str]] = {}
     for entry in entries:
         queue, colon, what = entry.rpartition(":")  # a queue may be called run:NAME
         if what not in ALLOWABLE or (colon and not queue):
             accepted = f"WHAT or QUEUE:WHAT, where WHAT is one of {', '.join(ALLOWABLE)}"
             raise BadSetting("allow-compose", entry, accepted)
-        if colon:
-            by_queue[queue] = by_queue.get(queue, frozenset()) | {what}
-        else:
-            everywhere.add(what)
-    return Allowances(frozenset(everywhere), by_queue)
+        allowed[queue] = allowed.get(queue, frozenset()) | {what}
+    return allowed

@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tidewheel.core.queue.task import TaskId
-from tidewheel.runners.containers.docker_cli import Cli, EngineAway, json_rows
+from tidewheel.ports.runners import Assignment
+from tidewheel.runners.containers.docker_cli import Cli, EngineAway, json_format, json_rows
+from tidewheel.runners.containers.stage_spec import StageSpec
 
 NAME_LENGTH_MAX = 63  # of a service of a Swarm, and of a name that other containers look up
 DIGEST_LENGTH = 10
@@ -35,6 +37,7 @@ STORE = "tidewheel.store"
 TASK = "tidewheel.task"
 ATTEMPT = "tidewheel.attempt"
 LABELS = (PROJECT, STORE, TASK, ATTEMPT)  # of one runner, whose name is RUNNER
+LABEL_FIELDS = [f'(.Label "{label}")' for label in LABELS]  # of docker's lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,20 +169,6 @@ class CannotCreate(Exception):
     """The engine does not want to make the project, and says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageWishes:
-    """Holds what a task wants of its containers besides what its compose file says."""
-
-    constraints: tuple[str, ...]
-    grace_seconds: float
-    directory: Path  # of the attempt
-
-
-def label_fields(labels: Sequence[str]) -> list[str]:
-    """Returns a part of a ``--format`` that prints JSON: the value of each label."""
-    return [f'{{{{json (.Label "{label}")}}}}' for label in labels]
-
-
 REMOVE_TRIES = 40
 # Options with which docker lists and removes some kinds of things.
 _LISTED = {"container": ("--all",)}
@@ -207,7 +196,13 @@ class Engine(ABC):
         self.cli = cli
 
     @abstractmethod
-    def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
+    def fit(
+        self,
+        document: dict[str, Any],
+        plan: ProjectPlan,
+        spec: StageSpec,
+        assignment: Assignment,
+    ) -> None:
         """Changes a resolved file so that this engine executes it to its end."""
 
     @abstractmethod
@@ -230,7 +225,7 @@ class Engine(ABC):
     async def remains(self) -> list[Tags]:
         """Returns the tags of all networks and volumes, also where no part is left."""
         mark = ("--filter", f"label={RUNNER}={self.name}")
-        form = ("--format", f"[{','.join(label_fields(LABELS))}]")
+        form = ("--format", json_format(LABEL_FIELDS))
         return [
             Tags.read(self.name, dict(zip(LABELS, values, strict=True)))
             for kind in ("network", "volume")

@@ -9,27 +9,27 @@ from pathlib import Path
 
 from tidewheel.config import CONTAINERS
 from tidewheel.core.queue.requests import Claimed
-from tidewheel.core.queue.steps import End
 from tidewheel.core.queue.submission import MESSAGE_BYTES_MAX
 from tidewheel.errors import RunnerUnable
 from tidewheel.ports.runners import Assignment, Job, JobReports, Leftover
-from tidewheel.runners.containers.compose import ComposeEngine
 from tidewheel.runners.containers.compose_build import EXECUTED, FILES, prepare, read_plan
 from tidewheel.runners.containers.docker_cli import Cli, EngineAway
+from tidewheel.runners.containers.engines import ComposeEngine, SwarmEngine
 from tidewheel.runners.containers.job import (
     ContainerSampler,
-    EngineAccess,
     EngineJob,
     EnginePoller,
     read_end,
 )
-from tidewheel.runners.containers.logs import Followers
 from tidewheel.runners.containers.outcome import failure
-from tidewheel.runners.containers.policy import read_allowances
+from tidewheel.runners.containers.policy import EVERYWHERE, read_allowances
 from tidewheel.runners.containers.project import CannotCreate, Engine, Phase, ProjectPlan
 from tidewheel.runners.containers.stage_spec import BadStage, runner_named
-from tidewheel.runners.containers.swarm import SwarmEngine
-from tidewheel.runners.job_directory import make_private_directory, run_folders
+from tidewheel.runners.job_directory import (
+    make_private_directory,
+    prepare_run_folders,
+    tidy_run_folders,
+)
 from tidewheel.runners.messages.server import Speaker
 from tidewheel.runners.outcome import EndedJob, not_started
 from tidewheel.runners.registry import RunnerParts
@@ -52,12 +52,7 @@ class EngineRunner:
         self._engine = engine
         self._called = frozenset(called or (engine.name,))
         self._allowances = read_allowances(allowed)
-        self._means = EngineAccess(
-            engine=engine,
-            watch=EnginePoller(engine),
-            followers=Followers(),
-            message_bytes_max=message_bytes_max,
-        )
+        self._watch = EnginePoller(engine, message_bytes_max)
         self._jobs: set[EngineJob] = set()
         self._sampler: ContainerSampler | None = None
         if engine.parts_are_here:
@@ -71,14 +66,14 @@ class EngineRunner:
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Creates the project; a task that may not run becomes a job that has failed."""
-        allowed = self._allowances.of(assignment.task.queue)
+        queues = (EVERYWHERE, assignment.task.queue)
+        allowed = frozenset().union(*(self._allowances.get(one, ()) for one in queues))
         if assignment.task.fence_kill:
             words = "its queue fences jobs, and containers do not die with their worker"
             return EndedJob(failure("refused", f"{words}; use a queue without a fence"))
         try:
             make_private_directory(assignment.directory)
-            if folders := run_folders(assignment):
-                folders.prepare()
+            prepare_run_folders(assignment)
             plan = await prepare(self._engine, assignment, allowed)
             await self._remove_earlier(plan)
             await self._create(plan, assignment.directory)
@@ -102,7 +97,12 @@ class EngineRunner:
         if (end := read_end(assignment.directory)) is not None:
             with suppress(EngineAway):  # then it is removed as a leftover
                 await self._engine.remove(plan.project)
-            return self._ended(end, assignment, reports)
+            reports.started()
+            # The messages again, from the first; the worker drops those that the store has.
+            most = self._watch.message_bytes_max
+            directory = assignment.directory
+            Speaker(directory=directory, reports=reports, message_bytes_max=most).hear_spool()
+            return EndedJob(end)
         with suppress(EngineAway):  # then nothing is known, and the job will see
             sighting = (await self._engine.look()).get(plan.project)
             if sighting is None or all(part.phase is Phase.CREATED for part in sighting.parts):
@@ -130,7 +130,7 @@ class EngineRunner:
 
     def tell_trouble_to(self, hear: Callable[[str | None], None]) -> None:
         """Sets the function that is told that the engine is away, or back (None)."""
-        self._means.watch.on_trouble = hear
+        self._watch.on_trouble = hear
 
     def stop(self) -> None:
         """Stops driving jobs, which run on."""
@@ -141,7 +141,7 @@ class EngineRunner:
         """Waits until nothing listens to the engine any more."""
         for job in list(self._jobs):
             await asyncio.wait({job.driving})
-        await self._means.watch.stop()
+        await self._watch.stop()
         if self._sampler is not None:
             await self._sampler.stop()
 
@@ -170,7 +170,7 @@ class EngineRunner:
         adopted: bool = False,
     ) -> EngineJob:
         job = EngineJob(
-            self._means,
+            self._watch,
             plan,
             assignment.directory,
             reports,
@@ -185,18 +185,7 @@ class EngineRunner:
 
     def _over(self, job: EngineJob, assignment: Assignment) -> None:
         self._jobs.discard(job)
-        if folders := run_folders(assignment):
-            folders.tidy_up()
-
-    def _ended(self, end: End, assignment: Assignment, reports: JobReports) -> EndedJob:
-        """Reports the messages again, from the first, and returns the job that has ended."""
-        reports.started()
-        Speaker(
-            directory=assignment.directory,
-            reports=reports,
-            message_bytes_max=self._means.message_bytes_max,
-        ).hear_spool()
-        return EndedJob(end)
+        tidy_run_folders(assignment)
 
 
 def open_runner(name: str, parts: RunnerParts) -> EngineRunner:

@@ -117,20 +117,13 @@ def _constraints(node: object) -> list[str]:
 
 def _label_constraints(labels: object) -> list[str]:
     """Reads labels of a Swarm node as people write them: {"zone": "a"}, "zone=a", "zone"."""
-    match labels:
-        case None:
-            return []
-        case str():
-            return [_one_label(labels)]
-        case list():
-            return [_one_label(str(one)) for one in labels]
-        case dict():
-            pairs: Mapping[str, object] = labels
-            return [f"node.labels.{name} == {value}" for name, value in pairs.items()]
-        case _:
-            raise BadStage(
-                f'"labels" of the node are {labels!r}; accepted is {{"NAME": "VALUE"}}'
-            )
+    if isinstance(labels, dict):
+        pairs: Mapping[str, object] = labels
+        return [f"node.labels.{name} == {value}" for name, value in pairs.items()]
+    listed = [labels] if isinstance(labels, str) else [] if labels is None else labels
+    if not isinstance(listed, list):
+        raise BadStage(f'"labels" of the node are {labels!r}; accepted is {{"NAME": "VALUE"}}')
+    return [_one_label(str(one)) for one in listed]
 
 
 def _one_label(text: str) -> str:

@@ -154,33 +154,27 @@ def call_run(
     passed a command on: only what can be said twice is said again.
     """
     request: dict[str, object] = {"secret": secret, "key": os.urandom(12).hex(), "call": call}
-    answer = _ask_patiently(directory, request, call, time.monotonic() + patience_seconds)
-    if "refused" in answer:
-        kind = Declined if answer.get("code") == Declined.code else Refused
-        raise kind(str(answer["refused"]))
-    said = answer.get("answer")
-    return said if isinstance(said, dict) else {}
-
-
-def _ask_patiently(
-    directory: Path, request: dict[str, object], call: dict[str, object], give_up_at: float
-) -> dict[str, object]:
-    while True:
+    command = call.get("command")
+    verb = command.get("verb") if isinstance(command, dict) else None
+    can_be_said_twice = command is None or verb in REPEATABLE
+    give_up_at = time.monotonic() + patience_seconds
+    answer: dict[str, object] | None = None
+    while answer is None:
         try:
-            return _ask(directory, request, CALL_SECONDS_MAX, CALL_REPLY_BYTES_MAX)
+            answer = _ask(directory, request, CALL_SECONDS_MAX, CALL_REPLY_BYTES_MAX)
         except (OSError, ValueError) as error:
-            may_repeat = isinstance(error, NOBODY_THERE) or _can_be_said_twice(call)
+            may_repeat = isinstance(error, NOBODY_THERE) or can_be_said_twice
             if not may_repeat or time.monotonic() >= give_up_at:
                 raise Unavailable(
                     f"the worker of this job does not answer ({error}); look whether it was "
                     "done (tidewheel show --history), and try again"
                 ) from error
-        time.sleep(KNOCK_SECONDS)
-
-
-def _can_be_said_twice(call: dict[str, object]) -> bool:
-    command = call.get("command")
-    return command is None or (isinstance(command, dict) and command.get("verb") in REPEATABLE)
+            time.sleep(KNOCK_SECONDS)
+    if "refused" in answer:
+        kind = Declined if answer.get("code") == Declined.code else Refused
+        raise kind(str(answer["refused"]))
+    said = answer.get("answer")
+    return said if isinstance(said, dict) else {}
 
 
 def _spool(directory: Path, said: SpooledMessage) -> Delivery:
@@ -202,30 +196,22 @@ def _ask(
     bytes_max: int = REPLY_BYTES_MAX,
 ) -> dict[str, object]:
     for pause in (*BUSY_PAUSES_SECONDS, None):
-        with suppress(*NOT_HEARD):
-            answer = _ask_once(directory, request, seconds_max, bytes_max)
+        with (
+            suppress(*NOT_HEARD),
+            closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection,
+        ):
+            connection.settimeout(seconds_max)
+            _connect(connection, directory)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            with connection.makefile("rb") as replies:
+                answer = json.loads(replies.readline(bytes_max))
+            if not isinstance(answer, dict):
+                raise ValueError("the worker's answer is not an object")
             if answer.get("code") != BUSY:
                 return answer
         if pause is not None:
             time.sleep(pause)
     raise OSError("it hears too many jobs at once")
-
-
-def _ask_once(
-    directory: Path,
-    request: dict[str, object],
-    seconds_max: float,
-    bytes_max: int,
-) -> dict[str, object]:
-    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
-        connection.settimeout(seconds_max)
-        _connect(connection, directory)
-        connection.sendall(json.dumps(request).encode() + b"\n")
-        with connection.makefile("rb") as replies:
-            answer = json.loads(replies.readline(bytes_max))
-    if not isinstance(answer, dict):
-        raise ValueError("the worker's answer is not an object")
-    return answer
 
 
 def _connect(connection: socket.socket, directory: Path) -> None:

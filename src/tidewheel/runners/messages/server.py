@@ -206,7 +206,12 @@ class MessageServer:
         """Does what one line asks, and answers; the answer says if and why it was refused."""
         try:
             spoken = parse_request(line)
-            speaker = self._speaker(spoken.secret)
+            # Found by its digest: how long the search takes says nothing about any secret.
+            speaker = self._speakers.get(_digest(spoken.secret))
+            if speaker is None:
+                raise Refused(
+                    "this secret speaks for no running attempt; it ends with its attempt"
+                )
             if spoken.call is not None:
                 return {"answer": await self._call(speaker, spoken.call)}
             if spoken.progress is not None:
@@ -216,13 +221,6 @@ class MessageServer:
         except (Refused, Unavailable) as refused:
             return refusal(str(refused), refused.code)
         return {"ok": True}
-
-    def _speaker(self, secret: str) -> Speaker:
-        # Found by its digest: how long the search takes says nothing about any secret.
-        speaker = self._speakers.get(_digest(secret))
-        if speaker is None:
-            raise Refused("this secret speaks for no running attempt; it ends with its attempt")
-        return speaker
 
     async def _call(self, speaker: Speaker, call: dict[str, object]) -> dict[str, object]:
         if self._calls is None or speaker.caller is None:
@@ -241,12 +239,11 @@ def parse_request(line: bytes) -> JobRequest:
     if not isinstance(fields, dict) or not isinstance(fields.get("secret"), str):
         raise Refused('a message is a JSON object with a "secret"')
     if "call" in fields:
-        return _parse_call(fields)
-    text, output, progress = (
-        fields.get("text") or "",
-        fields.get("output"),
-        fields.get("progress"),
-    )
+        if not isinstance(fields["call"], dict):
+            raise Refused('"call" must be a JSON object')
+        return JobRequest(secret=fields["secret"], call=fields["call"])
+    text = fields.get("text") or ""
+    output, progress = fields.get("output"), fields.get("progress")
     _check(text, output, progress)
     key = fields.get("key")
     if not isinstance(key, str) or not 0 < len(key) <= KEY_LENGTH_MAX:
@@ -259,14 +256,6 @@ def parse_request(line: bytes) -> JobRequest:
         message=SpooledMessage(key=key, text=text, output=output) if said_something else None,
         progress=None if progress is None else float(progress),
     )
-
-
-def _parse_call(fields: dict[str, object]) -> JobRequest:
-    secret, call = fields["secret"], fields["call"]
-    assert isinstance(secret, str), "it was looked at before"
-    if not isinstance(call, dict):
-        raise Refused('"call" must be a JSON object')
-    return JobRequest(secret=secret, call=call)
 
 
 def _check(text: object, output: object, progress: object) -> None:

@@ -66,7 +66,9 @@ class FunctionServer:
     def serve(self) -> None:
         self._selector.register(self._ask, selectors.EVENT_READ)
         while True:
-            for key, _ in self._selector.select(self._patience_seconds()):
+            earliest = min((call.give_up_at for call in self._calls.values()), default=None)
+            patience = None if earliest is None else max(0.0, earliest - time.monotonic())
+            for key, _ in self._selector.select(patience):
                 if key.fd != self._ask:
                     self._read_answer(self._calls[key.fd])
                 elif not self._read_requests():
@@ -77,10 +79,6 @@ class FunctionServer:
             for call in [one for one in self._calls.values() if one.give_up_at <= now]:
                 self._end(call)
                 self._tell(call.number, {"failed": "it took too long"})
-
-    def _patience_seconds(self) -> float | None:
-        earliest = min((call.give_up_at for call in self._calls.values()), default=None)
-        return None if earliest is None else max(0.0, earliest - time.monotonic())
 
     def _read_requests(self) -> bool:
         """Begins the calls that are asked for; returns False when nobody asks any more."""
@@ -117,7 +115,12 @@ class FunctionServer:
     def _call_and_exit(self, request: dict[str, object], writer: int) -> None:
         """Calls the function in the fork, writes the answer, and ends the fork in any case."""
         try:
-            _confine(self._memory_bytes)
+            # A process group and a memory limit of its own; it dies with the server.
+            os.setpgid(0, 0)
+            die_with_parent()
+            most = self._memory_bytes
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             text = json.dumps(answer_of(request, self._library)).encode()
             if len(text) > self._answer_bytes:
                 text = json.dumps({"failed": f"it answered {len(text)} bytes"}).encode()
@@ -155,14 +158,6 @@ class FunctionServer:
 
 def _ending(status: int) -> str:
     return f"exit status {status}" if status >= 0 else signal.Signals(-status).name
-
-
-def _confine(memory_bytes: int) -> None:
-    """Gives this fork a process group and a memory limit, and lets it die with the server."""
-    os.setpgid(0, 0)
-    die_with_parent()
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def die_with_parent() -> None:

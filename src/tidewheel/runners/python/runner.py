@@ -33,8 +33,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -123,16 +122,14 @@ def _is_async(function: Callable[..., object]) -> bool:
     )
 
 
+@dataclass(slots=True, eq=False)
 class StopRequest:
     """Knows whether a job was asked to end; set in the worker's loop, read from any thread."""
 
-    __slots__ = ("_event", "_waiters", "asked")
-
-    def __init__(self) -> None:
-        self.asked = False
-        # Made when somebody waits: most jobs never do, and they are made by the thousand.
-        self._event: threading.Event | None = None
-        self._waiters: list[asyncio.Future[None]] = []
+    asked: bool = False
+    # Made when somebody waits: most jobs never do, and they are made by the thousand.
+    _event: threading.Event | None = None
+    _waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     def ask(self) -> None:
         """Asks to stop, and wakes all that wait for it."""
@@ -159,42 +156,21 @@ class StopRequest:
             await waiter
 
 
+@dataclass(slots=True, eq=False)
 class JobContext:
     """Tells a handler about its job and hears from it; any thread may call every method."""
 
-    __slots__ = (
-        "_directory",
-        "_message_bytes_max",
-        "_messages",
-        "_reports",
-        "_stop",
-        "_task",
-    )
-
-    def __init__(
-        self,
-        task: Claimed,
-        directory: Callable[[], Path],
-        reports: JobReports,
-        stop: StopRequest,
-        message_bytes_max: int = MESSAGE_BYTES_MAX,
-    ) -> None:
-        self._task = task
-        self._directory = directory
-        self._message_bytes_max = message_bytes_max
-        self._messages = 0
-        self._reports: JobReports | None = reports
-        self._stop = stop
-
-    @property
-    def task(self) -> Claimed:
-        """Returns the task that the handler executes."""
-        return self._task
+    task: Claimed  # that the handler executes
+    _directory: Callable[[], Path]
+    _reports: JobReports | None  # None: its attempt is over, and nothing is heard of it
+    _stop: StopRequest
+    _message_bytes_max: int = MESSAGE_BYTES_MAX
+    _messages: int = 0
 
     @property
     def attempt(self) -> int:
         """Returns which attempt at the task this is: 1, 2, …"""
-        return self._task.attempt
+        return self.task.attempt
 
     @property
     def directory(self) -> Path:
@@ -304,11 +280,6 @@ def unstoppable(name: str, grace_seconds: float) -> End:
     )
 
 
-def bad_spec(error: ValueError | RecursionError) -> End:
-    """Returns the end of a task whose handler was not called, because its spec is no JSON."""
-    return _failed(Ending.ABORTED, "spec", f"the spec is not JSON: {error}")
-
-
 def _failed(ending: Ending, code: str, description: str, facts: str = "{}") -> End:
     described = storable(description, DESCRIPTION_LENGTH_MAX)
     return End(
@@ -316,22 +287,13 @@ def _failed(ending: Ending, code: str, description: str, facts: str = "{}") -> E
     )
 
 
-class CallState(Enum):
-    """Says whether a call waits for a thread, runs, or was given up."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    GIVEN_UP = "given up"
-
-
+@dataclass(slots=True, eq=False)
 class HandlerCall:
     """Holds one call, in a thread, of a function that must not raise, and how far it is."""
 
-    __slots__ = ("function", "stage")
-
-    def __init__(self, function: Callable[[], None]) -> None:
-        self.function = function
-        self.stage = CallState.WAITING
+    function: Callable[[], None]
+    has_begun: bool = False
+    given_up: bool = False
 
 
 class HandlerThreads:
@@ -360,10 +322,10 @@ class HandlerThreads:
         """Replaces the thread of a call that does not end; one that still waits never
         begins."""
         with self._changed:
-            if call.stage is CallState.RUNNING:
+            if call.has_begun and not call.given_up:
                 self._started -= 1
                 self._start_if_needed()
-            call.stage = CallState.GIVEN_UP
+            call.given_up = True
 
     def stop(self) -> None:
         """Lets every thread end when no call waits any more."""
@@ -380,7 +342,7 @@ class HandlerThreads:
         while (call := self._next()) is not None:
             call.function()
             with self._changed:
-                if call.stage is CallState.GIVEN_UP:
+                if call.given_up:
                     return  # another thread has taken this one's place
 
     def _next(self) -> HandlerCall | None:
@@ -388,8 +350,8 @@ class HandlerThreads:
             while True:
                 while self._waiting:
                     call = self._waiting.popleft()
-                    if call.stage is CallState.WAITING:
-                        call.stage = CallState.RUNNING
+                    if not call.given_up:
+                        call.has_begun = True
                         return call
                 if self._stopped:
                     return None
@@ -401,38 +363,22 @@ class HandlerThreads:
 __all__ = ["PythonRunner", "Handlers", "JobContext", "Abort"]
 
 
+def _nothing(_end: End | None = None) -> None:
+    """Does nothing, where there is nothing to do and nobody to tell."""
+
+
+@dataclass(slots=True, eq=False)
 class HandlerJob:
     """Is the job (port ``Job``) that one call of a handler is."""
 
-    __slots__ = (
-        "_ask_harder",
-        "_context",
-        "_end",
-        "_give_up",
-        "_name",
-        "_on_end",
-        "_stop",
-        "_waiters",
-    )
-
-    def __init__(
-        self, name: str, context: JobContext, stop: StopRequest, on_end: Callable[[End], None]
-    ) -> None:
-        self._name = name
-        self._context = context
-        self._stop = stop
-        self._on_end = on_end
-        self._ask_harder: Callable[[], object] | None = None
-        self._give_up: Callable[[], object] | None = None
-        self._end: End | None = None
-        self._waiters: list[asyncio.Future[None]] = []
-
-    def on_stop(
-        self, ask_harder: Callable[[], object] | None, give_up: Callable[[], object] | None
-    ) -> None:
-        """Sets what to do when the job is asked to end, and when it has not ended in time."""
-        self._ask_harder = ask_harder
-        self._give_up = give_up
+    _name: str
+    _context: JobContext
+    _stop: StopRequest
+    _on_end: Callable[[End], None]
+    ask_harder: Callable[[], object] = _nothing  # when the job is asked to end
+    give_up: Callable[[], object] = _nothing  # when it has not ended in time
+    _end: End | None = None
+    _waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     async def wait(self) -> End:
         """Waits until the handler has ended, and returns how."""
@@ -449,14 +395,12 @@ class HandlerJob:
         if self._end is not None:
             return
         self._stop.ask()
-        if self._ask_harder is not None:
-            self._ask_harder()
+        self.ask_harder()
         with suppress(TimeoutError):
             await asyncio.wait_for(self.wait(), grace_seconds)
         if self._end is None:
             self.ended(unstoppable(self._name, grace_seconds))
-            if self._give_up is not None:
-                self._give_up()
+            self.give_up()
 
     def ended(self, end: End) -> None:
         """Sets how the job ended and tells all that wait; only the first end counts.
@@ -470,7 +414,7 @@ class HandlerJob:
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
-        on_end, self._on_end = self._on_end, _tell_nobody
+        on_end, self._on_end = self._on_end, _nothing
         on_end(end)
 
 
@@ -494,9 +438,7 @@ class PythonRunner:
 
     async def start(self, assignment: Assignment, reports: JobReports) -> Job:
         """Calls the task's handler."""
-        return self.start_now(
-            assignment.task, lambda: assignment.directory, reports, _tell_nobody
-        )
+        return self.start_now(assignment.task, lambda: assignment.directory, reports, _nothing)
 
     def start_now(
         self,
@@ -511,7 +453,7 @@ class PythonRunner:
         try:
             spec = None if task.spec is None else json.loads(task.spec)
         except (ValueError, RecursionError) as error:
-            end = bad_spec(error)
+            end = _failed(Ending.ABORTED, "spec", f"the spec is not JSON: {error}")
             on_end(end)
             return EndedJob(end)
         reports.started()
@@ -522,10 +464,10 @@ class PythonRunner:
             call = asyncio.get_running_loop().create_task(
                 _await_handler(job, handler, spec, context)
             )
-            job.on_stop(call.cancel, None)
+            job.ask_harder = call.cancel
         else:
             submitted = self._threads.submit(_function_call(job, handler, spec, context))
-            job.on_stop(None, lambda: self._threads.give_up(submitted))
+            job.give_up = lambda: self._threads.give_up(submitted)
         return job
 
     async def adopt(self, assignment: Assignment, reports: JobReports) -> Job | None:  # noqa: ARG002
@@ -535,10 +477,6 @@ class PythonRunner:
     def stop(self) -> None:
         """Lets each thread end after the call that it is at."""
         self._threads.stop()
-
-
-def _tell_nobody(_end: End) -> None:
-    """Tells nobody: the caller that started the job waits for it."""
 
 
 async def _await_handler(
@@ -561,15 +499,12 @@ def _function_call(
     loop = asyncio.get_running_loop()
 
     def call() -> None:
-        end = stopped() if context.should_stop() else _call_function(handler, spec, context)
+        try:
+            asked = context.should_stop()
+            end = stopped() if asked else end_of_result(handler.function(spec, context))
+        except BaseException as error:
+            end = end_of_exception(error, stop_asked=context.should_stop())
         with suppress(RuntimeError):  # the loop is closed: the worker has gone without us
             loop.call_soon_threadsafe(job.ended, end)
 
     return call
-
-
-def _call_function(handler: Handler, spec: object, context: JobContext) -> End:
-    try:
-        return end_of_result(handler.function(spec, context))
-    except BaseException as error:
-        return end_of_exception(error, stop_asked=context.should_stop())

@@ -33,16 +33,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tidewheel.errors import BadSetting
-from tidewheel.runners.processes import (
-    MARKER,
-    ProcessId,
-    ProcessTable,
-    ProcessTree,
-    identify,
-    kill,
-    read_table,
-    watch,
-)
+from tidewheel.runners import processes
 
 _BWRAP = ("bwrap", "--dev-bind", "/", "/")
 _BWRAP_TIES = ("--unshare-pid", "--die-with-parent", "--new-session", "--as-pid-1", "--")
@@ -141,9 +132,9 @@ class Fence:
         guard.stdin.write(said[PIPE_BYTES:])  # waits for the guard, if there is so much
         guard.stdin.flush()
         os.set_blocking(guard.stdin.fileno(), False)
-        process = identify(guard.pid)
+        process = processes.identify(guard.pid)
         assert process is not None, "a child keeps its pid until it is reaped"
-        if watch(process, lambda: self._replace(guard)) is None:
+        if processes.watch(process, lambda: self._replace(guard)) is None:
             raise OSError("the keeper of fenced jobs does not stay alive")
 
     def _replace(self, guard: subprocess.Popen[bytes]) -> None:
@@ -221,16 +212,20 @@ class Fenced:
             else:
                 self.directories.discard(directory)
 
-    def trees(self, table: ProcessTable) -> list[ProcessTree]:
+    def trees(self, table: processes.ProcessTable) -> list[processes.ProcessTree]:
         """Returns what runs for the directories; a job's oldest process leads its session."""
         wanted = {os.fsencode(directory): directory for directory in self.directories}
-        leaders: dict[str, ProcessId] = {}
+        leaders: dict[str, processes.ProcessId] = {}
         for row in sorted(table.rows.values(), key=lambda row: (row.started, row.pid)):
-            directory = wanted.get(table.environment(row.pid).get(MARKER.encode(), b""))
+            directory = wanted.get(
+                table.environment(row.pid).get(processes.MARKER.encode(), b"")
+            )
             if directory is not None and not row.ended:
-                leaders.setdefault(directory, ProcessId(pid=row.pid, started=row.started))
+                leaders.setdefault(
+                    directory, processes.ProcessId(pid=row.pid, started=row.started)
+                )
         return [
-            ProcessTree(leader=leader, directory=directory)
+            processes.ProcessTree(leader=leader, directory=directory)
             for directory, leader in leaders.items()
         ]
 
@@ -261,15 +256,11 @@ def _pass_on(on_words: Callable[[bytes], None]) -> bool:
 
 
 async def end_all(fenced: Fenced) -> None:
-    """Kills every fenced job that is left."""
-    for tree in fenced.trees(read_table()):
-        await kill(tree)
-
-
-async def _end_all_twice(fenced: Fenced) -> None:
-    await end_all(fenced)
-    await asyncio.sleep(SECOND_LOOK_SECONDS)
-    await end_all(fenced)
+    """Kills every fenced job that is left, and looks a second time."""
+    for pause_seconds in (SECOND_LOOK_SECONDS, 0.0):
+        for tree in fenced.trees(processes.read_table()):
+            await processes.kill(tree)
+        await asyncio.sleep(pause_seconds)
 
 
 def main() -> None:
@@ -279,7 +270,7 @@ def main() -> None:
     fenced = Fenced()
     listen(int(sys.argv[1]), fenced.hear)
     if fenced.directories:
-        asyncio.run(_end_all_twice(fenced))
+        asyncio.run(end_all(fenced))
 
 
 if __name__ == "__main__":

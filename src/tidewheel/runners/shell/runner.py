@@ -30,18 +30,15 @@ from tidewheel.core.queue.resources import needs_runner
 from tidewheel.core.queue.steps import End
 from tidewheel.errors import BadSetting
 from tidewheel.ports.runners import Assignment, Job, JobReports
-from tidewheel.runners import processes
-from tidewheel.runners.job_directory import WRITE_EXIT, JobDirectory, run_folders, script_name
+from tidewheel.runners import outcome, processes
+from tidewheel.runners.job_directory import (
+    WRITE_EXIT,
+    JobDirectory,
+    script_name,
+    tidy_run_folders,
+)
 from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
-from tidewheel.runners.outcome import (
-    EndedJob,
-    end_of,
-    exit_status_of,
-    killed,
-    not_started,
-    vanished,
-)
 from tidewheel.runners.processes import (
     Exit,
     ProcessId,
@@ -114,14 +111,14 @@ class ShellJob:
         """Finds out how the job ended, when its leader has ended, and tells those that wait."""
         exited = self._read_exit()
         killed_by_us = self._killed_after_seconds is not None and (
-            exited is None or exit_status_of(exited) == -signal.SIGKILL
+            exited is None or outcome.exit_status_of(exited) == -signal.SIGKILL
         )
         if killed_by_us:
-            end = killed(self._killed_after_seconds or 0.0)
+            end = outcome.killed(self._killed_after_seconds or 0.0)
         elif exited is None:
-            end = vanished(self._tree.leader)
+            end = outcome.vanished(self._tree.leader)
         else:
-            end = end_of(exited, self._files)
+            end = outcome.end_of(exited, self._files)
         self._end.set_result(end)
 
 
@@ -144,7 +141,10 @@ class ShellRunner:
         self._boot_id = boot_id()
         self._sampler = sampler
         self._log_bytes_max = log_bytes_max
-        self._children = OwnChildren()
+        # The jobs that this process has to reap, apart from orphans that came to it.
+        self._children: set[int] = set()
+        self._takes_in_orphans = takes_in_orphans()
+        self._orphans_reaped_at = time.monotonic()
         self._fence = Fence()
 
     def accepts(self, task: Claimed) -> bool:
@@ -163,16 +163,16 @@ class ShellRunner:
             leader = self._spawn(assignment, files, reports)
         except (OSError, ValueError) as error:
             self._forget(assignment)
-            return not_started(error, files.path)
+            return outcome.not_started(error, files.path)
         self._parts.failpoint("job_spawned_before_record")
-        self._children.pids.add(leader.pid)
+        self._children.add(leader.pid)
         try:
             job = self._follow(
                 assignment, reports, leader, lambda: reap(leader.pid) or _recorded_exit(files)
             )
         except OSError as error:  # no file descriptor is left to watch it with
             self._give_up(leader, assignment)
-            return not_started(error, files.path)
+            return outcome.not_started(error, files.path)
         reports.started()
         return job
 
@@ -196,9 +196,9 @@ class ShellRunner:
             self._forget(assignment)
             exited = _recorded_exit(files)  # read again: it may have ended since
             if exited is not None:
-                return EndedJob(end_of(exited, files))
+                return outcome.EndedJob(outcome.end_of(exited, files))
             assert leader is not None, "a job without any trace is not adopted"
-            return EndedJob(vanished(leader))
+            return outcome.EndedJob(outcome.vanished(leader))
         secret = read_environment(leader.pid).get(SECRET.encode(), b"").decode()
         known = replace(assignment, secret=secret or assignment.secret)
         self._parts.expect_adopted(known, reports)
@@ -244,10 +244,9 @@ class ShellRunner:
             self._forget(assignment)
             for log in logs:
                 cut_log(log, self._log_bytes_max)
-            if folders := run_folders(assignment):
-                folders.tidy_up()
+            tidy_run_folders(assignment)
             job.find_end()
-            self._children.remove(leader.pid)
+            self._let_go(leader.pid)
 
         watched = watch(leader, leader_ended) is not None
         let_go = self._sampler.watch(tree, reports, logs) if self._sampler else None
@@ -260,29 +259,20 @@ class ShellRunner:
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)
         reap(leader.pid)
-        self._children.remove(leader.pid)
+        self._let_go(leader.pid)
         self._forget(assignment)
+
+    def _let_go(self, pid: int) -> None:
+        """Forgets a job that was reaped, and now and then reaps orphans, too."""
+        self._children.discard(pid)
+        now = time.monotonic()
+        if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
+            self._orphans_reaped_at = now
+            reap_orphans(self._children)
 
     def _forget(self, assignment: Assignment) -> None:
         self._fence.open_for(assignment.directory)
         self._parts.forget(assignment)
-
-
-class OwnChildren:
-    """Knows the jobs that this process has to reap, apart from orphans that came to it."""
-
-    def __init__(self) -> None:
-        self.pids: set[int] = set()
-        self._takes_in_orphans = takes_in_orphans()
-        self._orphans_reaped_at = time.monotonic()
-
-    def remove(self, pid: int) -> None:
-        """Forgets a job that was reaped, and now and then reaps orphans, too."""
-        self.pids.discard(pid)
-        now = time.monotonic()
-        if self._takes_in_orphans and now - self._orphans_reaped_at > REAP_INTERVAL_SECONDS:
-            self._orphans_reaped_at = now
-            reap_orphans(self.pids)
 
 
 def find_bash(path: str) -> str:

@@ -107,21 +107,18 @@ def resource_directives(
     Slurm counts a time limit in minutes, and rounds up.
     """
     taken = frozenset(given)
-    found: list[tuple[str, str]] = []
-    if asked.cpu and taken.isdisjoint(_CPU):
-        found.append((_CPU[0], str(math.ceil(asked.cpu))))
-    if asked.memory_bytes and taken.isdisjoint(_MEMORY):
-        found.append((_MEMORY[0], f"{math.ceil(asked.memory_bytes / MIB)}M"))
-    if asked.gpu and taken.isdisjoint(_GPU):
-        found.append((_GPU[0], f"gpu:{asked.gpu}"))
-    if asked.nodes > 1 and taken.isdisjoint(_NODES):
-        found.append((_NODES[0], str(asked.nodes)))
-    if asked.exclusive and taken.isdisjoint(_EXCLUSIVE):
-        found.append((_EXCLUSIVE[0], ""))
-    if time_limit_seconds and taken.isdisjoint(_TIME):
-        minutes, seconds = divmod(math.ceil(time_limit_seconds), SECONDS_PER_MINUTE)
-        found.append((_TIME[0], f"{minutes}:{seconds:02d}"))
-    return tuple(found)
+    minutes, seconds = divmod(math.ceil(time_limit_seconds or 0), SECONDS_PER_MINUTE)
+    wanted = (
+        (_CPU, asked.cpu, str(math.ceil(asked.cpu))),
+        (_MEMORY, asked.memory_bytes, f"{math.ceil(asked.memory_bytes / MIB)}M"),
+        (_GPU, asked.gpu, f"gpu:{asked.gpu}"),
+        (_NODES, asked.nodes > 1, str(asked.nodes)),
+        (_EXCLUSIVE, asked.exclusive, ""),
+        (_TIME, time_limit_seconds, f"{minutes}:{seconds:02d}"),
+    )
+    return tuple(
+        (one[0], text) for one, is_asked, text in wanted if is_asked and taken.isdisjoint(one)
+    )
 
 
 def _line(name: str, value: str) -> str:
@@ -136,10 +133,6 @@ def _line(name: str, value: str) -> str:
 
 def _name(word: str) -> str:
     option = word.partition("=")[0]
-    return (
-        option
-        if option.startswith("--")
-        else option[:SHORT_LENGTH]
-        if option[0] == "-"
-        else word
-    )
+    if not option.startswith("-"):
+        return word
+    return option if option.startswith("--") else option[:SHORT_LENGTH]

@@ -201,15 +201,11 @@ def is_of_queue(text: str) -> bool:
 def waiting_words(row: SlurmRow) -> str:
     """Returns what somebody should know of a job that waits; empty if it waits for its turn."""
     reason = row.reason.strip("()")
-    if row.state not in WAITS or reason in _PASSES or _is_limit_on_many(reason):
+    # A limit on all jobs of an account or a user together passes when others end.
+    is_limit = reason.startswith(("Assoc", "QOS", "Max")) and reason.endswith("Limit")
+    passes = reason in _PASSES or (is_limit and "PerJob" not in reason)
+    if row.state not in WAITS or passes:
         return ""
     kind = reason.partition(",")[0]
     advice = _ADVICE.get(kind, _MORE).format(id=row.id)
     return f"waiting: Slurm job {row.id} stays in Slurm's queue ({reason}); {advice}"
-
-
-def _is_limit_on_many(reason: str) -> bool:
-    """Says whether a reason is a limit on all jobs of an account or a user together, which
-    passes when others end."""
-    is_limit = reason.startswith(("Assoc", "QOS", "Max")) and reason.endswith("Limit")
-    return is_limit and "PerJob" not in reason

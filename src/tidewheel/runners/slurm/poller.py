@@ -33,11 +33,12 @@ from tidewheel.core.queue.requests import UsageSample
 from tidewheel.core.queue.steps import End, Ending
 from tidewheel.core.queue.task import TaskId
 from tidewheel.ports.runners import Leftover
-from tidewheel.runners.job_directory import JobDirectory, JobStatus, run_folders
+from tidewheel.runners.job_directory import JobDirectory, JobStatus, tidy_run_folders
 from tidewheel.runners.job_logs import LOG_BYTES_MAX, cut_log
 from tidewheel.runners.messages.client import SPOOL_NAME, SpooledMessage, append
 from tidewheel.runners.messages.server import MessageServer
 from tidewheel.runners.outcome import killed
+from tidewheel.runners.slurm import outcome
 from tidewheel.runners.slurm.job import (
     SlurmJob,
     key_of,
@@ -45,20 +46,9 @@ from tidewheel.runners.slurm.job import (
     read_record,
     write_record,
 )
-from tidewheel.runners.slurm.outcome import (
-    ENDED,
-    WAITS,
-    forgotten_end,
-    has_begun,
-    slurm_end,
-    turn_words,
-    unrecorded_end,
-    waiting_words,
-    with_usage,
-)
 from tidewheel.runners.slurm.programs import (
+    ALL_STATES,
     Slurm,
-    SlurmPlace,
     SlurmRefused,
     SlurmRow,
     SlurmSilent,
@@ -115,7 +105,7 @@ class SlurmStopping:
         A job that waits in the queue has no process to signal, but it may have begun since it
         was last seen there; so it is signalled, too.
         """
-        if job.row is None or job.row.state in WAITS:
+        if job.row is None or job.row.state in outcome.WAITS:
             await self._withdrawing.ask(job)
         await self._terminating.ask(job)
         await self._look_soon()
@@ -145,7 +135,7 @@ class SlurmLeftovers:
     def __init__(self, slurm: Slurm, stopping: SlurmStopping) -> None:
         self._slurm = slurm
         self._stopping = stopping
-        self._looking: asyncio.Task[list[SlurmPlace]] | None = None
+        self._looking: asyncio.Task[list[SlurmRow]] | None = None
 
     async def find(self, store: str) -> list[Leftover]:
         """Returns every attempt of a store of which Slurm holds a job.
@@ -160,10 +150,10 @@ class SlurmLeftovers:
         looked, self._looking = self._looking, None
         return await asyncio.to_thread(_of_store, looked.result(), store)
 
-    async def _look(self) -> list[SlurmPlace]:
+    async def _look(self) -> list[SlurmRow]:
         """Returns the jobs that wait or run; none while Slurm does not answer."""
         with suppress(SlurmSilent, SlurmRefused):
-            return await self._slurm.places()
+            return await self._slurm.jobs()
         return []
 
     def remove(self, leftover: Leftover) -> None:
@@ -180,11 +170,11 @@ class SlurmLeftovers:
             self._looking.cancel()
 
 
-def _of_store(places: Iterable[SlurmPlace], store: str) -> list[Leftover]:
+def _of_store(places: Iterable[SlurmRow], store: str) -> list[Leftover]:
     """Returns the leftovers of a store; call it in a thread: folders may lie far away."""
     found = []
     for place in places:
-        record = None if place.state in ENDED else read_record(Path(place.folder))
+        record = None if place.state in outcome.ENDED else read_record(Path(place.folder))
         if record is None or record.key != key_of(place.name) or record.is_over:
             continue
         if record.store == store and record.task_id:
@@ -305,12 +295,12 @@ class SlurmWatch:
     def _tell_waiting(self, job: SlurmJob, row: SlurmRow) -> None:
         """Reports, once per reason, why a job waits if somebody has to act, or no longer has
         to."""
-        words = waiting_words(row)
+        words = outcome.waiting_words(row)
         if words == job.waits:
             return
         job.waits = words
-        if words or row.state in WAITS:
-            text = words or turn_words(row)
+        if words or row.state in outcome.WAITS:
+            text = words or outcome.turn_words(row)
             self._say(job, SpooledMessage(f"slurm-{job.record.key}-{row.reason}", text))
 
     def _say(self, job: SlurmJob, said: SpooledMessage) -> None:
@@ -355,7 +345,7 @@ class SlurmWatch:
         """Lists all jobs, reads their files, and reports what is new and which have ended."""
         asked_at = time.monotonic()
         try:
-            rows = await self._slurm.jobs()
+            rows = await self._slurm.jobs(ALL_STATES)
         except (SlurmSilent, SlurmRefused) as silent:
             self._is_silent = True
             self.tell_trouble(
@@ -387,7 +377,7 @@ class SlurmWatch:
         if end is not None:
             self._let_go(job)
             exit_status = seen.status.exit_status
-            told = job.seen_end(with_usage(end, job.files, job.usage), exit_status)
+            told = job.seen_end(outcome.with_usage(end, job.files, job.usage), exit_status)
             job.over.set_result(told)
 
     async def _end_of(self, job: SlurmJob, seen: FilesSeen) -> End | None:
@@ -403,21 +393,21 @@ class SlurmWatch:
             write_record(job.files.path, replace(record, id=row.id))
             job.record = replace(record, id=row.id)
             self.tell_submitted(job)
-        if row.state not in ENDED:
+        if row.state not in outcome.ENDED:
             job.unclear_since = None
             self._tell_waiting(job, row)
             return None
-        if has_begun(row, seen.status):
+        if outcome.has_begun(row, seen.status):
             job.reports.started()
         if job.killed_after_seconds is not None and seen.status.exit_status is None:
             return killed(job.killed_after_seconds)
-        is_late = bool(row.nodes) and not has_begun(row, seen.status)
+        is_late = bool(row.nodes) and not outcome.has_begun(row, seen.status)
         if is_late and self._may_wait(job):
             return None
-        end = slurm_end(row, seen.status, job.files, by_us=job.stop_asked)
+        end = outcome.slurm_end(row, seen.status, job.files, by_us=job.stop_asked)
         if end is None and not self._may_wait(job):
             code = await self._slurm.exit_code(row.id)
-            end = unrecorded_end(row, code, job.files)
+            end = outcome.unrecorded_end(row, code, job.files)
         return end
 
     def _end_of_unlisted(self, job: SlurmJob, seen: FilesSeen) -> End | None:
@@ -435,7 +425,7 @@ class SlurmWatch:
             return None
         if seen.status.exit_status is None and self._may_wait(job):
             return None
-        return forgotten_end(job.record.id, seen.status, job.files)
+        return outcome.forgotten_end(job.record.id, seen.status, job.files)
 
     def _may_wait(self, job: SlurmJob) -> bool:
         """Says whether there is time left for the last word of a job that is over."""
@@ -451,13 +441,12 @@ class SlurmWatch:
                 write_record(job.files.path, replace(job.record, is_over=True))
         if self._messages is not None:
             self._messages.forget(job.assignment.secret)
-        if folders := run_folders(job.assignment):
-            folders.tidy_up()
+        tidy_run_folders(job.assignment)
 
 
 def _look_at(jobs: Iterable[SlurmJob], log_bytes_max: int) -> dict[SlurmJob, FilesSeen]:
     """Cuts logs and looks at the files of jobs that have begun; call it in a thread."""
-    begun = [job for job in jobs if job.row is None or job.row.state not in WAITS]
+    begun = [job for job in jobs if job.row is None or job.row.state not in outcome.WAITS]
     for job in begun:
         for log in (job.files.out, job.files.err):
             cut_log(log, log_bytes_max)

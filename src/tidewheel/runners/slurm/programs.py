@@ -23,9 +23,9 @@ CALLS_AT_ONCE = 8  # of sbatch: Slurm's controller serves all users
 IDS_PER_CALL_MAX = 500
 ANSWER_LENGTH_MAX = 600
 CELL = "|"
-JOB_FIELDS = CELL.join(("%i", "%T", "%r", "%N", "%j"))
-PLACE_FIELDS = CELL.join(("%i", "%T", "%j", "%Z"))
+JOB_FIELDS = CELL.join(("%i", "%T", "%r", "%N", "%j", "%Z"))
 USAGE_FIELDS = "JobID,AveCPU,MaxRSS,NTasks"
+ALL_STATES = "--states=all"
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 # How Slurm says that it was not reached at all; after these nothing can have been submitted.
@@ -79,15 +79,7 @@ class SlurmRow(NamedTuple):
     reason: str
     nodes: str
     name: str
-
-
-class SlurmPlace(NamedTuple):
-    """Is a job as squeue shows it, with its folder."""
-
-    id: str
-    state: str
-    name: str
-    folder: str
+    folder: str = ""
 
 
 class SlurmUsage(NamedTuple):
@@ -127,21 +119,14 @@ class Slurm:
             raise SlurmSilent(f"sbatch answered {_shown(said)!r} instead of a number")
         return number
 
-    async def jobs(self) -> list[SlurmRow]:
-        """Returns all jobs of this user that Slurm remembers, by one call of squeue."""
-        rows = await self._rows(JOB_FIELDS, "--states=all")
+    async def jobs(self, *options: str) -> list[SlurmRow]:
+        """Returns the jobs of this user that wait or run, by one call of squeue; with
+        ALL_STATES all that Slurm remembers."""
+        asked = ("--noheader", f"--user={os.getuid()}", f"--format={JOB_FIELDS}", *options)
+        lines = (await self._call("squeue", *asked)).split("\n")
+        # The last field, the folder, may hold a separator.
+        rows = [line.split(CELL, JOB_FIELDS.count(CELL)) for line in lines]
         return [SlurmRow(*row) for row in rows if len(row) == len(SlurmRow._fields)]
-
-    async def places(self) -> list[SlurmPlace]:
-        """Returns all jobs of this user that wait or run, with their folders."""
-        rows = await self._rows(PLACE_FIELDS)
-        return [SlurmPlace(*row) for row in rows if len(row) == len(SlurmPlace._fields)]
-
-    async def _rows(self, fields: str, *options: str) -> list[list[str]]:
-        """Returns the fields of each line of squeue; the last one may hold a separator."""
-        asked = ("--noheader", f"--user={os.getuid()}", f"--format={fields}", *options)
-        said = await self._call("squeue", *asked)
-        return [line.split(CELL, fields.count(CELL)) for line in said.split("\n")]
 
     async def signal(self, ids: Iterable[str], signal_name: str) -> None:
         """Sends a signal to every process of running jobs."""

@@ -26,40 +26,9 @@ from tidewheel.runners.job_directory import JobDirectory, script_name
 from tidewheel.runners.job_environment import SECRET, limits_script
 from tidewheel.runners.outcome import EndedJob, not_started
 from tidewheel.runners.registry import RunnerParts
-from tidewheel.runners.slurm.directives import (
-    RUNNER_LABEL,
-    head_lines,
-    names_of,
-    refusal,
-    resource_directives,
-)
-from tidewheel.runners.slurm.job import (
-    SlurmJob,
-    SlurmRecord,
-    SlurmReports,
-    batch_script,
-    job_name,
-    key_of,
-    known_id,
-    make_void,
-    read_record,
-    read_variable,
-    write_environment,
-    write_record,
-)
+from tidewheel.runners.slurm import directives, poller, programs
+from tidewheel.runners.slurm import job as slurm_job
 from tidewheel.runners.slurm.outcome import ENDED, not_submitted
-from tidewheel.runners.slurm.poller import (
-    LAST_WORD_SECONDS,
-    SlurmLeftovers,
-    SlurmWatch,
-    TellTrouble,
-)
-from tidewheel.runners.slurm.programs import (
-    Slurm,
-    SlurmNotReached,
-    SlurmRefused,
-    SlurmSilent,
-)
 
 KEY_BYTES = 8
 JOB_RUNNER = "TIDEWHEEL_JOB_RUNNER"  # in a job's environment
@@ -69,26 +38,26 @@ class SlurmRunner:
     """Is the port ``Runner`` for Slurm; a worker has one such runner for all of its jobs."""
 
     def __init__(
-        self, parts: RunnerParts, *, last_word_seconds: float = LAST_WORD_SECONDS
+        self, parts: RunnerParts, *, last_word_seconds: float = poller.LAST_WORD_SECONDS
     ) -> None:
         self._parts = parts
         self._environment = parts.inherited_environment() | {JOB_RUNNER: "slurm"}
         self._limits = limits_script(parts.limits)
-        self._slurm = Slurm(parts.environ)
-        self._watch = SlurmWatch(
+        self._slurm = programs.Slurm(parts.environ)
+        self._watch = poller.SlurmWatch(
             self._slurm,
             parts.messages,
             usage_interval_seconds=parts.usage_interval_seconds,
             last_word_seconds=last_word_seconds,
         )
 
-        self._leftovers = SlurmLeftovers(self._slurm, self._watch.stopping)
+        self._leftovers = poller.SlurmLeftovers(self._slurm, self._watch.stopping)
 
     def accepts(self, task: Claimed) -> bool:
         """Says whether the task has a command for Slurm."""
-        return task.command is not None and RUNNER_LABEL in task.resources.labels
+        return task.command is not None and directives.RUNNER_LABEL in task.resources.labels
 
-    def tell_trouble_to(self, hear: TellTrouble) -> None:
+    def tell_trouble_to(self, hear: poller.TellTrouble) -> None:
         """Sets the function that is told when Slurm is silent, and (None) when it answers
         again."""
         self._watch.tell_trouble = hear
@@ -104,10 +73,10 @@ class SlurmRunner:
         Where Slurm is not there, nothing has failed: the task is for another worker.
         """
         command = assignment.task.command or ""
-        lines = head_lines(command)
+        lines = directives.head_lines(command)
         if finding := _finding(assignment.task, lines):
             return EndedJob(not_submitted(finding))
-        spoken = SlurmReports(reports)
+        spoken = slurm_job.SlurmReports(reports)
         await self._end_earlier_attempts(assignment)
         try:
             record = self._prepare(assignment, spoken)
@@ -123,12 +92,12 @@ class SlurmRunner:
         Every message of the attempt is reported again from the first; the worker drops those
         that the store has.
         """
-        record = read_record(assignment.directory)
+        record = slurm_job.read_record(assignment.directory)
         if record is None or record.is_void:
             return None
-        secret = read_variable(assignment.directory, SECRET)
+        secret = slurm_job.read_variable(assignment.directory, SECRET)
         known = replace(assignment, secret=secret or assignment.secret)
-        spoken = SlurmReports(reports)
+        spoken = slurm_job.SlurmReports(reports)
         self._parts.expect_adopted(known, spoken)
         return self._follow(known, spoken, record)
 
@@ -140,45 +109,49 @@ class SlurmRunner:
         """Ends the job of an attempt whose lease is over."""
         self._leftovers.remove(leftover)
 
-    def _prepare(self, assignment: Assignment, reports: SlurmReports) -> SlurmRecord:
+    def _prepare(
+        self, assignment: Assignment, reports: slurm_job.SlurmReports
+    ) -> slurm_job.SlurmRecord:
         """Writes everything that the job finds in its folder; returns the record."""
         task = assignment.task
         environment = self._parts.prepare(assignment, reports, self._environment)
-        write_environment(assignment.directory, environment)
-        record = SlurmRecord(
+        slurm_job.write_environment(assignment.directory, environment)
+        record = slurm_job.SlurmRecord(
             key=os.urandom(KEY_BYTES).hex(),
             store=assignment.store,
-            task_id=known_id(task.id),
+            task_id=slurm_job.known_id(task.id),
             attempt=task.attempt,
         )
-        write_record(assignment.directory, record)
+        slurm_job.write_record(assignment.directory, record)
         return record
 
     async def _submit(
         self,
         assignment: Assignment,
-        reports: SlurmReports,
+        reports: slurm_job.SlurmReports,
         lines: list[str],
-        record: SlurmRecord,
+        record: slurm_job.SlurmRecord,
     ) -> Job:
         directory, key = assignment.directory, record.key
         called = script_name(assignment)
-        script = batch_script(lines, directory, key, script=called, limits=self._limits)
+        script = slurm_job.batch_script(
+            lines, directory, key, script=called, limits=self._limits
+        )
         try:
             job_id = await self._slurm.submit(_options(assignment, lines, key), script)
-        except SlurmRefused as refused:
+        except programs.SlurmRefused as refused:
             self._parts.forget(assignment)
             return EndedJob(not_submitted(f"Slurm does not take the job: {refused}"))
-        except SlurmNotReached as silent:
+        except programs.SlurmNotReached as silent:
             self._parts.forget(assignment)
             with suppress(OSError):
-                make_void(directory, record)
+                slurm_job.make_void(directory, record)
             raise _unable(silent) from silent
-        except SlurmSilent:  # it may be there: the watch looks for it
+        except programs.SlurmSilent:  # it may be there: the watch looks for it
             return self._follow(assignment, reports, record)
         self._parts.failpoint("job_spawned_before_record")
         with suppress(OSError):  # the watch will find it by its key
-            write_record(directory, replace(record, id=job_id))
+            slurm_job.write_record(directory, replace(record, id=job_id))
             record = replace(record, id=job_id)
         job = self._follow(assignment, reports, record)
         if record.id is not None:
@@ -186,9 +159,12 @@ class SlurmRunner:
         return job
 
     def _follow(
-        self, assignment: Assignment, reports: SlurmReports, record: SlurmRecord
-    ) -> SlurmJob:
-        job = SlurmJob(
+        self,
+        assignment: Assignment,
+        reports: slurm_job.SlurmReports,
+        record: slurm_job.SlurmRecord,
+    ) -> slurm_job.SlurmJob:
+        job = slurm_job.SlurmJob(
             assignment=assignment, reports=reports, record=record, stopping=self._watch.stopping
         )
         self._watch.add(job)
@@ -198,19 +174,22 @@ class SlurmRunner:
         """Ends what an earlier attempt left in Slurm because its worker was lost with its
         host."""
         for directory in _earlier_directories(assignment):
-            record = read_record(directory)
+            record = slurm_job.read_record(directory)
             if record is None:
                 continue
             if record.is_over:
                 return
             try:
-                make_void(directory, record)
-                rows = {key_of(row.name): row for row in await self._slurm.jobs()}
+                slurm_job.make_void(directory, record)
+                rows = {
+                    slurm_job.key_of(row.name): row
+                    for row in await self._slurm.jobs(programs.ALL_STATES)
+                }
                 left = rows.get(record.key)
                 if left is not None and left.state not in ENDED:
                     await self._slurm.signal((left.id,), "KILL")
                     await self._slurm.cancel((left.id,))
-            except (SlurmSilent, SlurmRefused, OSError) as error:
+            except (programs.SlurmSilent, programs.SlurmRefused, OSError) as error:
                 raise _unable(error) from error
             return
 
@@ -228,17 +207,19 @@ def _finding(task: Claimed, lines: list[str]) -> str:
             f"queue {task.queue!r} is fenced: its jobs must die with their worker, and a Slurm "
             "job does not; submit it to a queue without fence"
         )
-    return refusal(lines)
+    return directives.refusal(lines)
 
 
 def _options(assignment: Assignment, lines: list[str], key: str) -> list[str]:
     """Returns options for sbatch, which count more than any directive."""
     files = JobDirectory(assignment.directory)
     logs = {"output": files.out, "error": files.err}
-    wanted = resource_directives(assignment.task.resources, None, names_of(lines))
+    wanted = directives.resource_directives(
+        assignment.task.resources, None, directives.names_of(lines)
+    )
     return [
         *(f"{name}={value}" for name, value in wanted),
-        f"--job-name={job_name(assignment, key)}",
+        f"--job-name={slurm_job.job_name(assignment, key)}",
         # A file name without what Slurm would replace in it.
         *(f"--{name}=" + str(path).replace("%", "%%") for name, path in logs.items()),
         "--open-mode=append",

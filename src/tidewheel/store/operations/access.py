@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any, NamedTuple
 
 from tidewheel.core.queue.access import (
     AuditEntry,
-    Grant,
     KeptAnswer,
     NewToken,
     Scope,
@@ -18,13 +16,17 @@ from tidewheel.core.queue.access import (
 )
 from tidewheel.core.queue.task import Instant, WorkerId
 from tidewheel.errors import BadSetting, NotFound
-from tidewheel.store.rows import filled, row_type, storable, worker_number
-from tidewheel.store.transaction import Transaction
+from tidewheel.store.rows import Now, storable, worker_number
+from tidewheel.store.transaction import STORED, Stored, Transaction, found_one, row_of
 
 KEEP_SECONDS = 86_400.0  # a client that has not repeated its request by then never will
 FORGOTTEN_AT_ONCE_MAX = 100
 LOGINS_KEPT_SECONDS = 3_600.0  # used or over: only the list of tokens shows them
 NUMBER_MAX = 2**63 - 1
+STORED[frozenset[Scope]] = Stored(
+    lambda text: frozenset(map(Scope, json.loads(text))),
+    lambda scopes: json.dumps(sorted(scopes)),
+)
 
 
 def create_token(tx: Transaction, new: NewToken) -> TokenView:
@@ -34,17 +36,7 @@ def create_token(tx: Transaction, new: NewToken) -> TokenView:
     if new.kind is TokenKind.LOGIN:
         keep, count = LOGINS_KEPT_SECONDS, FORGOTTEN_AT_ONCE_MAX
         tx.rows("forget_logins", keep_seconds=keep, count=count)
-    [[number]] = tx.rows(
-        "insert_token",
-        kind=new.kind,
-        parent=new.parent,
-        name=new.name,
-        digest=new.digest,
-        scopes=json.dumps(sorted(new.grant.scopes)),
-        queues=json.dumps(new.grant.queues),
-        workflows=json.dumps(new.grant.workflows),
-        lasts_seconds=new.lasts_seconds,
-    )
+    [[number]] = tx.rows("insert_token", **row_of(new))
     found, _ = token(tx, number)
     return found
 
@@ -52,16 +44,14 @@ def create_token(tx: Transaction, new: NewToken) -> TokenView:
 def token(tx: Transaction, number: int) -> tuple[TokenView, Instant]:
     """Returns a token, and the time at the database."""
     is_number = 0 < number <= NUMBER_MAX
-    rows = tx.pairs("get_token", TokenRow, _Now, number=number) if is_number else []
-    if not rows:
-        raise NotFound("token", str(number))
-    row, clock = rows[0]
-    return _token_view(row), Instant(clock.now)
+    rows = tx.pairs("get_token", TokenView, Now, number=number) if is_number else []
+    found, clock = found_one(rows, "token", str(number))
+    return found, clock.now
 
 
 def tokens(tx: Transaction) -> list[TokenView]:
     """Returns every token, newest first."""
-    return list(map(_token_view, tx.records("list_tokens", TokenRow)))
+    return tx.records("list_tokens", TokenView)
 
 
 def revoke_token(tx: Transaction, number: int) -> TokenView:
@@ -116,21 +106,3 @@ def keep_answer(tx: Transaction, answer: KeptAnswer) -> None:
     """Keeps an answer for repeated requests, and deletes some that are old."""
     tx.rows("forget_answers", keep_seconds=KEEP_SECONDS, count=FORGOTTEN_AT_ONCE_MAX)
     tx.rows("keep_answer", **asdict(answer))
-
-
-TokenRow = row_type(TokenView, grant=("scopes", "queues", "workflows"))
-
-
-class _Now(NamedTuple):
-    """Holds one row of get_token, beside a TokenRow."""
-
-    now: float
-
-
-def _token_view(r: Any) -> TokenView:  # noqa: ANN401 - a TokenRow
-    grant = Grant(
-        scopes=frozenset(Scope(scope) for scope in json.loads(r.scopes)),
-        queues=tuple(json.loads(r.queues)),
-        workflows=tuple(json.loads(r.workflows)),
-    )
-    return filled(TokenView, r, kind=TokenKind(r.kind), grant=grant)

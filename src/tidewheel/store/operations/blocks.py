@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
 
 from tidewheel.core.operator.blocks import (
     BlockView,
@@ -16,33 +16,24 @@ from tidewheel.core.operator.blocks import (
     SbiView,
 )
 from tidewheel.core.operator.definition import SIP
-from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.errors import Duplicate, NotFound, SbiTaken, UnknownDependency
+from tidewheel.core.operator.views import RunView
+from tidewheel.core.queue.task import TaskId
+from tidewheel.errors import Duplicate, SbiTaken, UnknownDependency
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import create_run, save_definition
 from tidewheel.store.operations.task_admin import cancel
 from tidewheel.store.operations.transitions import Effects
-from tidewheel.store.rows import filled, storable
-from tidewheel.store.run_rows import NeedRow, RunRow, need_view, run_view
+from tidewheel.store.rows import storable
 from tidewheel.store.transaction import (
     ROWS_PER_STATEMENT_MAX,
-    Row,
     Transaction,
+    found_one,
     records_in_chunks,
+    row_of,
     rows_in_chunks,
 )
 
 ONE_SBI_MAX = 10_000  # more blocks than any instance has
-
-
-class BlockRow(NamedTuple):
-    """Holds one row of list_blocks, beside a RunRow."""
-
-    id: str
-    sbi: str
-    position: int
-    body: str
-    priority: int
 
 
 # ---- making ----
@@ -50,10 +41,7 @@ class BlockRow(NamedTuple):
 
 def create_sbi(tx: Transaction, new: NewSbi) -> CreatedSbi:
     """Creates an instance with its runs and blocks, all or nothing."""
-    made = tx.rows(
-        "insert_sbi", id=new.id, body=new.body, fingerprint=new.fingerprint, who=new.who
-    )
-    if not made:
+    if not tx.rows("insert_sbi", **row_of(new)):
         known = get_sbi(tx, new.id)
         if known.fingerprint != new.fingerprint:
             raise SbiTaken(new.id)
@@ -68,7 +56,7 @@ def create_sbi(tx: Transaction, new: NewSbi) -> CreatedSbi:
 
 
 def _create_block(tx: Transaction, sbi: str, block: NewBlock, position: int) -> int:
-    taken = tx.records("find_run_named", RunRow, name=block.id)
+    taken = tx.records("find_run_named", RunView, name=block.id)
     if taken:
         raise Duplicate("block id", block.id, f"run {taken[0].number}")
     number = create_run(tx, block.run).number
@@ -101,36 +89,20 @@ def _create_needs(tx: Transaction, blocks: Sequence[NewBlock], numbers: dict[str
 
 def get_sbi(tx: Transaction, sbi_id: str) -> SbiView:
     """Returns an instance with its blocks, in their order."""
-    found = tx.rows("get_sbi", id=sbi_id)
-    if not found:
-        raise NotFound("scheduling block instance", sbi_id)
+    rows = tx.records("get_sbi", SbiView, id=sbi_id)
+    found = found_one(rows, "scheduling block instance", sbi_id)
     blocks = _views(tx, sbi=sbi_id, id=None, count=ONE_SBI_MAX)
-    return _sbi_view(found[0], sorted(blocks, key=lambda one: one.position))
+    return replace(found, blocks=tuple(sorted(blocks, key=lambda one: one.position)))
 
 
 def list_sbis(tx: Transaction, count: int = 100) -> list[SbiView]:
     """Returns instances without their blocks, newest first."""
-    return [_sbi_view(row) for row in tx.rows("list_sbis", count=page_count(count))]
-
-
-def _sbi_view(row: Row, blocks: Iterable[BlockView] = ()) -> SbiView:
-    sbi_id, body, fingerprint, at, who = row
-    return SbiView(
-        id=sbi_id,
-        body=body,
-        fingerprint=fingerprint,
-        requested_at=Instant(at),
-        requested_by=who,
-        blocks=tuple(blocks),
-    )
+    return tx.records("list_sbis", SbiView, count=page_count(count))
 
 
 def get_block(tx: Transaction, block_id: str) -> BlockView:
     """Returns a block with what it waits for."""
-    found = _views(tx, sbi=None, id=block_id, count=1)
-    if not found:
-        raise NotFound("processing block", block_id)
-    return found[0]
+    return found_one(_views(tx, sbi=None, id=block_id, count=1), "processing block", block_id)
 
 
 def list_blocks(
@@ -141,22 +113,17 @@ def list_blocks(
 
 
 def _views(tx: Transaction, **which: object) -> list[BlockView]:
-    found = [
-        (row, run_view(run)) for row, run in tx.pairs("list_blocks", BlockRow, RunRow, **which)
-    ]
+    found = tx.records("list_blocks", BlockView, **which)
     needs: dict[int, list[NeedView]] = {}
-    waiting = [run.number for _, run in found if run.batch == 0]
+    waiting = [block.run.number for block in found if block.run.batch == 0]
     for need in needs_of(tx, waiting):
         needs.setdefault(need.run, []).append(need)
-    return [
-        filled(BlockView, row, run=run, needs=tuple(needs.get(run.number, ())))
-        for row, run in found
-    ]
+    return [replace(one, needs=tuple(needs.get(one.run.number, ()))) for one in found]
 
 
 def needs_of(tx: Transaction, runs: Sequence[int]) -> list[NeedView]:
     """Returns what runs have to wait for, or had to."""
-    return list(map(need_view, records_in_chunks(tx, "list_needs", NeedRow, "runs", runs)))
+    return records_in_chunks(tx, "list_needs", NeedView, "runs", runs)
 
 
 # ---- ending ----
@@ -188,22 +155,12 @@ def post_objects(
 
 
 def objects_there(tx: Transaction, names: Sequence[str]) -> list[ObjectView]:
-    return [_object(row) for row in rows_in_chunks(tx, "find_objects", "names", names)]
+    return records_in_chunks(tx, "find_objects", ObjectView, "names", names)
 
 
 def list_objects(tx: Transaction, *, after: str = "", count: int = 1_000) -> list[ObjectView]:
-    return [
-        _object(row) for row in tx.rows("list_objects", after=after, count=page_count(count))
-    ]
+    return tx.records("list_objects", ObjectView, after=after, count=page_count(count))
 
 
 def remove_object(tx: Transaction, name: str) -> ObjectView:
-    gone = tx.rows("delete_object", name=name)
-    if not gone:
-        raise NotFound("object", name)
-    return _object(gone[0])
-
-
-def _object(row: Sequence[Any]) -> ObjectView:
-    name, facts, at, who = row
-    return ObjectView(name=name, facts=facts, posted_at=Instant(at), posted_by=who)
+    return found_one(tx.records("delete_object", ObjectView, name=name), "object", name)

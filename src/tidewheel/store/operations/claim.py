@@ -12,17 +12,12 @@ from tidewheel.core.queue.limits import WHOLE_QUEUE, Bucket, Limit, allowance, s
 from tidewheel.core.queue.requests import Claimed, ClaimedTasks, ClaimRequest
 from tidewheel.core.queue.status import Signal, Status
 from tidewheel.core.queue.steps import step
-from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
+from tidewheel.core.queue.task import TaskId, TaskState, WorkerId
 from tidewheel.errors import BadSetting, NotDue, NotFound, NotRunning, RunStopping, WrongStatus
 from tidewheel.store.operations.queries import views_of
 from tidewheel.store.operations.runs import get_run
-from tidewheel.store.operations.transitions import lock_tasks, write_changes
-from tidewheel.store.rows import (
-    ClaimedRow,
-    claimed,
-    labels_text,
-    worker_number,
-)
+from tidewheel.store.operations.transitions import lock_task, write_changes
+from tidewheel.store.rows import ClaimedRow, Now, claimed, labels_text, worker_number
 from tidewheel.store.transaction import Transaction
 
 CLAIM_COUNT_MAX = 10_000
@@ -62,7 +57,8 @@ def claim(tx: Transaction, request: ClaimRequest) -> ClaimedTasks:
         rows = tx.claim("claim_tasks_by_rules", plan.lease_seconds, aging=True, **given)
     else:
         rows = tx.claim("claim_tasks", plan.lease_seconds, **_wanted(request))
-        rows.sort(key=_claim_order)  # by the rules they are in order, which aging may change
+        # By the rules they are in order, which aging may change.
+        rows.sort(key=lambda row: (-row.priority, row.seq))
     return ClaimedTasks((_claimed(row, plan) for row in rows), next_due)
 
 
@@ -71,14 +67,14 @@ def claim_by_id(
 ) -> Claimed:
     """Leases one task by name (R002-34); its queue's pause and limits are for those who take
     any."""
-    task = lock_tasks(tx, [task_id]).get(task_id)
-    if task is None:
-        raise NotFound("task", task_id)
+    task = lock_task(tx, task_id)
     plan = _plan(tx, task.queue, worker, lease_seconds)
     if task.status is not Status.READY:
         raise WrongStatus(task_id, Signal.CLAIM, task.status, [Status.READY])
     _refuse_withdrawn(tx, task)
-    _refuse_delayed(tx, task)
+    due_at = views_of(tx, [task.seq])[0].due_at
+    if due_at is not None:
+        raise NotDue(task.id, due_at - tx.rows("get_now")[0][0])
     change = replace(
         step(task, Signal.CLAIM), attempt=task.attempt + 1, owner=worker, worker=worker
     )
@@ -106,12 +102,6 @@ def _refuse_withdrawn(tx: Transaction, task: TaskState) -> None:
         if status == "stopping" and run.owner is not None:
             raise RunStopping(run.name)
         raise NotRunning(run.name, status)
-
-
-def _refuse_delayed(tx: Transaction, task: TaskState) -> None:
-    due_at = views_of(tx, [task.seq])[0].due_at
-    if due_at is not None:
-        raise NotDue(task.id, due_at - tx.rows("get_now")[0][0])
 
 
 def plan_claim(tx: Transaction, queue: str, worker: WorkerId) -> ClaimPlan:
@@ -158,15 +148,13 @@ def _wanted(request: ClaimRequest) -> dict[str, object]:
 
 def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> list[ClaimedRow]:
     """Claims under limits, whose rows are locked first, so that claims count one by one."""
-    now, limits = _lock_limits(tx, request.queue)
+    locked = tx.pairs("lock_limits", Now, Limit, queue=request.queue)
+    now, limits = locked[0][0].now, [limit for _, limit in locked]
     running = Counter(
         {key: count for key, count in tx.rows("count_leases", queue=request.queue)}
     )
     running[WHOLE_QUEUE] = sum(running.values())
-    buckets = [
-        Bucket(key=key, tokens=tokens, refilled_at=at)
-        for key, tokens, at in tx.rows("list_buckets", queue=request.queue)
-    ]
+    buckets = tx.records("list_buckets", Bucket, queue=request.queue)
     allowed = allowance(limits, running, buckets, now)
     wanted = _wanted(request) | {"count": min(request.count, allowed.whole_queue)}
     rows = tx.claim(
@@ -183,16 +171,3 @@ def _claim_limited(tx: Transaction, request: ClaimRequest, plan: ClaimPlan) -> l
     if after:
         tx.rows("save_buckets", queue=request.queue, buckets=after)
     return rows
-
-
-def _lock_limits(tx: Transaction, queue: str) -> tuple[Instant, list[Limit]]:
-    rows = tx.rows("lock_limits", queue=queue)
-    limits = [
-        Limit(key=key, concurrency_max=most, rate_max=rate, rate_seconds=seconds)
-        for _, key, most, rate, seconds in rows
-    ]
-    return rows[0][0], limits
-
-
-def _claim_order(row: ClaimedRow) -> tuple[int, int]:
-    return (-row.priority, row.seq)

@@ -16,15 +16,24 @@ from tidewheel.core.operator.stream import (
     RunEvent,
     TaskEvent,
 )
-from tidewheel.core.queue.status import Signal, Status
-from tidewheel.core.queue.task import Instant, TaskId, WorkerId
+from tidewheel.core.sched.persistence import Change
 from tidewheel.store.change_rows import read_changes
 from tidewheel.store.operations.queries import page_count
-from tidewheel.store.transaction import Transaction
+from tidewheel.store.transaction import STORED, TYPE_NAMES, Stored, Transaction
 
 # A batch may have changed thousands of tasks: fewer of them are in memory at once.
 RUN_EVENTS_MAX = 100
 EVENTS_PER_PAGE = 1_000
+TYPE_NAMES["Change"] = Change
+STORED |= {
+    # PostgreSQL's first number is a text: no integer of it holds the number.
+    EventPlace: Stored(
+        lambda major, minor: EventPlace(int(major), minor), columns=("major", "minor")
+    ),
+    (RunEvent, "changes"): Stored(
+        lambda text: () if text is None else read_changes(text), columns=("changes",)
+    ),
+}
 
 
 def events_head(tx: Transaction) -> EventCursor:
@@ -87,91 +96,16 @@ def _between(
     """Returns events of a kind, or of each, behind a place, and whether these are all."""
     runs_max = min(count, RUN_EVENTS_MAX)
     where = {"major": str(place.major), "minor": place.minor}
-    tasks, runs = list[_TaskEventRow](), list[_RunEventRow]()
+    tasks, runs = list[TaskEvent](), list[RunEvent]()
     if kind is not EventKind.RUN:
-        tasks = tx.records("list_task_events", _TaskEventRow, **where, count=count)
+        tasks = tx.records("list_task_events", TaskEvent, **where, count=count)
     if kind is not EventKind.TASK:
-        runs = tx.records("list_run_history", _RunEventRow, **where, count=runs_max)
-    told: list[Event] = [*map(_task_event, tasks), *map(_run_event, runs)]
+        runs = tx.records("list_run_history", RunEvent, **where, count=runs_max)
+    told: list[Event] = [*tasks, *runs]
     found = sorted(told, key=lambda event: event.place)
     # Where one kind was cut off, it is not known what of it comes before the other's rest.
-    cuts = [
-        _place(rows[-1])
-        for rows, most in ((tasks, count), (runs, runs_max))
-        if len(rows) == most
-    ]
+    cuts = [tasks[-1].place] if len(tasks) == count else []
+    cuts += [runs[-1].place] if len(runs) == runs_max else []
     if not cuts:
         return found, True
     return [event for event in found if event.place <= min(cuts)], False
-
-
-class _TaskEventRow(NamedTuple):
-    """Holds one row of list_task_events."""
-
-    major: int | str  # PostgreSQL's is a text: no integer holds it
-    minor: int
-    at: Instant
-    task_id: TaskId
-    queue: str
-    name: str | None
-    run: str | None
-    signal: str | None
-    from_status: str | None
-    to_status: str
-    attempt: int
-    worker: WorkerId | None
-    progress: float
-    exit_status: int | None
-
-
-class _RunEventRow(NamedTuple):
-    """Holds one row of list_run_history."""
-
-    major: int | str
-    minor: int
-    at: Instant
-    number: int
-    run: str
-    workflow: str
-    queue: str
-    status: str
-    reason: str
-    batch: int
-    changes: str | None
-
-
-def _place(r: _TaskEventRow | _RunEventRow) -> EventPlace:
-    return EventPlace(int(r.major), r.minor)
-
-
-def _task_event(r: _TaskEventRow) -> TaskEvent:
-    return TaskEvent(
-        place=_place(r),
-        at=r.at,
-        task_id=r.task_id,
-        queue=r.queue,
-        name=r.name,
-        run=r.run,
-        signal=None if r.signal is None else Signal(r.signal),
-        from_status=None if r.from_status is None else Status(r.from_status),
-        to_status=Status(r.to_status),
-        attempt=r.attempt,
-        worker=r.worker,
-        progress=r.progress,
-        exit_status=r.exit_status,
-    )
-
-
-def _run_event(r: _RunEventRow) -> RunEvent:
-    return RunEvent(
-        place=_place(r),
-        at=r.at,
-        number=r.number,
-        run=r.run,
-        workflow=r.workflow,
-        queue=r.queue,
-        status=r.status,
-        reason=r.reason,
-        batch=r.batch,
-        changes=() if r.changes is None else read_changes(r.changes),
-    )

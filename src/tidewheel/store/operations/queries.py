@@ -3,50 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import NamedTuple
 
-from tidewheel.api.tasks import (
-    AttemptView,
-    EdgeView,
-    Figure,
-    HistoryEntry,
-    OutputView,
-    QueueView,
-    Task,
-    UsageView,
-    Violation,
-    WorkerView,
-)
-from tidewheel.core.queue.dependency import EdgeState
+from tidewheel.api import tasks
 from tidewheel.core.queue.limits import Limit
 from tidewheel.core.queue.requests import (
     HeldLease,
-    HostProcess,
     KeysetPage,
     QueueSettings,
     TaskFilter,
-    UsageSample,
 )
 from tidewheel.core.queue.requests import page_count as page_count  # noqa: PLC0414 - for the others here
 from tidewheel.core.queue.status import Status
-from tidewheel.core.queue.task import Instant, TaskId, WorkerId
+from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.errors import NotFound
-from tidewheel.store.rows import (
-    AttemptAt,
-    AttemptRow,
-    ClaimedRow,
-    HistoryRow,
-    OrphanRow,
-    TaskViewRow,
-    WorkerRow,
-    attempt_view,
-    claimed,
-    history_entry,
-    task_view,
-    worker_view,
-)
 from tidewheel.store.sql import is_common
-from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_chunks
+from tidewheel.store.transaction import (
+    Transaction,
+    found_one,
+    records_in_chunks,
+    rows_in_chunks,
+)
 
 # Each query answers with (task id, what was seen) for every row that breaks its invariant.
 INVARIANTS = {
@@ -66,12 +44,12 @@ INVARIANTS = {
 }
 
 
-def get(tx: Transaction, task_id: TaskId) -> Task:
+def get(tx: Transaction, task_id: TaskId) -> tasks.Task:
     """Returns one task; raises NotFound if there is none."""
     return views_of(tx, [_seq_of(tx, task_id)])[0]
 
 
-def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[Task]:
+def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[tasks.Task]:
     """Returns tasks in the order asked for; raises NotFound with the first that is unknown."""
     page_count(max(1, len(task_ids)))
     wanted = list(dict.fromkeys(task_ids))
@@ -84,17 +62,14 @@ def get_many(tx: Transaction, task_ids: Sequence[TaskId]) -> list[Task]:
 
 
 def _seq_of(tx: Transaction, task_id: TaskId) -> int:
-    rows = tx.rows("find_task", id=task_id)
-    if not rows:
-        raise NotFound("task", task_id)
-    seq: int = rows[0][0]
+    seq: int = found_one(tx.rows("find_task", id=task_id), "task", task_id)[0]
     return seq
 
 
-def views_of(tx: Transaction, seqs: Sequence[int]) -> list[Task]:
+def views_of(tx: Transaction, seqs: Sequence[int]) -> list[tasks.Task]:
     """Returns the tasks with these numbers, in this order."""
-    rows = records_in_chunks(tx, "get_tasks", TaskViewRow, "seqs", seqs)
-    found = {row.seq: task_view(row) for row in rows}
+    rows = records_in_chunks(tx, "get_tasks", tasks.Task, "seqs", seqs)
+    found = {task.seq: task for task in rows}
     return [found[seq] for seq in seqs if seq in found]
 
 
@@ -110,7 +85,7 @@ def filter_parameters(which: TaskFilter) -> dict[str, object]:
     return given
 
 
-def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[Task]:
+def list_tasks(tx: Transaction, which: TaskFilter, page: KeysetPage) -> list[tasks.Task]:
     """Returns a page of tasks, newest first."""
     count = page_count(page.count)
     given = filter_parameters(which) | {
@@ -149,7 +124,7 @@ def _finder_of(status: Status) -> tuple[str, dict[str, object]]:
             return "find_tasks", {"statuses": [status.value]}
 
 
-def peek(tx: Transaction, queue: str, count: int) -> list[Task]:
+def peek(tx: Transaction, queue: str, count: int) -> list[tasks.Task]:
     """Returns what would be claimed next, without taking it."""
     aging = any(name == queue and ages for name, _, ages, *_ in tx.rows("list_queues"))
     query = "find_next_aged_tasks" if aging else "find_next_tasks"
@@ -159,22 +134,21 @@ def peek(tx: Transaction, queue: str, count: int) -> list[Task]:
 
 def history(
     tx: Transaction, task_id: TaskId, after: int = 0, count: int = 100
-) -> list[HistoryEntry]:
+) -> list[tasks.HistoryEntry]:
     """Returns a page of a task's history, oldest first."""
     seq = _seq_of(tx, task_id)
     asked = {"seq": seq, "after": after, "count": page_count(count)}
-    return list(map(history_entry, tx.records("list_history", HistoryRow, **asked)))
+    return tx.records("list_history", tasks.HistoryEntry, **asked)
 
 
-def attempts(tx: Transaction, task_id: TaskId) -> list[AttemptView]:
+def attempts(tx: Transaction, task_id: TaskId) -> list[tasks.AttemptView]:
     """Returns every attempt of a task, the live one last."""
-    rows = tx.records("list_attempts", AttemptRow, seq=_seq_of(tx, task_id))
-    return list(map(attempt_view, rows))
+    return tx.records("list_attempts", tasks.AttemptView, seq=_seq_of(tx, task_id))
 
 
-def outputs(tx: Transaction, task_id: TaskId) -> list[OutputView]:
+def outputs(tx: Transaction, task_id: TaskId) -> list[tasks.OutputView]:
     """Returns messages and outputs in the order in which they were made."""
-    return tx.records("list_messages", OutputView, seq=_seq_of(tx, task_id))
+    return tx.records("list_messages", tasks.OutputView, seq=_seq_of(tx, task_id))
 
 
 def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
@@ -185,41 +159,30 @@ def values_of(tx: Transaction, task_ids: Sequence[TaskId]) -> dict[TaskId, str]:
     return {TaskId(task_id): body for task_id, body in rows}
 
 
-def usage(tx: Transaction, task_id: TaskId) -> list[UsageView]:
+def usage(tx: Transaction, task_id: TaskId) -> list[tasks.UsageView]:
     """Returns what the task used over time."""
-    return [
-        UsageView(attempt=at.attempt, at=Instant(at.at), sample=sample)
-        for at, sample in tx.pairs(
-            "list_usage", AttemptAt, UsageSample, seq=_seq_of(tx, task_id)
-        )
-    ]
+    return tx.records("list_usage", tasks.UsageView, seq=_seq_of(tx, task_id))
 
 
-def edges(tx: Transaction, task_id: TaskId) -> list[EdgeView]:
+def edges(tx: Transaction, task_id: TaskId) -> list[tasks.EdgeView]:
     """Returns the edges into and out of a task."""
-    return [
-        EdgeView(
-            parent=TaskId(parent), child=TaskId(child), output=output, state=EdgeState(state)
-        )
-        for parent, child, output, state in tx.rows("list_edges", seq=_seq_of(tx, task_id))
-    ]
+    return tx.records("list_edges", tasks.EdgeView, seq=_seq_of(tx, task_id))
 
 
-def queues(tx: Transaction) -> list[QueueView]:
+class OfQueue(NamedTuple):
+    """Holds the queue of one row of list_queues, list_limits, beside what is said of it."""
+
+    queue: str
+
+
+def queues(tx: Transaction) -> list[tasks.QueueView]:
     """Returns every queue that has settings or tasks that have not ended."""
     limits: dict[str, list[Limit]] = {}
-    for queue, key, most, rate, seconds in tx.rows("list_limits"):
-        limit = Limit(key=key, concurrency_max=most, rate_max=rate, rate_seconds=seconds)
-        limits.setdefault(queue, []).append(limit)
+    for of, limit in tx.pairs("list_limits", OfQueue, Limit):
+        limits.setdefault(of.queue, []).append(limit)
     settings = {
-        name: QueueSettings(
-            paused=bool(paused),
-            aging=bool(aging),
-            fence_kill=bool(fence_kill),
-            lease_seconds=lease_seconds,
-            limits=tuple(limits.get(name, ())),
-        )
-        for name, paused, aging, fence_kill, lease_seconds in tx.rows("list_queues")
+        of.queue: replace(said, limits=tuple(limits.get(of.queue, ())))
+        for of, said in tx.pairs("list_queues", OfQueue, QueueSettings)
     }
     counts: dict[str, dict[Status, int]] = {}
     ages: dict[str, float] = {}
@@ -228,7 +191,7 @@ def queues(tx: Transaction) -> list[QueueView]:
         if status == Status.READY.value and age is not None:
             ages[queue] = age
     return [
-        QueueView(
+        tasks.QueueView(
             queue=queue,
             settings=settings.get(queue, QueueSettings()),
             counts=counts.get(queue, {}),
@@ -238,9 +201,9 @@ def queues(tx: Transaction) -> list[QueueView]:
     ]
 
 
-def workers(tx: Transaction, *, live_only: bool = True) -> list[WorkerView]:
+def workers(tx: Transaction, *, live_only: bool = True) -> list[tasks.WorkerView]:
     """Returns workers with what they hold, newest first."""
-    return list(map(worker_view, tx.records("list_workers", WorkerRow, live_only=live_only)))
+    return tx.records("list_workers", tasks.WorkerView, live_only=live_only)
 
 
 def ready_queues(tx: Transaction) -> dict[str, int]:
@@ -261,43 +224,24 @@ def store_id(tx: Transaction) -> str:
 def orphans(tx: Transaction, host: str, boot_id: str) -> list[HeldLease]:
     """Returns every lease that workers of one host and boot hold; the caller knows which are
     dead."""
-    found = []
-    limited = {row[0] for row in tx.rows("list_limits")}
-    for held, task in tx.pairs(
-        "list_orphans", OrphanRow, ClaimedRow, host=host, boot_id=boot_id
-    ):
-        process = HostProcess(
-            host=host, boot_id=boot_id, pid=held.pid, started=held.process_started
-        )
-        found.append(
-            HeldLease(
-                task=claimed(
-                    task,
-                    lease_seconds=held.lease_seconds,
-                    fence_kill=bool(held.fence_kill),
-                    limited=task.queue in limited,
-                ),
-                owner=WorkerId(held.owner),
-                process=process,
-                messages=held.messages,
-            )
-        )
-    return found
+    return tx.records("list_orphans", HeldLease, host=host, boot_id=boot_id)
 
 
-def figures(tx: Transaction) -> list[Figure]:
+def figures(tx: Transaction) -> list[tasks.Figure]:
     """Returns how large the pools are, and what the database says about itself."""
     pools = [("pool", str(run), float(count)) for run, count in tx.rows("count_pool")]
     return [
-        Figure(name=name, label=label, value=value)
+        tasks.Figure(name=name, label=label, value=value)
         for name, label, value in (*pools, *tx.rows("measure_store"))
     ]
 
 
-def verify(tx: Transaction, invariants: Sequence[str] = tuple(INVARIANTS)) -> list[Violation]:
+def verify(
+    tx: Transaction, invariants: Sequence[str] = tuple(INVARIANTS)
+) -> list[tasks.Violation]:
     """Returns every row that breaks an invariant."""
     return [
-        Violation(invariant=invariant, task_id=task_id, seen=seen)
+        tasks.Violation(invariant=invariant, task_id=task_id, seen=seen)
         for invariant in invariants
         for task_id, seen in tx.rows(INVARIANTS[invariant])
     ]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.registry import NewWorkflow, Registered, WorkflowView
 from tidewheel.errors import AlreadyRegistered, NotFound
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.runs import save_definition
-from tidewheel.store.rows import filled, row_type
-from tidewheel.store.transaction import Conflict, Transaction
+from tidewheel.store.transaction import STORED, Conflict, Stored, Transaction, found_one, row_of
+
+STORED[NewWorkflow, "definition"] = Stored(str, lambda definition: definition.digest)
 
 
 def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Registered]:
@@ -24,8 +24,10 @@ def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Register
         save_definition(tx, new.definition)
     taken: list[str] = []
     is_new: dict[int, bool] = {}
-    for position, new in sorted(enumerate(workflows), key=_name_and_version):
-        is_new[position] = _put(tx, new)
+    for position, new in sorted(
+        enumerate(workflows), key=lambda one: (one[1].name, one[1].version)
+    ):
+        is_new[position] = bool(tx.rows("insert_workflow", **row_of(new)))
         if not is_new[position] and not _agrees(tx, new):
             taken.append(f"{new.name}/{new.version}")
     if taken:
@@ -36,27 +38,9 @@ def register(tx: Transaction, workflows: Sequence[NewWorkflow]) -> list[Register
     ]
 
 
-def _name_and_version(numbered: tuple[int, NewWorkflow]) -> tuple[str, str]:
-    return numbered[1].name, numbered[1].version
-
-
-def _put(tx: Transaction, new: NewWorkflow) -> bool:
-    found = tx.rows(
-        "insert_workflow",
-        name=new.name,
-        version=new.version,
-        definition=new.definition.digest,
-        runnable=new.runnable,
-        findings=new.findings,
-        parameters=new.parameters,
-        registered_by=new.registered_by,
-    )
-    return bool(found)
-
-
 def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
     """Says whether what is there has the same content, and marks it as trusted if asked to."""
-    found = tx.records("get_workflow", WorkflowRow, name=new.name, version=new.version)
+    found = tx.records("get_workflow", WorkflowView, name=new.name, version=new.version)
     if not found:
         raise Conflict("it was removed at the same moment")
     there = found[0].definition
@@ -64,16 +48,14 @@ def _agrees(tx: Transaction, new: NewWorkflow) -> bool:
         return False
     if new.definition.is_trusted and there != new.definition.digest:
         tx.rows("delete_workflow", name=new.name, version=new.version)
-        _put(tx, new)
+        tx.rows("insert_workflow", **row_of(new))
     return True
 
 
 def get_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
     """Returns one version of one workflow."""
-    found = tx.records("get_workflow", WorkflowRow, name=name, version=version)
-    if not found:
-        raise NotFound("workflow", f"{name}/{version}")
-    return _workflow_view(found[0])
+    found = tx.records("get_workflow", WorkflowView, name=name, version=version)
+    return found_one(found, "workflow", f"{name}/{version}")
 
 
 def list_workflows(
@@ -81,7 +63,7 @@ def list_workflows(
 ) -> list[WorkflowView]:
     """Returns workflows by name and version, as texts are sorted."""
     asked = {"name": name, "count": page_count(count)}
-    return list(map(_workflow_view, tx.records("list_workflows", WorkflowRow, **asked)))
+    return tx.records("list_workflows", WorkflowView, **asked)
 
 
 def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
@@ -90,10 +72,3 @@ def remove_workflow(tx: Transaction, name: str, version: str) -> WorkflowView:
     if not tx.rows("delete_workflow", name=name, version=version):
         raise NotFound("workflow", f"{name}/{version}")
     return found
-
-
-WorkflowRow = row_type(WorkflowView)
-
-
-def _workflow_view(r: Any) -> WorkflowView:  # noqa: ANN401 - a WorkflowRow
-    return filled(WorkflowView, r, runnable=bool(r.runnable))

@@ -13,7 +13,6 @@ from tidewheel.core.queue.requests import (
     JobMessage,
     Report,
     Reported,
-    UsageSample,
 )
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import End, Ending, end_signal, step
@@ -27,6 +26,7 @@ from tidewheel.store.operations.transitions import (
     Effects,
     EventRow,
     apply,
+    lock_task,
     lock_tasks,
     spoken,
     start,
@@ -34,14 +34,8 @@ from tidewheel.store.operations.transitions import (
     tell_runs,
     write_changes,
 )
-from tidewheel.store.rows import (
-    ClaimedRow,
-    claimed,
-    storable,
-    storable_end,
-    worker_number,
-)
-from tidewheel.store.transaction import PlainEnd, Transaction, in_chunks, rows_in_chunks
+from tidewheel.store.rows import ClaimedRow, claimed, storable, storable_end, worker_number
+from tidewheel.store.transaction import PlainEnd, Transaction, in_chunks, row_of, rows_in_chunks
 
 if TYPE_CHECKING:
     from tidewheel.core.queue.access import JobWords
@@ -221,7 +215,7 @@ def _accept(
     made = {output for message in fresh if (output := storable(message.output)) is not None}
     if made and task.graph is not None:
         writes.outputs[task.seq] = made
-    writes.usage += [where | _usage_row(sample) for sample in one.usage]
+    writes.usage += [where | row_of(sample) for sample in one.usage]
     return change.to_status if change else task.status
 
 
@@ -235,20 +229,9 @@ def _end(task: TaskState, given: End, chance: Callable[[], float], writes: _Writ
     return change
 
 
-def _usage_row(sample: UsageSample) -> dict[str, object]:
-    return {
-        "memory_bytes": sample.memory_bytes,
-        "cpu_percent": sample.cpu_percent,
-        "gpu_percent": sample.gpu_percent,
-        "gpu_memory_bytes": sample.gpu_memory_bytes,
-    }
-
-
 def adopt(tx: Transaction, holder: Holder, new_owner: WorkerId) -> Claimed:
     """Lets a worker take over what its dead predecessor on the same host left running."""
-    task = lock_tasks(tx, [holder.task_id]).get(holder.task_id)
-    if task is None:
-        raise NotFound("task", holder.task_id)
+    task = lock_task(tx, holder.task_id)
     check_holder(task, holder, "adopt")
     plan = plan_claim(tx, task.queue, new_owner)
     if not plan.worker_known:
@@ -286,9 +269,7 @@ def hear_job(tx: Transaction, effects: Effects, words: JobWords) -> None:
     # Only servers hear jobs.
     from tidewheel.store.operations.access import keep_answer, kept_answer  # noqa: PLC0415
 
-    task = lock_tasks(tx, [words.holder.task_id]).get(words.holder.task_id)
-    if task is None:
-        raise NotFound("task", words.holder.task_id)
+    task = lock_task(tx, words.holder.task_id)
     check_holder(task, words.holder, "a message")
     if words.kept is not None:
         if kept_answer(tx, words.kept.token, words.kept.key) is not None:

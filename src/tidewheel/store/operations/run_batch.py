@@ -8,45 +8,24 @@ everything else follows from it (docs/decisions/0014).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from operator import attrgetter
+from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
-from tidewheel.core.operator.requests import (
-    Inbox,
-    RunBatch,
-    RunLease,
-    RunTimer,
-    StoredBroadcast,
-    StoredRun,
-    TimerKey,
-    Undelivered,
-    XtriggerResult,
-)
+from tidewheel.core.operator import requests, views
 from tidewheel.core.operator.verbs import reopens
-from tidewheel.core.operator.views import (
-    WITHDRAWN_STATUSES,
-    ChangesView,
-    CommandView,
-    RunAttempt,
-    SubmissionView,
-)
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant, NewTask, TaskId
 from tidewheel.core.sched.persistence import Change, PutMemory
 from tidewheel.core.sched.task_state import Key, TaskHistory
-from tidewheel.errors import NotFound
 from tidewheel.failpoints import Failpoint
-from tidewheel.store.change_rows import ChangedRows, Record, fact_of, memory_of, task_of
+from tidewheel.store.change_rows import ChangedRows, Record, memory_of, read_change
 from tidewheel.store.operations.queries import page_count
-from tidewheel.store.operations.runs import get_run, lost, reopen_run
+from tidewheel.store.operations.runs import get_run, lost, options_text, reopen_run
 from tidewheel.store.operations.task_admin import cancel
 from tidewheel.store.operations.transitions import Effects, withdraw
 from tidewheel.store.rows import new_task_row
-from tidewheel.store.run_rows import (
-    InboxRow,
-    happening,
-    options_text,
-)
-from tidewheel.store.transaction import Transaction, in_chunks, rows_in_chunks
+from tidewheel.store.transaction import Transaction, found_one, in_chunks, rows_in_chunks
 
 SUBMITS_PER_LOOK = 1_000
 PLACES_PER_BATCH = 1_000_000  # more broadcasts than fit into a command
@@ -55,20 +34,57 @@ PLACES_PER_BATCH = 1_000_000  # more broadcasts than fit into a command
 NO_DIGEST = ""
 
 
-def read_inbox(tx: Transaction, number: int, count_max: int) -> Inbox:
+class InboxRow(NamedTuple):
+    """Holds one row of list_events."""
+
+    seq: int
+    at: Instant
+    kind: str
+    task_id: TaskId
+    attempt: int
+    text: str
+    output: str | None
+    status: str
+    error_code: str | None
+    error: str | None
+    exit_status: int | None
+    number: int  # of a command, with the next two
+    who: str
+    body: str
+
+
+# What a scheduler is told by a row of each kind, and what of the row that holds.
+_HAPPENINGS = {
+    name: (kind, attrgetter(*kind._fields))
+    for name, kind in (
+        *(
+            ("started", requests.JobStarted),
+            ("said", requests.JobSaid),
+            ("over", requests.JobOver),
+        ),
+        ("command", requests.CommandGiven),
+    )
+}
+
+
+def read_inbox(tx: Transaction, number: int, count_max: int) -> requests.Inbox:
     """Returns what happened to a run, oldest first."""
     now = Instant(tx.rows("get_now")[0][0])
     rows = tx.records("list_events", InboxRow, run=number, count=page_count(count_max))
     if not rows:
         get_run(tx, number)  # an empty inbox may be nobody's
-    return Inbox(now, [happening(row) for row in rows])
+    happenings = []
+    for row in rows:
+        kind, told = _HAPPENINGS[row.kind]
+        happenings.append(kind._make(told(row)))
+    return requests.Inbox(now, happenings)
 
 
 def write_batch(
     tx: Transaction,
     effects: Effects,
-    lease: RunLease,
-    batch: RunBatch,
+    lease: requests.RunLease,
+    batch: requests.RunBatch,
     rows: ChangedRows,
     failpoint: Failpoint,
 ) -> None:
@@ -89,12 +105,19 @@ def write_batch(
         cancel(tx, effects, batch.cancellations)
     if batch.goes_on:
         _offer_again(tx, run, effects)
-    if batch.status in WITHDRAWN_STATUSES:
-        _withdraw(tx, run)
+    if batch.status in views.WITHDRAWN_STATUSES:
+        # Nobody drives the run: what no worker has taken is withdrawn (SEMANTICS §9).
+        withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
     _write_timers(tx, run, batch)
     failpoint("retry_scheduled")
-    _write_xtriggers(tx, run, batch.xtriggers)
-    _write_broadcasts(tx, run, batch)
+    calls = {one.signature: one for one in batch.xtriggers}
+    results = [one._asdict() | {"result": one.result or None} for one in calls.values()]
+    _put_or_drop(tx, run, "xtriggers", results, "result")
+    broadcasts = {
+        one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
+        for number, one in enumerate(batch.broadcasts)
+    }
+    _put_or_drop(tx, run, "broadcasts", list(broadcasts.values()), "value")
     events = enumerate(batch.outbox)
     outbox = [{"batch": batch.number, "place": at, "body": body} for at, body in events]
     _put(tx, "put_outbox", run, "events", outbox)
@@ -107,7 +130,7 @@ def write_batch(
         effects.runs.add(run)  # those who asked, or wait for the end, can look now
 
 
-def _advance(tx: Transaction, lease: RunLease, batch: RunBatch) -> bool:
+def _advance(tx: Transaction, lease: requests.RunLease, batch: requests.RunBatch) -> bool:
     """Advances a run by a batch; returns False if it was advanced by this batch before.
 
     Then the answer to the first request got lost, or a copy of the request was on its way for
@@ -139,6 +162,12 @@ def _put(tx: Transaction, query: str, run: int, parameter: str, rows: Sequence[R
         tx.rows(query, run=run, **{parameter: chunk})
 
 
+def _put_or_drop(tx: Transaction, run: int, what: str, rows: Sequence[Record], by: str) -> None:
+    """Writes the rows that have a value, and deletes what those without one name."""
+    _put(tx, f"put_{what}", run, what, [row for row in rows if row[by] is not None])
+    _put(tx, f"drop_{what}", run, what, [row for row in rows if row[by] is None])
+
+
 def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> None:
     stay = [row for row in rows.pool.values() if row is not None]
     gone = [{"point": p, "name": n} for (p, n), row in rows.pool.items() if row is None]
@@ -148,8 +177,7 @@ def _write_changes(tx: Transaction, run: int, batch: int, rows: ChangedRows) -> 
     facts = [
         {"kind": kind, "key": key, "body": body} for (kind, key), body in rows.facts.items()
     ]
-    _put(tx, "put_facts", run, "facts", [one for one in facts if one["body"] is not None])
-    _put(tx, "drop_facts", run, "facts", [one for one in facts if one["body"] is None])
+    _put_or_drop(tx, run, "facts", facts, "body")
     if rows.pool or rows.memory or rows.facts:
         tx.rows("add_run_change", run=run, batch=batch, changes=rows.text)
 
@@ -164,11 +192,6 @@ def _submit(tx: Transaction, tasks: Sequence[NewTask], effects: Effects) -> None
     for chunk in in_chunks(stored):
         seqs = tx.insert(chunk)
         assert len(seqs) == len(chunk), "a submit number was used twice"
-
-
-def _withdraw(tx: Transaction, run: int) -> None:
-    """Withdraws the ready tasks of a run that nobody drives (SEMANTICS §9)."""
-    withdraw(tx, [row[0] for row in tx.rows("find_ready_of_run", run=run)])
 
 
 def _offer_again(tx: Transaction, run: int, effects: Effects) -> None:
@@ -189,11 +212,11 @@ def _reopen_if_asked(tx: Transaction, run: int) -> None:
         reopen_run(tx, run)
 
 
-def _write_timers(tx: Transaction, run: int, batch: RunBatch) -> None:
+def _write_timers(tx: Transaction, run: int, batch: requests.RunBatch) -> None:
     """Writes timers; deletes first, since a timer may be replaced by one of its name."""
     gone = [_timer_key(key) for key in dict.fromkeys(batch.timers_gone)]
     _put(tx, "drop_timers", run, "timers", gone)
-    last = {TimerKey(t.point, t.name, t.timer): t.at for t in batch.timers}
+    last = {requests.TimerKey(t.point, t.name, t.timer): t.at for t in batch.timers}
     _put(
         tx,
         "put_timers",
@@ -203,53 +226,30 @@ def _write_timers(tx: Transaction, run: int, batch: RunBatch) -> None:
     )
 
 
-def _timer_key(key: TimerKey) -> Record:
+def _timer_key(key: requests.TimerKey) -> Record:
     assert (key.point is None) == (key.name == ""), key
     return {"point": key.point or 0, "name": key.name, "timer": key.timer}
-
-
-def _write_xtriggers(tx: Transaction, run: int, results: Sequence[XtriggerResult]) -> None:
-    last = {one.signature: one for one in results}
-    kept = [one._asdict() for one in last.values() if one.result]
-    gone = [{"signature": one.signature} for one in last.values() if not one.result]
-    _put(tx, "put_xtriggers", run, "xtriggers", kept)
-    _put(tx, "drop_xtriggers", run, "xtriggers", gone)
-
-
-def _write_broadcasts(tx: Transaction, run: int, batch: RunBatch) -> None:
-    last = {
-        one[:3]: one._asdict() | {"place": batch.number * PLACES_PER_BATCH + number}
-        for number, one in enumerate(batch.broadcasts)
-    }
-    _put(
-        *(tx, "put_broadcasts", run, "broadcasts"),
-        [one for one in last.values() if one["value"] is not None],
-    )
-    _put(
-        *(tx, "drop_broadcasts", run, "broadcasts"),
-        [one for one in last.values() if one["value"] is None],
-    )
 
 
 # ---- looking ----
 
 
-def read_run(tx: Transaction, number: int) -> StoredRun:
+def read_run(tx: Transaction, number: int) -> requests.StoredRun:
     """Returns all that is stored of a run, at one moment."""
     get_run(tx, number)
     changes: list[Change] = [
-        fact_of(kind, body) for kind, body in tx.rows("list_facts", run=number)
+        read_change(kind, body) for kind, body in tx.rows("list_facts", run=number)
     ]
     changes += [memory_of(row[0]) for row in tx.rows("list_memory", run=number)]
-    changes += [task_of(row[0]) for row in tx.rows("list_pool", run=number)]
-    return StoredRun(
+    changes += [read_change("task", row[0]) for row in tx.rows("list_pool", run=number)]
+    return requests.StoredRun(
         changes=changes,
         timers=[
-            RunTimer(Point(point) if name else None, name, timer, at)
+            requests.RunTimer(Point(point) if name else None, name, timer, at)
             for point, name, timer, at in tx.rows("list_timers", run=number)
         ],
-        xtriggers=tx.records("list_xtriggers", XtriggerResult, run=number),
-        broadcasts=tx.records("list_broadcasts", StoredBroadcast, run=number),
+        xtriggers=tx.records("list_xtriggers", requests.XtriggerResult, run=number),
+        broadcasts=tx.records("list_broadcasts", requests.StoredBroadcast, run=number),
     )
 
 
@@ -258,12 +258,12 @@ def withdrawn(tx: Transaction, number: int) -> set[TaskId]:
     return {TaskId(row[2]) for row in tx.rows("find_withdrawn", run=number)}
 
 
-def undelivered(tx: Transaction, number: int) -> list[Undelivered]:
+def undelivered(tx: Transaction, number: int) -> list[requests.Undelivered]:
     """Returns events of which somebody is still to be told, oldest first."""
-    return tx.records("list_outbox", Undelivered, run=number)
+    return tx.records("list_outbox", requests.Undelivered, run=number)
 
 
-def delivered(tx: Transaction, number: int, events: Sequence[Undelivered]) -> None:
+def delivered(tx: Transaction, number: int, events: Sequence[requests.Undelivered]) -> None:
     """Notes that somebody was told, even if another scheduler drives the run by now."""
     places: list[Record] = [{"batch": one.batch, "place": one.place} for one in events]
     _put(tx, "drop_outbox", number, "events", places)
@@ -301,7 +301,7 @@ def submissions(
     point: str | None = None,
     name: str | None = None,
     count: int = 1000,
-) -> list[SubmissionView]:
+) -> list[views.SubmissionView]:
     """Returns submissions, newest first; those of one task are found by their ids, however many
     the run has."""
     of = get_run(tx, run)
@@ -309,49 +309,47 @@ def submissions(
     if point is None or name is None:
         return tx.records(
             "list_submissions",
-            SubmissionView,
+            views.SubmissionView,
             run=run,
             point=point,
             name=name,
             skip=len(of.name) + 1,
             count=count,
         )
-    found: list[SubmissionView] = []
+    found: list[views.SubmissionView] = []
     first = 1
     while True:
         numbers = range(first, first + SUBMITS_PER_LOOK)
         ids = [f"{of.name}/{point}/{name}/{submit}" for submit in numbers]
-        part = tx.records("get_submissions", SubmissionView, run=run, ids=ids)
+        part = tx.records("get_submissions", views.SubmissionView, run=run, ids=ids)
         found = part + found
         if len(part) < SUBMITS_PER_LOOK:
             return found[:count]
         first += SUBMITS_PER_LOOK
 
 
-def run_attempts(tx: Transaction, run: int, count: int) -> list[RunAttempt]:
+def run_attempts(tx: Transaction, run: int, count: int) -> list[views.RunAttempt]:
     """Returns the attempts at the newest submissions, newest first."""
     get_run(tx, run)
-    return tx.records("list_run_attempts", RunAttempt, run=run, count=page_count(count))
+    return tx.records("list_run_attempts", views.RunAttempt, run=run, count=page_count(count))
 
 
-def command(tx: Transaction, number: int) -> CommandView:
+def command(tx: Transaction, number: int) -> views.CommandView:
     """Returns a command by its number."""
-    found = tx.records("get_command", CommandView, number=number)
-    if not found:
-        raise NotFound("command", str(number))
-    return found[0]
+    found = tx.records("get_command", views.CommandView, number=number)
+    return found_one(found, "command", str(number))
 
 
-def commands(tx: Transaction, run: int, count: int = 100) -> list[CommandView]:
+def commands(tx: Transaction, run: int, count: int = 100) -> list[views.CommandView]:
     """Returns the commands of a run, newest first."""
     get_run(tx, run)
-    return tx.records("list_commands", CommandView, run=run, count=page_count(count))
+    return tx.records("list_commands", views.CommandView, run=run, count=page_count(count))
 
 
 def run_changes(
     tx: Transaction, run: int, after: int = 0, count: int = 100
-) -> list[ChangesView]:
+) -> list[views.ChangesView]:
     """Returns what batches changed, oldest first."""
     get_run(tx, run)
     asked = {"run": run, "after": after, "count": page_count(count)}
-    return tx.records("list_run_changes", ChangesView, **asked)
+    return tx.records("list_run_changes", views.ChangesView, **asked)

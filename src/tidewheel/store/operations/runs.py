@@ -2,52 +2,70 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
-from tidewheel.core.operator.blocks import NeedState
+import msgspec
+
+from tidewheel import errors
+from tidewheel.core.operator.blocks import NeedState, NeedView
 from tidewheel.core.operator.definition import (
     ACCEPTED,
     NewRun,
     RunOptions,
     StoredDefinition,
+    StoredFile,
     is_run_name,
     names_above,
 )
 from tidewheel.core.operator.requests import NewCommand, RunClaim, RunLease
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.lease import LEASE_SECONDS_MAX
-from tidewheel.core.queue.requests import HostProcess
-from tidewheel.core.queue.task import Instant
-from tidewheel.errors import (
-    Aborted,
-    AmbiguousRun,
-    BadSetting,
-    Duplicate,
-    NotFound,
-    NotRunning,
-    RunHeld,
-    RunLost,
-    RunNeeded,
-    RunWaits,
-)
+from tidewheel.core.queue.task import Instant, TaskState
 from tidewheel.store.operations.queries import page_count
 from tidewheel.store.operations.transitions import COMMAND, Effects, tell_runs
-from tidewheel.store.rows import TaskStateRow
-from tidewheel.store.run_rows import (
-    DefinitionRow,
-    NeedRow,
-    RunRow,
-    definition_row,
-    need_view,
-    new_run_row,
-    options_text,
-    run_view,
-    stored_definition,
+from tidewheel.store.transaction import (
+    ROWS_PER_STATEMENT_MAX,
+    STORED,
+    Conflict,
+    Stored,
+    Transaction,
+    found_one,
+    row_of,
 )
-from tidewheel.store.transaction import ROWS_PER_STATEMENT_MAX, Conflict, Transaction
 
 NAMES_SHOWN_MAX = 10
 NUMBER_DIGITS_MAX = 18
+
+
+def options_text(options: RunOptions) -> str:
+    """Returns options as the row of a run keeps them."""
+    return json.dumps(asdict(options))
+
+
+def _files(text: str) -> tuple[StoredFile, ...]:
+    return tuple(
+        StoredFile(path, base64.b64decode(content), executable)
+        for path, content, executable in json.loads(text)
+    )
+
+
+def _files_text(files: Sequence[StoredFile]) -> str:
+    """Returns files, which may hold any bytes; unlike msgspec, json takes a path that is no
+    Unicode."""
+    return json.dumps(
+        [(one.path, base64.b64encode(one.content).decode(), one.executable) for one in files]
+    )
+
+
+STORED |= {
+    RunOptions: Stored(lambda text: msgspec.json.decode(text, type=RunOptions), options_text),
+    tuple[StoredFile, ...]: Stored(_files, _files_text),
+    (NeedView, "aborted"): None,  # the run's own status says it
+}
 
 
 # ---- definitions ----
@@ -55,15 +73,13 @@ NUMBER_DIGITS_MAX = 18
 
 def save_definition(tx: Transaction, definition: StoredDefinition) -> None:
     """Keeps a definition; the same digest is the same content."""
-    tx.rows("save_definition", **definition_row(definition))
+    tx.rows("save_definition", **row_of(definition))
 
 
 def definition(tx: Transaction, digest: str) -> StoredDefinition:
     """Returns the definition that was saved under a digest."""
-    found = tx.records("get_definition", DefinitionRow, digest=digest)
-    if not found:
-        raise NotFound("definition", digest)
-    return stored_definition(found[0])
+    found = tx.records("get_definition", StoredDefinition, digest=digest)
+    return found_one(found, "definition", digest)
 
 
 # ---- making and finding ----
@@ -75,49 +91,51 @@ def create_run(tx: Transaction, new: NewRun) -> RunView:
         return get_run(tx, made[0][0])
     if not 0 < new.lease_seconds <= LEASE_SECONDS_MAX:
         accepted = f"more than 0, up to {LEASE_SECONDS_MAX:.0f}"
-        raise BadSetting("lease_seconds", new.lease_seconds, accepted)
-    name = new.name or _next_name(tx, new.workflow)
+        raise errors.BadSetting("lease_seconds", new.lease_seconds, accepted)
+    name = new.name
+    if not name:
+        prefix = f"{new.workflow}/run"
+        name = f"{prefix}{tx.rows('find_last_run_number', prefix=prefix)[0][0] + 1}"
     try:
         _check_name(tx, name)
-    except Duplicate:
-        if new.name or not tx.records("find_run_named", RunRow, name=name):
+    except errors.Duplicate:
+        if new.name or not tx.rows("find_run_named", name=name):
             raise
         raise Conflict("another run of this workflow was made at the same moment") from None
     if not tx.rows("get_definition", digest=new.definition):
-        raise NotFound("definition", new.definition)
-    row = new_run_row(new, name)
+        raise errors.NotFound("definition", new.definition)
+    row: dict[str, Any] = row_of(new) | {
+        "name": name,
+        "queue": new.queue or f"run:{name}",
+        "request": new.request or None,
+        "priority": new.options.priority or 0,
+    }
+    lease_seconds = row.pop("lease_seconds")  # of its tasks, which is its queue's
     number = tx.rows("insert_run", **row)[0][0]
-    tx.rows("ensure_queue", queue=row["queue"], lease_seconds=new.lease_seconds)
+    tx.rows("ensure_queue", queue=row["queue"], lease_seconds=lease_seconds)
     return get_run(tx, number)
 
 
 def _check_name(tx: Transaction, name: str) -> None:
     """Refuses a name that is taken, or whose folder lies in another run's or holds one."""
     if not is_run_name(name):
-        raise BadSetting("run", name, ACCEPTED)
-    taken = tx.records("find_run_named", RunRow, name=name)
+        raise errors.BadSetting("run", name, ACCEPTED)
+    taken = tx.records("find_run_named", RunView, name=name)
     if taken:
-        raise Duplicate("run name", name, f"run {taken[0].number}")
+        raise errors.Duplicate("run name", name, f"run {taken[0].number}")
     for above in names_above(name):
         if tx.rows("find_run_named", name=above):
-            raise BadSetting("run", name, f"one outside of the folder of run {above}")
+            raise errors.BadSetting("run", name, f"one outside of the folder of run {above}")
     below = tx.rows("find_runs_by_prefix", prefix=f"{name}/", count=1)
     if below:
-        raise BadSetting("run", name, f"one whose folder does not hold run {below[0][1]}")
-
-
-def _next_name(tx: Transaction, workflow: str) -> str:
-    prefix = f"{workflow}/run"
-    last: int = tx.rows("find_last_run_number", prefix=prefix)[0][0]
-    return f"{prefix}{last + 1}"
+        raise errors.BadSetting(
+            "run", name, f"one whose folder does not hold run {below[0][1]}"
+        )
 
 
 def get_run(tx: Transaction, number: int) -> RunView:
     """Returns a run; raises NotFound if there is none with this number."""
-    found = tx.records("get_run", RunRow, run=number)
-    if not found:
-        raise NotFound("run", str(number))
-    return run_view(found[0])
+    return found_one(tx.records("get_run", RunView, run=number), "run", str(number))
 
 
 def status_since(tx: Transaction, number: int) -> Instant:
@@ -129,21 +147,21 @@ def status_since(tx: Transaction, number: int) -> Instant:
 
 def find_run(tx: Transaction, text: str) -> RunView:
     """Returns a run by name, number, workflow (its newest run) or the beginning of one name."""
-    named = [run_view(row) for row in tx.records("find_run_named", RunRow, name=text)]
+    named = tx.records("find_run_named", RunView, name=text)
     if named and named[0].status != "deleted":
         return named[0]
     if text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX:
-        numbered = tx.records("get_run", RunRow, run=int(text))
+        numbered = tx.records("get_run", RunView, run=int(text))
         if numbered:
-            return run_view(numbered[0])
-    newest = tx.records("list_runs", RunRow, workflow=text, count=1, before=None)
+            return numbered[0]
+    newest = tx.records("list_runs", RunView, workflow=text, count=1, before=None)
     if newest:
-        return run_view(newest[0])
+        return newest[0]
     found = tx.rows("find_runs_by_prefix", prefix=text, count=NAMES_SHOWN_MAX) if text else []
     if len(found) > 1:
-        raise AmbiguousRun(text, [name for _, name in found])
+        raise errors.AmbiguousRun(text, [name for _, name in found])
     if not found:
-        raise NotFound("run", text)
+        raise errors.NotFound("run", text)
     return get_run(tx, found[0][0])
 
 
@@ -156,7 +174,7 @@ def list_runs(
 ) -> list[RunView]:
     """Returns runs, newest first."""
     asked = {"workflow": workflow, "count": page_count(count), "before": before}
-    return [run_view(row) for row in tx.records("list_runs", RunRow, **asked)]
+    return tx.records("list_runs", RunView, **asked)
 
 
 # ---- driving ----
@@ -165,19 +183,8 @@ def list_runs(
 def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
     """Leases a run, under a new epoch, that nobody holds or whose owner is dead for sure."""
     if (run := get_run(tx, claim.run)).is_aborted:
-        raise Aborted(run.name, run.reason)
-    process = claim.process
-    claimed = tx.rows(
-        "claim_run",
-        run=claim.run,
-        host=process.host,
-        boot_id=process.boot_id,
-        pid=process.pid,
-        process_started=process.started,
-        lease_seconds=claim.lease_seconds,
-        dead_epoch=claim.dead_epoch,
-        seen_epoch=claim.seen_epoch,
-    )
+        raise errors.Aborted(run.name, run.reason)
+    claimed = tx.rows("claim_run", **row_of(claim))
     if not claimed:
         raise _why_not(tx, get_run(tx, claim.run), claim.seen_epoch)
     epoch, batch = claimed[0]
@@ -186,46 +193,41 @@ def claim_run(tx: Transaction, claim: RunClaim) -> RunLease:
 
 def _why_not(
     tx: Transaction, run: RunView, seen_epoch: int | None
-) -> RunWaits | RunHeld | RunLost | Conflict:
+) -> errors.RunWaits | errors.RunHeld | errors.RunLost | Conflict:
     """Returns the error that says why a run cannot be taken: it waits, or is or was held."""
-    needs = [] if run.batch else tx.records("list_needs", NeedRow, runs=[run.number])
-    waits = [str(one) for one in map(need_view, needs) if one.state is not NeedState.MET]
+    needs = [] if run.batch else tx.records("list_needs", NeedView, runs=[run.number])
+    waits = [str(one) for one in needs if one.state is not NeedState.MET]
     if waits:
-        return RunWaits(run.name, waits)
+        return errors.RunWaits(run.name, waits)
     if run.owner is not None:
         return _held(tx, run)
     if seen_epoch not in (None, run.epoch):
-        return RunLost(run.name, seen_epoch, run.epoch)
+        return errors.RunLost(run.name, seen_epoch, run.epoch)
     return Conflict("the run was let go at this moment")
 
 
-def _held(tx: Transaction, run: RunView) -> RunHeld:
+def _held(tx: Transaction, run: RunView) -> errors.RunHeld:
     assert run.owner is not None and run.deadline_at is not None
     seconds_left = run.deadline_at - tx.rows("get_now")[0][0]
-    return RunHeld(run.name, _process_text(run.owner), max(0.0, seconds_left))
-
-
-def _process_text(process: HostProcess) -> str:
-    return f"process {process.pid} on {process.host}"
+    owner = f"process {run.owner.pid} on {run.owner.host}"
+    return errors.RunHeld(run.name, owner, max(0.0, seconds_left))
 
 
 def claimable_runs(tx: Transaction, count_max: int) -> list[RunView]:
     """Returns open runs whose lease ran out, and those that any scheduler is asked to drive."""
-    rows = tx.records("list_claimable_runs", RunRow, count=page_count(count_max))
-    return [run_view(row) for row in rows]
+    return tx.records("list_claimable_runs", RunView, count=page_count(count_max))
 
 
 def undelivered_runs(tx: Transaction, quiet_seconds: float, count_max: int) -> list[RunView]:
     """Returns runs that were over so long ago, and of whose events somebody is to be told."""
-    count = page_count(count_max)
-    rows = tx.records("list_undelivered_runs", RunRow, quiet_seconds=quiet_seconds, count=count)
-    return [run_view(row) for row in rows]
+    asked = {"quiet_seconds": quiet_seconds, "count": page_count(count_max)}
+    return tx.records("list_undelivered_runs", RunView, **asked)
 
 
 def offer_run(tx: Transaction, number: int, given: RunOptions) -> RunView:
     """Offers a run to the scheduler that looks next; raises RunHeld while one drives it."""
     if (run := get_run(tx, number)).is_aborted:
-        raise Aborted(run.name, run.reason)
+        raise errors.Aborted(run.name, run.reason)
     if not tx.rows("offer_run", run=number, given=options_text(given)):
         raise _held(tx, get_run(tx, number))
     return get_run(tx, number)
@@ -240,10 +242,10 @@ def renew_run(tx: Transaction, lease: RunLease) -> None:
         raise lost(tx, lease)
 
 
-def lost(tx: Transaction, lease: RunLease) -> RunLost:
+def lost(tx: Transaction, lease: RunLease) -> errors.RunLost:
     """Returns the error of a scheduler that may not write any more."""
     run = get_run(tx, lease.run)
-    return RunLost(run.name, lease.epoch, run.epoch)
+    return errors.RunLost(run.name, lease.epoch, run.epoch)
 
 
 # ---- commands ----
@@ -266,9 +268,9 @@ def _reopen(tx: Transaction, command: NewCommand) -> None:
     """Asks any scheduler to go on with a run that has ended, for the sake of this command."""
     run = get_run(tx, command.run)
     if run.is_aborted:
-        raise Aborted(run.name, run.reason)
+        raise errors.Aborted(run.name, run.reason)
     if not (command.reopens and reopen_run(tx, run.number)):
-        raise NotRunning(run.name, run.status)
+        raise errors.NotRunning(run.name, run.status)
 
 
 def reopen_run(tx: Transaction, number: int) -> bool:
@@ -292,7 +294,7 @@ def delete_part(tx: Transaction, number: int) -> bool:
     # After the mark, as a submission of a child at this moment holds a lock (lock_parents).
     waiting = tx.rows("list_waiting_children", run=number, count=NAMES_SHOWN_MAX)
     if waiting:
-        raise RunNeeded(marked[0][0], [row[0] for row in waiting])
+        raise errors.RunNeeded(marked[0][0], [row[0] for row in waiting])
     if not _erase_tasks(tx, number):
         return False
     for query in (
@@ -309,17 +311,13 @@ def _erase_tasks(tx: Transaction, number: int) -> bool:
     seqs = [row[0] for row in found]
     if seqs:
         tx.rows("remove_ready", seqs=seqs)
-        tx.rows("drop_leases", seqs=_leased(tx, seqs))
+        tx.rows("lock_tasks_by_seq", seqs=seqs)
+        tasks = tx.records("read_tasks", TaskState, seqs=seqs)
+        tx.rows("drop_leases", seqs=[task.seq for task in tasks if task.lease])
         tx.rows("erase_tasks", seqs=seqs)
         tx.rows("delete_attempts", seqs=seqs)
         tx.rows("delete_history", seqs=seqs)
     return len(seqs) < ROWS_PER_STATEMENT_MAX
-
-
-def _leased(tx: Transaction, seqs: Sequence[int]) -> list[int]:
-    tx.rows("lock_tasks_by_seq", seqs=seqs)
-    found = tx.records("read_tasks", TaskStateRow, seqs=seqs)
-    return [row.seq for row in found if row.deadline_at is not None]
 
 
 def delete_definitions(tx: Transaction, retention_seconds: float, count_max: int) -> int:

@@ -6,20 +6,12 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tidewheel import errors
 from tidewheel.core.queue.dependency import EdgeState, edge_state, find_cycle, status_from_edges
 from tidewheel.core.queue.requests import Submitted
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import become_ready, cancel
 from tidewheel.core.queue.task import SUCCEEDED_OUTPUT, NewTask, TaskId, TaskState
-from tidewheel.errors import (
-    DependencyCycle,
-    Duplicate,
-    InvalidTask,
-    NotFound,
-    Refused,
-    UnknownDependency,
-    WrongStatus,
-)
 from tidewheel.store.operations.transitions import (
     Effects,
     apply,
@@ -35,13 +27,17 @@ from tidewheel.store.transaction import Conflict, Transaction, in_chunks, rows_i
 class _Batch:
     """Holds a submission while it is being checked; refused tasks drop out."""
 
+    tx: Transaction
+    effects: Effects
+    atomic: bool
     answers: dict[int, Submitted] = field(default_factory=dict)  # by position
     accepted: dict[TaskId, tuple[int, NewTask, str]] = field(default_factory=dict)
     repeats: dict[int, TaskId] = field(default_factory=dict)  # position -> the task it is again
-    refused: dict[TaskId, Refused] = field(default_factory=dict)
-    atomic: bool = True
+    refused: dict[TaskId, errors.Refused] = field(default_factory=dict)
+    # The stored tasks at the other end of new edges, with their graphs locked.
+    neighbours: dict[TaskId, TaskState] = field(default_factory=dict)
 
-    def refuse(self, position: int, task_id: TaskId, why: Refused) -> None:
+    def refuse(self, position: int, task_id: TaskId, why: errors.Refused) -> None:
         if self.atomic:
             raise why
         self.answers[position] = Submitted(id=task_id, refused=why)
@@ -53,21 +49,23 @@ def submit(
     tx: Transaction, effects: Effects, tasks: Sequence[tuple[int, NewTask]], *, atomic: bool
 ) -> dict[int, Submitted]:
     """Stores tasks that passed the rules for a single one; returns answers by position."""
-    batch = _Batch(atomic=atomic)
+    batch = _Batch(tx, effects, atomic)
     _drop_repeated(batch, tasks)
-    _drop_stored(tx, batch)
-    _refuse_taken_names(tx, batch)
-    neighbours = _lock_neighbours(tx, batch)
-    _refuse_bad_edges(tx, batch, neighbours)
-    _insert(tx, batch, neighbours, effects)
-    _answer_repeats(batch)
-    return batch.answers
-
-
-def _answer_repeats(batch: _Batch) -> None:
-    """Answers a task that repeats another one with what became of that: stored, or refused."""
+    _drop_stored(batch)
+    _refuse_taken_names(batch)
+    wanted = {
+        neighbour
+        for _, task, _ in batch.accepted.values()
+        for neighbour in _neighbours_of(task)
+        if neighbour not in batch.accepted
+    }
+    batch.neighbours = lock_tasks(tx, sorted(wanted)) if wanted else {}
+    _refuse_bad_edges(batch)
+    _insert(batch)
     for position, first in batch.repeats.items():
+        # What became of the task that it repeats: stored, or refused.
         batch.answers[position] = Submitted(id=first, refused=batch.refused.get(first))
+    return batch.answers
 
 
 def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
@@ -80,17 +78,16 @@ def _drop_repeated(batch: _Batch, tasks: Sequence[tuple[int, NewTask]]) -> None:
         elif first[2] == digest:
             batch.repeats[position] = task.id
         else:
-            why = Duplicate("id", task.id, task.id)
+            why = errors.Duplicate("id", task.id, task.id)
             if batch.atomic:
                 raise why
             batch.answers[position] = Submitted(id=task.id, refused=why)
 
 
-def _drop_stored(tx: Transaction, batch: _Batch) -> None:
+def _drop_stored(batch: _Batch) -> None:
     """Drops tasks that are stored: the same body is answered as before, another is refused."""
-    stored: dict[str, str] = dict(
-        rows_in_chunks(tx, "find_task_digests", "ids", list(batch.accepted))
-    )
+    wanted = list(batch.accepted)
+    stored: dict[str, str] = dict(rows_in_chunks(batch.tx, "find_task_digests", "ids", wanted))
     for task_id, (position, _, ours) in list(batch.accepted.items()):
         if task_id not in stored:
             continue
@@ -98,16 +95,16 @@ def _drop_stored(tx: Transaction, batch: _Batch) -> None:
             del batch.accepted[task_id]
             batch.answers[position] = Submitted(id=task_id, created=False)
         else:
-            batch.refuse(position, task_id, Duplicate("id", task_id, task_id))
+            batch.refuse(position, task_id, errors.Duplicate("id", task_id, task_id))
 
 
-def _refuse_taken_names(tx: Transaction, batch: _Batch) -> None:
+def _refuse_taken_names(batch: _Batch) -> None:
     """Refuses names and unique keys that are taken.
 
     Names are unique for ever, unique keys among the tasks of a queue that have not ended.
     """
     named = sorted({task.name for _, task, _ in batch.accepted.values() if task.name})
-    holders: dict[str, str] = dict(rows_in_chunks(tx, "find_task_names", "names", named))
+    holders: dict[str, str] = dict(rows_in_chunks(batch.tx, "find_task_names", "names", named))
     keyed = sorted(
         {
             (t.queue, t.unique_key)
@@ -116,16 +113,14 @@ def _refuse_taken_names(tx: Transaction, batch: _Batch) -> None:
         }
     )
     rows = [{"queue": queue, "key": key} for queue, key in keyed]
-    live = {
-        (queue, key): (task_id, digest)
-        for queue, key, task_id, digest in rows_in_chunks(tx, "find_unique_keys", "keys", rows)
-    }
+    found = rows_in_chunks(batch.tx, "find_unique_keys", "keys", rows)
+    live = {(queue, key): (task_id, digest) for queue, key, task_id, digest in found}
     for position, task, digest in list(batch.accepted.values()):
         if task.name:
             if holders.get(task.name) == task.id:
                 raise Conflict("another client submitted this task at the same moment")
             if task.name in holders:
-                why = Duplicate("name", task.name, holders[task.name])
+                why = errors.Duplicate("name", task.name, holders[task.name])
                 batch.refuse(position, task.id, why)
                 continue
             holders[task.name] = task.id
@@ -148,23 +143,12 @@ def _check_unique_key(
         del batch.accepted[task.id]
         batch.repeats[position] = TaskId(holder[0])
     else:
-        batch.refuse(position, task.id, Duplicate("unique_key", task.unique_key, holder[0]))
+        batch.refuse(
+            position, task.id, errors.Duplicate("unique_key", task.unique_key, holder[0])
+        )
 
 
-def _lock_neighbours(tx: Transaction, batch: _Batch) -> dict[TaskId, TaskState]:
-    """Returns the stored tasks at the other end of new edges, with their graphs locked."""
-    wanted = {
-        neighbour
-        for _, task, _ in batch.accepted.values()
-        for neighbour in _neighbours_of(task)
-        if neighbour not in batch.accepted
-    }
-    return lock_tasks(tx, sorted(wanted)) if wanted else {}
-
-
-def _refuse_bad_edges(
-    tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
-) -> None:
+def _refuse_bad_edges(batch: _Batch) -> None:
     """Refuses tasks with bad edges until nothing more drops out.
 
     A refused task may have been the neighbour of another.
@@ -180,15 +164,15 @@ def _refuse_bad_edges(
             if task_id not in batch.accepted:
                 continue
             position, task, _ = batch.accepted[task_id]
-            why = _edge_refusal(task, batch, neighbours)
+            why = _edge_refusal(task, batch)
             if why is not None:
                 batch.refuse(position, task_id, why)
                 doubtful.extend(named_by.get(task_id, ()))
-        cycle = find_cycle(_children_after(tx, batch, neighbours))
+        cycle = find_cycle(_children_after(batch))
         if cycle is None:
             return
         task_id = next(TaskId(name) for name in cycle if name in batch.accepted)
-        batch.refuse(batch.accepted[task_id][0], task_id, DependencyCycle(cycle))
+        batch.refuse(batch.accepted[task_id][0], task_id, errors.DependencyCycle(cycle))
         doubtful.extend(named_by.get(task_id, ()))
 
 
@@ -196,26 +180,19 @@ def _neighbours_of(task: NewTask) -> list[TaskId]:
     return [*(need.task_id for need in task.needs), *task.continuations]
 
 
-def _edge_refusal(
-    task: NewTask, batch: _Batch, neighbours: dict[TaskId, TaskState]
-) -> Refused | None:
-    missing = [
-        name
-        for name in _neighbours_of(task)
-        if name not in neighbours and name not in batch.accepted
-    ]
+def _edge_refusal(task: NewTask, batch: _Batch) -> errors.Refused | None:
+    known = (batch.neighbours, batch.accepted)
+    missing = [name for name in _neighbours_of(task) if not any(name in one for one in known)]
     if missing:
-        return UnknownDependency(task.id, missing)
+        return errors.UnknownDependency(task.id, missing)
     for child in task.continuations:
-        state = neighbours.get(child)
+        state = batch.neighbours.get(child)
         if state is not None and state.status is not Status.WAITING:
-            return WrongStatus(child, "add a dependency", state.status, [Status.WAITING])
+            return errors.WrongStatus(child, "add a dependency", state.status, [Status.WAITING])
     return None
 
 
-def _children_after(
-    tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
-) -> dict[str, list[str]]:
+def _children_after(batch: _Batch) -> dict[str, list[str]]:
     """Returns every edge that could be part of a circle through a new task."""
     children: dict[str, list[str]] = {}
     for _, task, _ in batch.accepted.values():
@@ -225,60 +202,56 @@ def _children_after(
             children.setdefault(task.id, []).extend(task.continuations)
     # A circle leaves the new tasks only through a continuation that is stored already.
     exits = [
-        neighbours[child].seq
+        batch.neighbours[child].seq
         for _, task, _ in batch.accepted.values()
         for child in task.continuations
-        if child in neighbours
+        if child in batch.neighbours
     ]
-    for parent, child in reachable_edges(tx, sorted(set(exits))):
+    for parent, child in reachable_edges(batch.tx, sorted(set(exits))):
         children.setdefault(parent, []).append(child)
     return children
 
 
-def _insert(
-    tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState], effects: Effects
-) -> None:
-    edges, initial = _first_statuses(tx, batch, neighbours)
-    rows = [
-        new_task_row(task, _stored_first(initial[task_id]), digest)
-        for task_id, (_, task, digest) in batch.accepted.items()
-    ]
+def _insert(batch: _Batch) -> None:
+    edges, initial = _first_statuses(batch)
+    rows = []
+    for task_id, (_, task, digest) in batch.accepted.items():
+        status = initial[task_id]
+        # A task that cannot run is created waiting, and cancelled by the same transaction.
+        stored_as = Status.WAITING if status is Status.CANCELLED else status
+        rows.append(new_task_row(task, stored_as, digest))
     seqs: dict[str, int] = {}
     for chunk in in_chunks(rows):
-        seqs |= tx.insert(chunk)
+        seqs |= batch.tx.insert(chunk)
     if len(seqs) != len(rows):
         raise Conflict("another client submitted one of these tasks at the same moment")
     for task_id, (position, task, _) in batch.accepted.items():
         batch.answers[position] = Submitted(id=task_id, created=True)
         if initial[task_id] is Status.READY:
-            effects.queues.add(task.queue)
-    _insert_edges(tx, edges, seqs, neighbours)
-    _settle_new(tx, batch, initial, seqs, effects)
-
-
-def _stored_first(status: Status) -> Status:
-    """Returns the status with which a task is inserted.
-
-    A task that cannot run is created waiting, and cancelled by the same transaction.
-    """
-    return Status.WAITING if status is Status.CANCELLED else status
+            batch.effects.queues.add(task.queue)
+    if edges:
+        known = seqs | {task.id: task.seq for task in batch.neighbours.values()}
+        numbered = [
+            (known[parent], known[child], output, state)
+            for parent, child, output, state in edges
+        ]
+        _insert_edges(batch.tx, numbered, batch.neighbours)
+    _settle_new(batch, initial, seqs)
 
 
 Edge = tuple[str, str, str, EdgeState]
 
 
-def _first_statuses(
-    tx: Transaction, batch: _Batch, neighbours: dict[TaskId, TaskState]
-) -> tuple[list[Edge], dict[TaskId, Status]]:
+def _first_statuses(batch: _Batch) -> tuple[list[Edge], dict[TaskId, Status]]:
     """Returns the new edges with their states, and the first status of each new task."""
-    needed = sorted({task.seq for task in neighbours.values()})
+    needed = sorted({task.seq for task in batch.neighbours.values()})
     made: dict[int, set[str]] = {}
-    for seq, output in rows_in_chunks(tx, "list_outputs_made", "seqs", needed):
+    for seq, output in rows_in_chunks(batch.tx, "list_outputs_made", "seqs", needed):
         made.setdefault(seq, set()).add(output)
     into: dict[str, list[Edge]] = {}
     for task_id, (_, task, _) in batch.accepted.items():
         for need in task.needs:
-            parent = neighbours.get(need.task_id)
+            parent = batch.neighbours.get(need.task_id)
             state = EdgeState.OPEN
             if parent is not None:
                 state = edge_state(need.output, parent.status, made.get(parent.seq, ()))
@@ -299,29 +272,20 @@ def _first_statuses(
 
 def _insert_edges(
     tx: Transaction,
-    edges: Sequence[Edge],
-    seqs: dict[str, int],
-    neighbours: dict[TaskId, TaskState],
+    edges: Sequence[tuple[int, int, str, EdgeState]],
+    stored: Mapping[TaskId, TaskState],
 ) -> None:
-    if not edges:
-        return
-    known = seqs | {task.id: task.seq for task in neighbours.values()}
+    """Stores edges between tasks, by their seqs, some of which were stored before."""
     rows = [
-        {"parent": known[parent], "child": known[child], "output": output, "state": state}
+        {"parent": parent, "child": child, "output": output, "state": state}
         for parent, child, output, state in edges
     ]
     rows_in_chunks(tx, "insert_edges", "edges", rows)
-    graphs = {task.seq: task.graph for task in neighbours.values()}
-    join_graphs(tx, [(known[parent], known[child]) for parent, child, _, _ in edges], graphs)
+    graphs = {task.seq: task.graph for task in stored.values()}
+    join_graphs(tx, [(parent, child) for parent, child, _, _ in edges], graphs)
 
 
-def _settle_new(
-    tx: Transaction,
-    batch: _Batch,
-    initial: dict[TaskId, Status],
-    seqs: dict[str, int],
-    effects: Effects,
-) -> None:
+def _settle_new(batch: _Batch, initial: dict[TaskId, Status], seqs: dict[str, int]) -> None:
     """Ends tasks that end as they begin: nothing to execute, or a dead dependency."""
     ending = [
         seqs[task_id]
@@ -332,14 +296,14 @@ def _settle_new(
     if not ending:
         return
     decided = []
-    for task in read_tasks(tx, ending):
+    for task in read_tasks(batch.tx, ending):
         change = cancel(task) if initial[task.id] is Status.CANCELLED else become_ready(task)
         assert change is not None
         decided.append((task, change))
     # What cannot run waits for nobody, though other dependencies may still be open (R003-50).
     cancelled = [task.seq for task, change in decided if change.to_status is Status.CANCELLED]
-    rows_in_chunks(tx, "close_edges_of_children", "seqs", cancelled)
-    apply(tx, decided, effects)
+    rows_in_chunks(batch.tx, "close_edges_of_children", "seqs", cancelled)
+    apply(batch.tx, decided, batch.effects)
 
 
 # ---- edges between stored tasks ----
@@ -355,25 +319,18 @@ def add_edges(tx: Transaction, edges: Sequence[tuple[TaskId, TaskId]]) -> None:
     children: dict[str, list[str]] = {}
     for parent, child in edges:
         if parent == child:
-            raise InvalidTask(parent, ["it would depend on itself; remove that edge"])
+            raise errors.InvalidTask(parent, ["it would depend on itself; remove that edge"])
         children.setdefault(parent, []).append(child)
     starts = sorted({tasks[child].seq for _, child in edges})
     for stored_parent, stored_child in reachable_edges(tx, starts):
         children.setdefault(stored_parent, []).append(stored_child)
     if cycle := find_cycle(children):
-        raise DependencyCycle(cycle)
-    rows = [
-        {
-            "parent": tasks[parent].seq,
-            "child": tasks[child].seq,
-            "output": SUCCEEDED_OUTPUT,
-            "state": EdgeState.OPEN,
-        }
+        raise errors.DependencyCycle(cycle)
+    new = [
+        (tasks[parent].seq, tasks[child].seq, SUCCEEDED_OUTPUT, EdgeState.OPEN)
         for parent, child in dict.fromkeys(edges)
     ]
-    rows_in_chunks(tx, "insert_edges", "edges", rows)
-    graphs = {task.seq: task.graph for task in tasks.values()}
-    join_graphs(tx, [(tasks[parent].seq, tasks[child].seq) for parent, child in edges], graphs)
+    _insert_edges(tx, new, tasks)
 
 
 def remove_edges(
@@ -398,9 +355,11 @@ def _lock_both_ends(
     tasks = lock_tasks(tx, wanted)
     for task_id in wanted:
         if task_id not in tasks:
-            raise NotFound("task", task_id)
+            raise errors.NotFound("task", task_id)
         if tasks[task_id].status is not Status.WAITING:
-            raise WrongStatus(task_id, operation, tasks[task_id].status, [Status.WAITING])
+            raise errors.WrongStatus(
+                task_id, operation, tasks[task_id].status, [Status.WAITING]
+            )
     return tasks
 
 

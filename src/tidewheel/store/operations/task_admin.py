@@ -8,7 +8,6 @@ from dataclasses import fields, replace
 from tidewheel.core.queue.lease import check_lease_seconds
 from tidewheel.core.queue.limits import limit_findings
 from tidewheel.core.queue.requests import Amendment, Cancelled, QueueSettings, TaskFilter
-from tidewheel.core.queue.resources import NO_RESOURCES
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.steps import cancel as cancel_step
 from tidewheel.core.queue.submission import SubmitLimits, name_finding, refusal
@@ -20,10 +19,10 @@ from tidewheel.store.operations.transitions import (
     Effects,
     apply,
     become_what_edges_say,
+    lock_task,
     lock_tasks,
 )
-from tidewheel.store.rows import resource_columns
-from tidewheel.store.transaction import Transaction, rows_in_chunks
+from tidewheel.store.transaction import Transaction, row_of, rows_in_chunks
 
 
 def cancel(tx: Transaction, effects: Effects, task_ids: Sequence[TaskId]) -> list[Cancelled]:
@@ -84,24 +83,12 @@ def amend(tx: Transaction, task_id: TaskId, amendment: Amendment, limits: Submit
         for _, holder in tx.rows("find_task_names", names=[amendment.name]):
             if holder != task_id:
                 raise Duplicate("name", amendment.name, holder)
-    asked = amendment.resources
-    tx.rows(
-        "amend_task",
-        seq=task.seq,
-        name=amendment.name,
-        command=amendment.command,
-        max_retries=amendment.max_retries,
-        estimated_runtime_seconds=amendment.estimated_runtime_seconds,
-        max_termination_seconds=amendment.max_termination_seconds,
-        resources=asked is not None,
-        **resource_columns(asked or NO_RESOURCES),
-    )
+    asks = amendment.resources is not None
+    tx.rows("amend_task", seq=task.seq, resources=asks, **row_of(amendment))
 
 
 def _lock_waiting(tx: Transaction, task_id: TaskId, operation: str) -> TaskState:
-    task = lock_tasks(tx, [task_id]).get(task_id)
-    if task is None:
-        raise NotFound("task", task_id)
+    task = lock_task(tx, task_id)
     if task.status is not Status.WAITING:
         raise WrongStatus(task_id, operation, task.status, [Status.WAITING])
     return task
@@ -119,14 +106,7 @@ def configure_queue(
     keys = [limit.key for limit in settings.limits]
     if len(keys) != len(set(keys)):
         raise BadSetting("limits", keys, "one limit per key")
-    tx.rows(
-        "save_queue",
-        queue=queue,
-        paused=settings.paused,
-        aging=settings.aging,
-        fence_kill=settings.fence_kill,
-        lease_seconds=settings.lease_seconds,
-    )
+    tx.rows("save_queue", queue=queue, **row_of(settings))
     tx.rows("delete_limits", queue=queue)
     if settings.limits:
         tx.rows("insert_limits", queue=queue, limits=list(settings.limits))

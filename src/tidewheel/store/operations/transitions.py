@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any
 
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.dependency import EdgeState, edge_state, status_from_edges
@@ -25,10 +25,11 @@ from tidewheel.core.queue.requests import JobMessage, Report, Wake
 from tidewheel.core.queue.status import FINAL, LEASED, Status
 from tidewheel.core.queue.steps import become_ready, cancel
 from tidewheel.core.queue.task import Change, TaskId, TaskState, WorkerId
-from tidewheel.store.rows import TaskStateRow, storable, task_state
+from tidewheel.store.rows import storable
 from tidewheel.store.transaction import (
     Conflict,
     Transaction,
+    found_one,
     in_chunks,
     records_in_chunks,
     rows_in_chunks,
@@ -64,6 +65,11 @@ def lock_tasks(tx: Transaction, task_ids: Sequence[str]) -> dict[TaskId, TaskSta
         graphs |= _lock_graphs(tx, task_ids)
 
 
+def lock_task(tx: Transaction, task_id: TaskId) -> TaskState:
+    """Returns one task, locked as by ``lock_tasks``; raises NotFound if there is none."""
+    return found_one(list(lock_tasks(tx, [task_id]).values()), "task", task_id)
+
+
 def read_tasks(tx: Transaction, seqs: Sequence[int]) -> list[TaskState]:
     """Returns the facts about tasks whose rows are locked.
 
@@ -71,8 +77,7 @@ def read_tasks(tx: Transaction, seqs: Sequence[int]) -> list[TaskState]:
     is then, but what is joined to it, the lease, as it was when the statement began
     (PostgreSQL).
     """
-    rows = records_in_chunks(tx, "read_tasks", TaskStateRow, "seqs", seqs)
-    return list(map(task_state, rows))
+    return records_in_chunks(tx, "read_tasks", TaskState, "seqs", seqs)
 
 
 def _lock_graphs(tx: Transaction, task_ids: Sequence[str]) -> set[int | None]:
@@ -96,7 +101,10 @@ def apply(
         _withdraw_of_runs_let_go(tx, level)
         tell_runs(tx, overs(level), effects)
         for task, change in level:
-            _note_effects(task, change, effects)
+            if change.to_status is Status.READY:
+                effects.queues.add(task.queue)
+            if change.to_status in LEASED and task.owner is not None:
+                effects.workers.add(task.owner)
             if task.graph is not None and change.to_status in FINAL | {Status.CANCELLING}:
                 _, named = made.get(task.seq, (None, set()))
                 made[task.seq] = (change.to_status, named)
@@ -150,13 +158,6 @@ def withdraw(tx: Transaction, seqs: Sequence[int]) -> None:
     """Keeps ready tasks from being claimed until their runs go on."""
     rows_in_chunks(tx, "add_withdrawn", "seqs", seqs)
     rows_in_chunks(tx, "remove_ready", "seqs", seqs)
-
-
-def _note_effects(task: TaskState, change: Change, effects: Effects) -> None:
-    if change.to_status is Status.READY:
-        effects.queues.add(task.queue)
-    if change.to_status in LEASED and task.owner is not None:
-        effects.workers.add(task.owner)
 
 
 def _settle_edges(
@@ -230,42 +231,29 @@ def become_what_edges_say(
 
 STARTED, SAID, OVER, COMMAND = "started", "said", "over", "command"
 
-EventRow = dict[str, object]  # what add_events stores; what is not said is NULL
+EventRow = dict[str, Any]  # what add_events stores; what is not said is NULL
 
 
-class RunEffects(Protocol):
-    """Gathers the runs that have news once the transaction is committed."""
-
-    runs: set[int]
-
-
-def tell_runs(tx: Transaction, events: Sequence[EventRow], effects: RunEffects) -> None:
+def tell_runs(tx: Transaction, events: Sequence[EventRow], effects: Effects) -> None:
     """Writes events in this order, and has the schedulers of their runs woken."""
     if events:
         rows_in_chunks(tx, "add_events", "events", events)
-        effects.runs.update(_run(event) for event in events)
+        effects.runs.update(event["run"] for event in events)
 
 
-def _run(event: EventRow) -> int:
-    run = event["run"]
-    assert isinstance(run, int)
-    return run
+def _event(kind: str, run: int | None, task_id: str, attempt: int, **told: object) -> EventRow:
+    return {"run": run, "kind": kind, "task_id": task_id, "attempt": attempt, **told}
 
 
 def start(run: int, task_id: str, attempt: int) -> EventRow:
     """Returns the event that the process of an attempt exists."""
-    return {"run": run, "kind": STARTED, "task_id": task_id, "attempt": attempt}
+    return _event(STARTED, run, task_id, attempt)
 
 
 def success(run: int, holder: Holder) -> EventRow:
     """Returns the event that an attempt ended well, with nothing else to say."""
-    return {
-        "run": run,
-        "kind": OVER,
-        "task_id": holder.task_id,
-        "attempt": holder.attempt,
-        "status": Status.SUCCEEDED.value,
-    }
+    status = Status.SUCCEEDED.value
+    return _event(OVER, run, holder.task_id, holder.attempt, status=status)
 
 
 def spoken(
@@ -278,32 +266,21 @@ def spoken(
     if report.started and task.lease.started_at is None and (fresh or not succeeds):
         events.append(start(task.run, task.id, task.attempt))
     for message in fresh:
-        events.append(
-            {
-                "run": task.run,
-                "kind": SAID,
-                "task_id": task.id,
-                "attempt": task.attempt,
-                "text": storable(message.text),
-                "output": storable(message.output),
-            }
-        )
+        said = {"text": storable(message.text), "output": storable(message.output)}
+        events.append(_event(SAID, task.run, task.id, task.attempt, **said))
     return events
 
 
 def overs(decided: Iterable[tuple[TaskState, Change]]) -> list[EventRow]:
     """Returns the events of the ends among some changes, whatever caused them."""
     return [
-        {
-            "run": task.run,
-            "kind": OVER,
-            "task_id": task.id,
-            "attempt": change.attempt,
-            "status": change.to_status.value,
-            "error_code": change.error_code,
-            "error": change.error_description,
-            "exit_status": change.exit_status,
-        }
+        _event(
+            *(OVER, task.run, task.id, change.attempt),
+            status=change.to_status.value,
+            error_code=change.error_code,
+            error=change.error_description,
+            exit_status=change.exit_status,
+        )
         for task, change in decided
         if task.run is not None and change.to_status in FINAL
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from tidewheel.api.tasks import Task
@@ -10,36 +9,18 @@ from tidewheel.core.queue.lease import lapse_signal
 from tidewheel.core.queue.requests import NewWorker
 from tidewheel.core.queue.status import Signal
 from tidewheel.core.queue.steps import step
-from tidewheel.core.queue.task import Instant, TaskId, WorkerId
+from tidewheel.core.queue.task import Instant, TaskId, TaskState, WorkerId
 from tidewheel.errors import NotFound
 from tidewheel.store.operations.queries import page_count, views_of
 from tidewheel.store.operations.transitions import Effects, apply
-from tidewheel.store.rows import (
-    TaskStateRow,
-    abilities_text,
-    resource_columns,
-    storable,
-    task_state,
-    worker_number,
-)
-from tidewheel.store.transaction import Transaction, records_in_chunks, rows_in_chunks
+from tidewheel.store.rows import storable, worker_number
+from tidewheel.store.transaction import Transaction, records_in_chunks, row_of, rows_in_chunks
 
 
 def register(tx: Transaction, worker: NewWorker) -> WorkerId:
     """Stores a worker, and returns the id that it has from now on."""
-    row = {
-        "name": worker.name,
-        "host": worker.process.host,
-        "boot_id": worker.process.boot_id,
-        "pid": worker.process.pid,
-        "process_started": worker.process.started,
-        "queues": json.dumps(worker.queues),
-        "slots": worker.slots,
-        **resource_columns(worker.capacity),
-        "abilities": abilities_text(worker.abilities),
-    }
-    del row["exclusive"]  # of what is asked
-    return WorkerId(f"worker-{tx.rows('insert_worker', **row)[0][0]}")
+    [[number]] = tx.rows("insert_worker", **row_of(worker))
+    return WorkerId(f"worker-{number}")
 
 
 def stop(tx: Transaction, worker: WorkerId) -> None:
@@ -76,11 +57,10 @@ def take_back_lapsed_leases(
         return []
     # Graphs before rows, like everybody else; a row that somebody holds just now is left for
     # the next pass: its owner may be renewing it at this very moment.
-    rows_in_chunks(tx, "lock_graphs", "ids", [row[0] for row in rows])
     lapsed = [row[0] for row in rows]
-    locked = records_in_chunks(tx, "lock_leased_tasks", TaskStateRow, "ids", lapsed)
+    rows_in_chunks(tx, "lock_graphs", "ids", lapsed)
     decided = []
-    for task in map(task_state, locked):
+    for task in records_in_chunks(tx, "lock_leased_tasks", TaskState, "ids", lapsed):
         signal = lapse_signal(task, now)
         assert task.lease is not None
         too_long = task.lease.lease_seconds > watched_seconds

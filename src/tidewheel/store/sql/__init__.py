@@ -82,7 +82,12 @@ def translate(text: str, dialect: str) -> str:
     """Returns a common statement as this dialect spells it."""
     text = _FRAGMENT.sub(_included, text)
     if dialect == "postgres":
-        return _FOR_POSTGRES.sub(_for_postgres, text)
+        return _FOR_POSTGRES.sub(
+            lambda found: (
+                f"%({found['name']})s" if found["name"] else found[0].replace("%", "%%")
+            ),
+            text,
+        )
     return _FOR_SQLITE.sub(_for_sqlite, text)
 
 
@@ -100,10 +105,6 @@ def _included(found: re.Match[str]) -> str:
     part = _FRAGMENT.sub(_included, part.rstrip())
     prefix = found["prefix"]
     return re.sub(r"\w+", rf"{prefix}\g<0>", part) if prefix else part
-
-
-def _for_postgres(found: re.Match[str]) -> str:
-    return f"%({found['name']})s" if found["name"] else found[0].replace("%", "%%")
 
 
 def _for_sqlite(found: re.Match[str]) -> str:

@@ -1,5 +1,5 @@
 -- Edges: into and out of a task.
-SELECT parent.id, child.id, dependency.output, dependency.state
+SELECT parent.id AS parent, child.id AS child, dependency.output, dependency.state
   FROM tidewheel.dependency
   JOIN tidewheel.task AS parent ON parent.seq = dependency.parent
   JOIN tidewheel.task AS child ON child.seq = dependency.child

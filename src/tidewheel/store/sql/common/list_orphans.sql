@@ -1,6 +1,7 @@
 -- Worker: every lease held by workers of one host and boot.
-SELECT lease.owner, worker.pid, worker.process_started, lease.messages, lease.lease_seconds,
-       coalesce(queue.fence_kill, false) AS fence_kill,
+SELECT lease.owner, worker.host, worker.boot_id, worker.pid, worker.process_started, lease.messages,
+       lease.lease_seconds, coalesce(queue.fence_kill, false) AS fence_kill,
+       EXISTS (SELECT 1 FROM tidewheel.queue_limit WHERE queue_limit.queue = task.queue) AS limited,
        {task.claimed_columns},
        tidewheel.now_seconds() AS now
   FROM tidewheel.worker

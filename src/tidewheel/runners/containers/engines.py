@@ -1,8 +1,17 @@
-"""Runs services of a Swarm once, placed by constraints, watched through a manager.
+"""Runs projects on the engine beside the worker (Compose), or on a Swarm.
 
-They are plain services that are never restarted, not ``replicated-job`` services: when one of
-those is removed, its task is wanted ``complete`` for ever and its container runs on (measured
-with engine 20.10); and a docker of that age cannot deploy them in a stack.
+Compose
+-------
+docker-compose only creates containers. Starting is ours: a container that was created is
+started once, by the worker that holds the lease, also after a worker died in between; and what
+a service waits for (``depends_on``) is judged from the same look as everything else.
+
+Swarm
+-----
+Services of a Swarm run once, placed by constraints, watched through a manager. They are plain
+services that are never restarted, not ``replicated-job`` services: when one of those is
+removed, its task is wanted ``complete`` for ever and its container runs on (measured with
+engine 20.10); and a docker of that age cannot deploy them in a stack.
 
 A Swarm's task goes through New, Pending, Assigned, Accepted, Preparing, Ready, Starting,
 Running to Complete, Failed, Rejected, Shutdown, Orphaned or Remove. "No suitable node" is said
@@ -17,6 +26,7 @@ volumes that a single container uses become nameless.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from collections import Counter
@@ -25,19 +35,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tidewheel.ports.runners import Assignment
+from tidewheel.runners.containers import docker_cli
 from tidewheel.runners.containers.compose_build import as_mapping, literally
-from tidewheel.runners.containers.docker_cli import (
-    CREATE_SECONDS_MAX,
-    Cli,
-    EngineAway,
-    create_words,
-    is_about_an_image,
-    json_rows,
-    whole_seconds,
-)
+from tidewheel.runners.containers.logs import TARGET, make_outputs_folder
 from tidewheel.runners.containers.outcome import KILLED, out_of_memory
 from tidewheel.runners.containers.policy import mount_of
 from tidewheel.runners.containers.project import (
+    LABEL_FIELDS,
+    LABELS,
     PROJECT,
     RUNNER,
     CannotCreate,
@@ -46,10 +52,149 @@ from tidewheel.runners.containers.project import (
     ProjectPart,
     ProjectPlan,
     Sightings,
-    StageWishes,
     Tags,
     sighted,
 )
+from tidewheel.runners.containers.stage_spec import StageSpec
+from tidewheel.runners.job_directory import OUTPUTS, OUTPUTS_NAME
+
+COMPOSE, SWARM = "compose", "swarm"
+SERVICE = "com.docker.compose.service"
+INSPECTED_AT_ONCE = 200
+_PHASES = {"created": Phase.CREATED, "exited": Phase.ENDED, "dead": Phase.ENDED}
+_LABELS = (*LABELS, SERVICE)
+_LISTED = (".ID", ".State", ".Status", *LABEL_FIELDS, f'(.Label "{SERVICE}")')
+_ENDED = (".Id", f'(index .Config.Labels "{SERVICE}")', ".State")
+
+
+class ComposeEngine(Engine):
+    """Runs projects on the engine beside the worker."""
+
+    name = COMPOSE
+    look_seconds = 2.0
+    logs_end = True
+    replicas_are_parts = True
+    parts_are_here = True
+    log_command = ("logs",)
+    events_command = (
+        *("events", "--filter", "type=container", "--filter", f"label={RUNNER}={COMPOSE}"),
+        *("--filter", "event=start", "--filter", "event=die"),
+        *("--filter", "event=destroy", "--filter", "event=health_status"),
+        *("--format", "{{.ID}}"),
+    )
+    kinds: ClassVar = dict.fromkeys(("container", "network", "volume"), PROJECT)
+
+    def __init__(self, cli: docker_cli.Cli) -> None:
+        super().__init__(cli)
+        self._ended: dict[str, ProjectPart] = {}  # by id: what has ended does not change
+
+    def fit(
+        self,
+        document: dict[str, Any],
+        plan: ProjectPlan,
+        spec: StageSpec,
+        assignment: Assignment,
+    ) -> None:
+        """Gives each service the folder for values, and lets the engine restart none."""
+        del plan, spec
+        outputs = make_outputs_folder(assignment.directory)
+        for service in document["services"].values():
+            service["environment"][OUTPUTS] = f"{TARGET}/{OUTPUTS_NAME}"
+            service["volumes"] = [*(service.get("volumes") or []), f"{outputs}:{TARGET}:rw"]
+            deploy = service.get("deploy") or {}
+            for key in ("restart_policy", "placement", "mode", "endpoint_mode", "labels"):
+                deploy.pop(key, None)
+            if deploy:
+                service["deploy"] = deploy
+            else:
+                service.pop("deploy", None)
+
+    async def create(self, plan: ProjectPlan, file: Path, files: Path) -> None:
+        """Creates all containers, networks and volumes, and starts none of them."""
+        # Without this version 1 would pass over deploy.resources.
+        for_version_1 = () if self.cli.uses_plugin else ("--compatibility",)
+        answer = await self.cli.call(
+            *(*self.cli.tied, *self.cli.compose, *for_version_1),
+            *("-f", str(file), "-p", plan.project, "--project-directory", str(files)),
+            *("up", "--no-start", "--no-build"),
+            seconds_max=docker_cli.CREATE_SECONDS_MAX,
+        )
+        if answer.status != 0:
+            said = replace(answer, err=docker_cli.without_chatter(answer.err)).words
+            # Version 2 says only for which service an image is missing.
+            services = json.loads(file.read_bytes())["services"].values()
+            images = sorted({str(service["image"]) for service in services})
+            raise CannotCreate(docker_cli.create_words(said, images))
+
+    async def look(self) -> Sightings:
+        """Lists all containers by one call, and asks once of each that ended how it ended."""
+        mark = ("--filter", f"label={RUNNER}={COMPOSE}")
+        form = ("--format", docker_cli.json_format(_LISTED))
+        rows = docker_cli.json_rows(
+            await self.cli.ask("ps", "--all", "--no-trunc", *mark, *form)
+        )
+        await self._learn_ends([row[0] for row in rows if row[1] in ("exited", "dead")])
+        for gone in self._ended.keys() - {row[0] for row in rows}:
+            del self._ended[gone]
+        return sighted(self._part_of(row) for row in rows)
+
+    async def start(self, parts: Sequence[ProjectPart]) -> None:
+        """Starts all of these parts by one call; a part that cannot be started has ended."""
+        answer = await self.cli.call(self.cli.docker, "start", *(part.id for part in parts))
+        if answer.status != 0:
+            await self._learn_ends([part.id for part in parts], never_started=True)
+
+    async def stop(self, project: str, grace_seconds: float) -> None:
+        """Sends the signal that each container wants, then after the grace SIGKILL.
+
+        They are listed anew: some may have been started since they were looked at.
+        """
+        mark = ("--filter", f"label={PROJECT}={project}")
+        running = (await self.cli.ask("ps", "--quiet", *mark)).split()
+        if running:
+            grace = docker_cli.whole_seconds(grace_seconds)
+            await self.cli.call(
+                *(self.cli.docker, "stop", "--time", str(grace), *running),
+                seconds_max=grace + docker_cli.CREATE_SECONDS_MAX,
+            )
+
+    async def _learn_ends(self, ids: Sequence[str], *, never_started: bool = False) -> None:
+        unknown = [id_ for id_ in ids if id_ not in self._ended]
+        for first in range(0, len(unknown), INSPECTED_AT_ONCE):
+            some = unknown[first : first + INSPECTED_AT_ONCE]
+            rows = await self.cli.inspect(("inspect", "--type", "container"), _ENDED, some)
+            # Those that SIGKILL ended, and the engine has not said why.
+            killed = [
+                id_
+                for id_, _, state in rows
+                if state["ExitCode"] == KILLED and not state["OOMKilled"]
+            ]
+            lacking = await out_of_memory(self.cli, killed)
+            for id_, service, state in rows:
+                if not never_started or (state["Status"] == "created" and state["Error"]):
+                    has_run = state["Status"] != "created"
+                    self._ended[id_] = ProjectPart(
+                        id=id_,
+                        service=service,
+                        phase=Phase.ENDED,
+                        exit_status=int(state["ExitCode"]) if has_run else None,
+                        out_of_memory=bool(state["OOMKilled"]) or id_ in lacking,
+                        error=str(state["Error"]),
+                        ended_at=str(state["FinishedAt"]),
+                    )
+
+    def _part_of(self, row: Sequence[str]) -> tuple[Tags, ProjectPart]:
+        """Reads a row of the list of containers."""
+        id_, state, status, *values = row
+        labels = dict(zip(_LABELS, values, strict=True))
+        part = self._ended.get(id_) or ProjectPart(
+            id=id_,
+            service=labels[SERVICE],
+            phase=_PHASES.get(state, Phase.RUNNING),
+            is_healthy="(healthy)" in status,
+        )
+        return Tags.read(COMPOSE, labels), part
+
 
 # A Swarm compares values and cannot ask whether a label is there at all.
 LABEL_ADVICE = (
@@ -127,8 +272,8 @@ def _bad_part(part: ProjectPart, task: SwarmTask) -> ProjectPart:
     """Returns a part that its first failure ended; the list of tasks begins with the newest."""
     found = _EXIT.search(task.error)
     error = "" if found else task.error or f"its task is {task.state.lower()}"
-    if error and is_about_an_image(error):
-        error = create_words(error)
+    if error and docker_cli.is_about_an_image(error):
+        error = docker_cli.create_words(error)
     if error and task.node:
         error = f"{error} (node {task.node})"
     exit_status = int(found[1]) if found else None
@@ -148,7 +293,7 @@ def make_nameless(document: dict[str, Any], project: str) -> None:
         for service in services
         for kind, source in map(mount_of, service.get("volumes") or [])
         if kind == "volume"
-        for _ in range(_containers(service))
+        for _ in range(_containers_on_a_node(service["deploy"]))
     )
     nameless = {
         name
@@ -166,9 +311,7 @@ def make_nameless(document: dict[str, Any], project: str) -> None:
         del volumes[name]
 
 
-def _containers(service: Mapping[str, Any]) -> int:
-    """Returns how many containers of a service may be on one node."""
-    deploy = service["deploy"]
+def _containers_on_a_node(deploy: Mapping[str, Any]) -> int:
     return 1 if deploy["mode"] == "global" else int(deploy.get("replicas") or 1)
 
 
@@ -182,20 +325,21 @@ def _without_name(mount: object, nameless: set[str]) -> object:
     return parts[1] if len(parts) == _MOUNT_LENGTH else mount
 
 
-NAME = "swarm"
 FORMAT_VERSION = "3.8"
 MODES = {"global": "global", "global-job": "global"}  # any other: replicated
 STOPPED_LOOK_SECONDS = 0.3
 STOP_SECONDS_MORE = 20.0  # than the grace: a node that is down never says that all has ended
 LIST_TRIES = 5
 STACK = "com.docker.stack.namespace"
+INSPECT_TASK = ("inspect", "--type", "task")
+_STOPPING = (".ID", ".Status.State", ".Spec.ContainerSpec.StopGracePeriod", ".NodeID")
 _FINAL = frozenset({"complete", "failed", "shutdown", "rejected", "orphaned", "remove"})
 
 
 class SwarmEngine(Engine):
     """Runs projects on a Swarm, through one of its managers."""
 
-    name = NAME
+    name = SWARM
     look_seconds = 1.0
     logs_end = False
     replicas_are_parts = False
@@ -213,12 +357,18 @@ class SwarmEngine(Engine):
     }
     remove_rest_seconds = STOPPED_LOOK_SECONDS
 
-    def __init__(self, cli: Cli) -> None:
+    def __init__(self, cli: docker_cli.Cli) -> None:
         super().__init__(cli)
         self._facts: dict[str, ServiceFacts] = {}  # by name: what a service is does not change
         self._lacked_memory: dict[str, bool] = {}  # by name, of services that were killed
 
-    def fit(self, document: dict[str, Any], plan: ProjectPlan, stage: StageWishes) -> None:
+    def fit(
+        self,
+        document: dict[str, Any],
+        plan: ProjectPlan,
+        spec: StageSpec,
+        assignment: Assignment,
+    ) -> None:
         """Makes services that end, that are not started again, and that other services find."""
         labels = literally(plan.tags.labels())
         document.setdefault("version", FORMAT_VERSION)
@@ -230,12 +380,17 @@ class SwarmEngine(Engine):
                 deploy.setdefault("replicas", service.pop("scale"))
             deploy["restart_policy"] = {"condition": "none"}
             deploy["labels"] = as_mapping(deploy.get("labels")) | labels
-            _write_cpus_as_texts(deploy)
+            resources = deploy.get("resources") or {}
+            for share in (resources.get("limits"), resources.get("reservations")):
+                if share and "cpus" in share:  # as a number, which docker refuses
+                    share["cpus"] = str(share["cpus"])
             if not service.get("ports"):
                 deploy["endpoint_mode"] = "dnsrr"  # works without IPVS on the nodes
-            service["stop_grace_period"] = f"{whole_seconds(stage.grace_seconds)}s"
+            service["stop_grace_period"] = (
+                f"{docker_cli.whole_seconds(assignment.task.max_termination_seconds)}s"
+            )
             placement = deploy["placement"] = dict(deploy.get("placement") or {})
-            constraints = [*(placement.get("constraints") or []), *stage.constraints]
+            constraints = [*(placement.get("constraints") or []), *spec.constraints]
             placement["constraints"] = list(dict.fromkeys(constraints))
         make_nameless(document, plan.project)
 
@@ -245,14 +400,14 @@ class SwarmEngine(Engine):
         answer = await self.cli.call(
             *(*self.cli.tied, self.cli.docker, "stack", "deploy", "--resolve-image", "never"),
             *("--with-registry-auth", "--compose-file", str(file), plan.project),
-            seconds_max=CREATE_SECONDS_MAX,
+            seconds_max=docker_cli.CREATE_SECONDS_MAX,
         )
         if answer.status != 0:
-            raise CannotCreate(create_words(answer.words))
+            raise CannotCreate(docker_cli.create_words(answer.words))
 
     async def look(self) -> Sightings:
         """Returns the services that are there, and all of their tasks, from one list."""
-        mark = ("--filter", f"label={RUNNER}={NAME}")
+        mark = ("--filter", f"label={RUNNER}={SWARM}")
         names = (await self.cli.ask("service", "ls", *mark, "--format", "{{.Name}}")).split()
         await self._learn_facts(names)
         known = [self._facts[name] for name in names if name in self._facts]
@@ -290,13 +445,7 @@ class SwarmEngine(Engine):
         """Waits until no container of these tasks runs, as far as their nodes can say."""
         end_at: float | None = None
         while tasks:
-            answer = await self.cli.call(
-                *(self.cli.docker, "inspect", "--type", "task", "--format"),
-                "[{{json .ID}},{{json .Status.State}},"
-                "{{json .Spec.ContainerSpec.StopGracePeriod}},{{json .NodeID}}]",
-                *tasks,
-            )
-            rows = json_rows(answer.out)
+            rows = await self.cli.inspect(INSPECT_TASK, _STOPPING, tasks)
             rows = [row for row in rows if row[1] not in _FINAL and row[3]]
             grace_seconds = max((row[2] or 10e9 for row in rows), default=0.0) / 1e9
             end_at = end_at or time.monotonic() + grace_seconds + STOP_SECONDS_MORE
@@ -311,12 +460,9 @@ class SwarmEngine(Engine):
         if part.exit_status != KILLED:
             return part
         if part.id not in self._lacked_memory:
-            answer = await self.cli.call(
-                *(self.cli.docker, "inspect", "--type", "task", "--format"),
-                "{{json .Status.ContainerStatus.ContainerID}}",
-                *part.tasks,
-            )
-            containers = [id_ for id_ in json_rows(answer.out) if id_]
+            fields = (".Status.ContainerStatus.ContainerID",)
+            found = await self.cli.inspect(INSPECT_TASK, fields, part.tasks)
+            containers = [id_ for (id_,) in found if id_]
             self._lacked_memory[part.id] = bool(await out_of_memory(self.cli, containers))
         return replace(part, out_of_memory=self._lacked_memory[part.id])
 
@@ -327,14 +473,17 @@ class SwarmEngine(Engine):
         unknown = [name for name in names if name not in self._facts]
         if not unknown:
             return
-        answer = await self.cli.call(
-            *(self.cli.docker, "service", "inspect", "--format"),
-            "[{{json .Spec.Name}},{{json .Spec.Labels}},{{json .Spec.Mode}}]",
-            *unknown,
-        )
-        for name, labels, mode in json_rows(answer.out):
+        fields = (".Spec.Name", ".Spec.Labels", ".Spec.Mode")
+        for name, labels, mode in await self.cli.inspect(
+            ("service", "inspect"), fields, unknown
+        ):
             if PROJECT in labels:
-                self._facts[name] = _facts(name, labels, mode)
+                tags = Tags.read(SWARM, labels)
+                short = name.removeprefix(f"{tags.project}_")
+                wanted = (mode.get("Replicated") or {}).get("Replicas")
+                self._facts[name] = ServiceFacts(
+                    name=name, service=short, tags=tags, wanted=wanted
+                )
 
     async def _task_rows(self, names: Sequence[str]) -> list[SwarmTask]:
         if not names:
@@ -346,20 +495,5 @@ class SwarmEngine(Engine):
                 break  # else one has gone during the list, which spoils it for all
             answer = await self.cli.call(*listing, *names)
         if answer.status != 0 and "no such service" not in answer.err.lower():
-            raise EngineAway(f"docker service ps: {answer.words}")
-        return [SwarmTask.read(row) for row in json_rows(answer.out)]
-
-
-def _facts(name: str, labels: dict[str, str], mode: dict[str, Any]) -> ServiceFacts:
-    tags = Tags.read(NAME, labels)
-    wanted = (mode.get("Replicated") or {}).get("Replicas")
-    short = name.removeprefix(f"{tags.project}_")
-    return ServiceFacts(name=name, service=short, tags=tags, wanted=wanted)
-
-
-def _write_cpus_as_texts(deploy: dict[str, Any]) -> None:
-    """Makes ``cpus`` texts: docker-compose resolves them to numbers, which docker refuses."""
-    resources = deploy.get("resources") or {}
-    for share in (resources.get("limits"), resources.get("reservations")):
-        if share and "cpus" in share:
-            share["cpus"] = str(share["cpus"])
+            raise docker_cli.EngineAway(f"docker service ps: {answer.words}")
+        return [SwarmTask.read(row) for row in docker_cli.json_rows(answer.out)]
