@@ -2,64 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import json
+from collections.abc import Iterable
 
-from tidewheel.api.run_details import DoneAtOnce, DryRun, TriedChange, TriedRun
+from tidewheel.api.run_details import DryRun, TriedChange, TriedRun
+from tidewheel.api.runs import SelectedTask
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.command_events import AppliedCommand, events_of
 from tidewheel.core.operator.definition import is_same_content
-from tidewheel.core.operator.verbs import Command, Reload, Stop
+from tidewheel.core.operator.verbs import Reload, Stop, read_command
 from tidewheel.core.sched import events
 from tidewheel.core.sched.events import KillJob, PollJob, Submit
-from tidewheel.core.sched.explain import Tried, look_ahead, tried
+from tidewheel.core.sched.explain import look_ahead, tried
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
-from tidewheel.ports.store import Store
 from tidewheel.services.definitions.snapshot import reread, restore
 from tidewheel.services.paths import run_directory
-from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.views.run_facts import described
+from tidewheel.views.snapshot import AskedView, RunSnapshot
 from tidewheel.views.status_text import words_of
 from tidewheel.views.task_lookup import neighbours
 from tidewheel.views.why import reason_document
 
 
-async def dry_run_document(
-    store: Store, home: Path, snapshot: RunSnapshot, command: Command
-) -> DryRun:
-    """Returns what would change at once, and what would then run if every job succeeded."""
-    applied = events_of(snapshot.pool, command, snapshot.now)
+async def dry_run(asked: AskedView) -> DryRun:
+    """Shows what would change at once, and what would then run if every job succeeded."""
+    command = read_command(json.dumps(asked.arguments.get("command")))
+    snapshot = await asked.snapshot(recall=False)
+    pool, run, id_of = snapshot.pool, snapshot.view.name, snapshot.id_of
+    applied = events_of(pool, command, snapshot.now)
     notices: list[str] = []
     match command:
         case Reload():
-            event = events.RunReloaded(
-                await _graph(store, home, snapshot, command), snapshot.now
-            )
-            applied = AppliedCommand(events=(event,))
+            graph = await _graph(asked, snapshot, command)
+            applied = AppliedCommand(events=(events.RunReloaded(graph, snapshot.now),))
         case Stop(at_time=text) if applied.by_scheduler:
             notices = [f"it would stop at this time: {text}"]
         case _ if applied.by_scheduler:
             raise Refused(f"{command.verb} cannot be tried without doing it")
         case _:
             pass
-    start = tried(snapshot.pool, applied.events)
+    start = tried(pool, applied.events)
     # Before it is looked ahead: that goes on with the same pool.
-    at_once = _at_once(snapshot, command, applied, start)
-    seen = look_ahead(snapshot.pool, start, snapshot.now)
+    tasks: list[SelectedTask] = [
+        {"id": id_of(key), "state": words_of(pool, key).text} for key in applied.tasks
+    ]
+    before, after = str(pool.run.status), str(start.pool.run.status)
+    changes = _changes(snapshot, start.pool, (*applied.tasks, *start.touched))
+    seen = look_ahead(pool, start, snapshot.now)
     named = set(applied.tasks)
     then = snapshot._replace(pool=start.pool)  # a reload may bring tasks that were not there
     return {
-        **at_once,
+        "run": run,
+        "verb": command.verb,
+        "tasks": tasks,
+        "status": {"before": before, "after": after},
+        "changes": changes,
+        "killed": [id_of(one.task) for one in start.effects if isinstance(one, KillJob)],
+        "polled": [id_of(one.task) for one in start.effects if isinstance(one, PollJob)],
+        "comes_back": [id_of(key) for key in applied.back],
         "runs": [
             _run_document(then, one, seen.runs[:number], triggered=one.task in named)
             for number, one in enumerate(seen.runs)
         ],
         "waits": [
-            {
-                "id": snapshot.id_of(key),
-                "reasons": [reason_document(snapshot.view.name, one) for one in reasons],
-            }
+            {"id": id_of(key), "reasons": [reason_document(run, one) for one in reasons]}
             for key, reasons in seen.waits.items()
         ],
         "notices": [*notices, *(one.text for one in seen.notices)],
@@ -67,43 +75,14 @@ async def dry_run_document(
     }
 
 
-def _at_once(
-    snapshot: RunSnapshot, command: Command, applied: AppliedCommand, start: Tried
-) -> DoneAtOnce:
-    pool, keys = snapshot.pool, dict.fromkeys((*applied.tasks, *start.touched))
-    killed = [one.task for one in start.effects if isinstance(one, KillJob)]
-    polled = [one.task for one in start.effects if isinstance(one, PollJob)]
-    return {
-        "run": snapshot.view.name,
-        "verb": command.verb,
-        "tasks": [
-            {"id": snapshot.id_of(key), "state": words_of(pool, key).text}
-            for key in applied.tasks
-        ],
-        "status": {"before": str(pool.run.status), "after": str(start.pool.run.status)},
-        "changes": _changes(snapshot, start.pool, list(keys)),
-        "killed": [snapshot.id_of(key) for key in killed],
-        "polled": [snapshot.id_of(key) for key in polled],
-        "comes_back": [snapshot.id_of(key) for key in applied.back],
-    }
-
-
-def _changes(snapshot: RunSnapshot, after: TaskPool, keys: Sequence[Key]) -> list[TriedChange]:
+def _changes(snapshot: RunSnapshot, after: TaskPool, keys: Iterable[Key]) -> list[TriedChange]:
     found: list[TriedChange] = []
-    for key in keys:
+    for key in dict.fromkeys(keys):
         old, new = words_of(snapshot.pool, key), words_of(after, key)
         made = sorted(_outputs(after, key) - _outputs(snapshot.pool, key))
         if old != new or made:
-            found.append(
-                {
-                    "id": snapshot.id_of(key),
-                    "flows": sorted(new.flows),
-                    "before": old.text,
-                    "after": new.text,
-                    "in_pool": new.pooled,
-                    "made": made,
-                }
-            )
+            facts = {"id": snapshot.id_of(key), "before": old.text, "after": new.text}
+            found.append(described(TriedChange, new, **facts, made=made))
     return found
 
 
@@ -112,10 +91,10 @@ def _outputs(pool: TaskPool, key: Key) -> set[str]:
     return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
 
 
-async def _graph(store: Store, home: Path, snapshot: RunSnapshot, command: Reload) -> Graph:
+async def _graph(asked: AskedView, snapshot: RunSnapshot, command: Reload) -> Graph:
     """Returns the graph of the definition that the run would go on with."""
-    view = snapshot.view
-    directory = run_directory(home, view.name)
+    view, store = snapshot.view, asked.store
+    directory = run_directory(asked.context.home, view.name)
     if command.definition:
         new = await store.definition(command.definition)
     else:
@@ -128,12 +107,7 @@ async def _graph(store: Store, home: Path, snapshot: RunSnapshot, command: Reloa
 def _run_document(
     snapshot: RunSnapshot, one: Submit, earlier: tuple[Submit, ...], *, triggered: bool
 ) -> TriedRun:
-    near = set(neighbours(snapshot.pool, one.task))
-    after = {snapshot.id_of(before.task) for before in earlier if before.task in near}
-    return {
-        "id": snapshot.id_of(one.task),
-        "submit": one.submit,
-        "flows": sorted(one.flows),
-        "triggered": triggered,
-        "after": [] if triggered else sorted(after - {snapshot.id_of(one.task)}),
-    }
+    near, own = set(neighbours(snapshot.pool, one.task)), snapshot.id_of(one.task)
+    after = {snapshot.id_of(before.task) for before in earlier if before.task in near} - {own}
+    behind = [] if triggered else sorted(after)
+    return described(TriedRun, one, id=own, triggered=triggered, after=behind)
