@@ -286,7 +286,7 @@ def build_notifier(
 def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotifications:
     """Returns the service for rules and messages, of a store or of its server."""
     from tidewheel.ports.runs import BringsNotifications
-    from tidewheel.services.notifications.admin import NotificationAdmin
+    from tidewheel.services.notifications.notifier import NotificationAdmin
 
     if isinstance(store, BringsNotifications):
         return store

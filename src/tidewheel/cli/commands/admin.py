@@ -194,8 +194,7 @@ def _rules(session: Session) -> Any:  # noqa: ANN401 - a document
 
     if is_remote(session.store):
         return session.ask(lambda client: _desk(client).notifications())
-    from tidewheel.services.notifications.admin import rules_document
-    from tidewheel.services.notifications.rules import load_rules
+    from tidewheel.services.notifications.rules import load_rules, rules_document
 
     path = home_directory() / RULES_FILE
     return {"file": str(path), **rules_document(load_rules(path))}
