@@ -11,7 +11,7 @@ from functools import reduce
 from operator import sub
 from shlex import quote
 
-from tidewheel.api.tasks import EdgeView, Task, WorkerView
+from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
@@ -91,18 +91,17 @@ async def _waiting_reasons(store: TaskStore, task: Task) -> list[str]:
     still_open = [edge for edge in into if edge.state is EdgeState.OPEN]
     if not still_open:
         return ["It was created unarmed and nobody has armed it yet."]
-    shown = [await _need_sentence(store, edge) for edge in still_open[:PARENTS_SHOWN_MAX]]
+    shown = []
+    for edge in still_open[:PARENTS_SHOWN_MAX]:
+        parent = await store.get(edge.parent)
+        label = f"task {parent.id}" + (f" ({parent.name})" if parent.name else "")
+        what = f"output {edge.output!r} of {label}"
+        if edge.output == Status.SUCCEEDED:
+            what = f"{label} to succeed"
+        shown.append(f"It waits for {what}; that task is {parent.status}.")
     if more := len(still_open) - len(shown):
         shown.append(f"And for {more} more tasks.")
     return shown
-
-
-async def _need_sentence(store: TaskStore, edge: EdgeView) -> str:
-    parent = await store.get(edge.parent)
-    label = f"task {parent.id}" + (f" ({parent.name})" if parent.name else "")
-    if edge.output == Status.SUCCEEDED:
-        return f"It waits for {label} to succeed; that task is {parent.status}."
-    return f"It waits for output {edge.output!r} of {label}; that task is {parent.status}."
 
 
 def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) -> list[str]:

@@ -277,8 +277,12 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
         file.write((b"\n" if is_torn else b"") + b"".join(lines))
         file.flush()
         os.fsync(file.fileno())
-    if is_new:
-        _sync_directory(path.parent)
+    if is_new:  # so must be its name
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 async def _whole_history(store: TaskStore, task: Task) -> list[HistoryEntry]:
@@ -289,11 +293,3 @@ async def _whole_history(store: TaskStore, task: Task) -> list[HistoryEntry]:
         entries += page
         if len(page) < HISTORY_PER_CALL:
             return entries
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

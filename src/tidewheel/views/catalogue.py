@@ -5,19 +5,35 @@ The command line, jobs and REST ask here; the answer is a document for any of th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import cast
 
-from tidewheel.api.runs import BroadcastSetting, RunBroadcasts, SelectedTasks
+from tidewheel.api.run_details import DryRun, TriedChange, TriedRun
+from tidewheel.api.runs import BroadcastSetting, RunBroadcasts, SelectedTask, SelectedTasks
 from tidewheel.api.views import STATE, VIEWS, no_view
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.command_events import AppliedCommand, events_of
+from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.selection import select
+from tidewheel.core.operator.verbs import Reload, Stop, read_command
+from tidewheel.core.sched import events
+from tidewheel.core.sched.events import Submit
+from tidewheel.core.sched.explain import look_ahead, tried
+from tidewheel.core.sched.pool import TaskPool
+from tidewheel.core.sched.task_state import Key
+from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
+from tidewheel.services.definitions.snapshot import reread, restore
+from tidewheel.services.paths import run_directory
 from tidewheel.services.workflow_state import state_document
-from tidewheel.views import dry_run, graph, log, past, rows, run, run_facts, task, why
-from tidewheel.views.run_facts import Document
-from tidewheel.views.snapshot import AskedView, ViewContext, read_text
+from tidewheel.views import graph, log, past, rows, run, run_facts, task, why
+from tidewheel.views.run_facts import Document, described
+from tidewheel.views.snapshot import AskedView, RunSnapshot, ViewContext, read_text
 from tidewheel.views.status_text import words_of
+from tidewheel.views.task_lookup import neighbours
+from tidewheel.views.why import reason_document
 
 
 async def look(store: Store, context: ViewContext, name: str, arguments: Arguments) -> Document:
@@ -45,14 +61,102 @@ async def _broadcasts(asked: AskedView) -> RunBroadcasts:
 async def _select(asked: AskedView) -> SelectedTasks:
     """Returns the tasks that a command would concern, before it is given."""
     snapshot = await asked.snapshot(recall=False)
-    pool, at_point = snapshot.pool, bool(asked.arguments.get("all_at_point"))
-    keys = select(pool, asked.texts("ids"), all_at_point=at_point)
+    at_point = bool(asked.arguments.get("all_at_point"))
+    keys = select(snapshot.pool, asked.texts("ids"), all_at_point=at_point)
+    return {"run": asked.run.name, "tasks": _selected(snapshot, keys)}
+
+
+def _selected(snapshot: RunSnapshot, keys: Iterable[Key]) -> list[SelectedTask]:
+    pool = snapshot.pool
+    return [{"id": snapshot.id_of(key), "state": words_of(pool, key).text} for key in keys]
+
+
+# A dry run shows what a command would do, without doing it; a scheduler may be up or down (§8).
+
+
+async def dry_run(asked: AskedView) -> DryRun:
+    """Shows what would change at once, and what would then run if every job succeeded."""
+    command = read_command(json.dumps(asked.arguments.get("command")))
+    snapshot = await asked.snapshot(recall=False)
+    pool, run, id_of = snapshot.pool, snapshot.view.name, snapshot.id_of
+    applied = events_of(pool, command, snapshot.now)
+    notices: list[str] = []
+    match command:
+        case Reload():
+            graph = await _graph(asked, snapshot, command)
+            applied = AppliedCommand(events=(events.RunReloaded(graph, snapshot.now),))
+        case Stop(at_time=text) if applied.by_scheduler:
+            notices = [f"it would stop at this time: {text}"]
+        case _ if applied.by_scheduler:
+            raise Refused(f"{command.verb} cannot be tried without doing it")
+        case _:
+            pass
+    start = tried(pool, applied.events)
+    # Before it is looked ahead: that goes on with the same pool.
+    tasks = _selected(snapshot, applied.tasks)
+    before, after = str(pool.run.status), str(start.pool.run.status)
+    changes = _changes(snapshot, start.pool, (*applied.tasks, *start.touched))
+    seen = look_ahead(pool, start, snapshot.now)
+    named = set(applied.tasks)
+    then = snapshot._replace(pool=start.pool)  # a reload may bring tasks that were not there
     return {
-        "run": asked.run.name,
-        "tasks": [
-            {"id": snapshot.id_of(key), "state": words_of(pool, key).text} for key in keys
+        "run": run,
+        "verb": command.verb,
+        "tasks": tasks,
+        "status": {"before": before, "after": after},
+        "changes": changes,
+        "killed": [id_of(one.task) for one in start.effects if isinstance(one, events.KillJob)],
+        "polled": [id_of(one.task) for one in start.effects if isinstance(one, events.PollJob)],
+        "comes_back": [id_of(key) for key in applied.back],
+        "runs": [
+            _run_document(then, one, seen.runs[:number], triggered=one.task in named)
+            for number, one in enumerate(seen.runs)
         ],
+        "waits": [
+            {"id": id_of(key), "reasons": [reason_document(run, one) for one in reasons]}
+            for key, reasons in seen.waits.items()
+        ],
+        "notices": [*notices, *(one.text for one in seen.notices)],
+        "cut": seen.cut,
     }
+
+
+def _changes(snapshot: RunSnapshot, after: TaskPool, keys: Iterable[Key]) -> list[TriedChange]:
+    found: list[TriedChange] = []
+    for key in dict.fromkeys(keys):
+        old, new = words_of(snapshot.pool, key), words_of(after, key)
+        made = sorted(_outputs(after, key) - _outputs(snapshot.pool, key))
+        if old != new or made:
+            facts = {"id": snapshot.id_of(key), "before": old.text, "after": new.text}
+            found.append(described(TriedChange, new, **facts, made=made))
+    return found
+
+
+def _outputs(pool: TaskPool, key: Key) -> set[str]:
+    task, memory = pool.tasks.get(key), pool.recall(*key)
+    return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
+
+
+async def _graph(asked: AskedView, snapshot: RunSnapshot, command: Reload) -> Graph:
+    """Returns the graph of the definition that the run would go on with."""
+    view, store = snapshot.view, asked.store
+    directory = run_directory(asked.context.home, view.name)
+    if command.definition:
+        new = await store.definition(command.definition)
+    else:
+        old = await store.definition(view.definition)
+        new = reread(old, view.options, directory)
+    is_new = not is_same_content(new.digest, view.definition)
+    return restore(new, view.options, directory, is_new=is_new).graph
+
+
+def _run_document(
+    snapshot: RunSnapshot, one: Submit, earlier: Iterable[Submit], *, triggered: bool
+) -> TriedRun:
+    near, own = set(neighbours(snapshot.pool, one.task)), snapshot.id_of(one.task)
+    after = {snapshot.id_of(before.task) for before in earlier if before.task in near} - {own}
+    behind = [] if triggered else sorted(after)
+    return described(TriedRun, one, id=own, triggered=triggered, after=behind)
 
 
 LOOKS: dict[str, Callable[[AskedView], Awaitable[Mapping[str, object]]]] = {
@@ -67,7 +171,7 @@ LOOKS: dict[str, Callable[[AskedView], Awaitable[Mapping[str, object]]]] = {
     "history": past.history,
     "log": log.log_view,
     "broadcasts": _broadcasts,
-    "dry-run": dry_run.dry_run,
+    "dry-run": dry_run,
     "select": _select,
     "submissions": past.submissions,
     "attempts": rows.attempts,

@@ -93,7 +93,7 @@ class Pasts:
         plan = self._plan(view.number, restored.graph)
         pool = pool_of(restored.graph, stored, replay.forgotten, was, plan)
         recall_all(pool, replay.forgotten.newest(forgotten_max))
-        snapshot = RunSnapshot(restored.graph, pool, was, stored, restored.reader, now)
+        snapshot = RunSnapshot(restored.graph, pool, was, stored, now)
         return Then(snapshot, replay.at if replay.batch else view.created_at, replay)
 
     async def _replayed(self, store: Store, run: int, moment: PastMoment) -> Replay:

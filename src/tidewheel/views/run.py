@@ -17,7 +17,6 @@ from tidewheel.core.sched.task_state import (
     AtomValue,
     JobPhase,
     Key,
-    PooledTask,
     PoolState,
     VerdictKind,
 )
@@ -49,20 +48,23 @@ def run_document(snapshot: RunSnapshot, submissions: Submissions) -> api.RunDocu
         "flows": [_flow_document(snapshot, flow) for flow in pool.flows.values()],
         "active": list(_active(snapshot, submissions)),
         "held": [snapshot.id_of(key) for key in sorted(held)][:TASKS_MAX],
-        "causes": [_cause_document(snapshot, task.key) for task in _causes(snapshot)],
+        "causes": list(_causes(snapshot)),
         "lost": list(islice(_lost_chains(snapshot), TASKS_MAX)),
     }
 
 
-def _causes(snapshot: RunSnapshot) -> list[PooledTask]:
-    """Returns the tasks that keep a run from going on.
+def _causes(snapshot: RunSnapshot) -> Iterator[api.RunCause]:
+    """Yields the tasks that keep a run from going on.
 
     While the run goes on, these are the tasks that never will by themselves.
     """
-    found = root_causes(snapshot.pool) if snapshot.started else []
-    if snapshot.pool.run.status not in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
+    pool, run = snapshot.pool, snapshot.view.name
+    found = root_causes(pool) if snapshot.started else []
+    if pool.run.status not in (RunStatus.STALLED, RunStatus.WAITING_FOR_RELEASE):
         found = [one for one in found if one.standing is PoolState.INCOMPLETE or one.blocked]
-    return found[:TASKS_MAX]
+    for task in found[:TASKS_MAX]:
+        reasons = [reason_document(run, one) for one in task_reasons(snapshot, task.key)]
+        yield described(api.RunCause, snapshot.shown(task.key), reasons=reasons)
 
 
 def counts(snapshot: RunSnapshot, keys: Sequence[Key]) -> dict[str, int]:
@@ -143,12 +145,6 @@ def _active(snapshot: RunSnapshot, submissions: Submissions) -> Iterator[api.Act
         one = snapshot.shown(task.key)
         last = next(reversed(submissions.get((one.point, one.name), ())), None)
         yield described(api.ActiveTask, one, last, **{"try": task.try_number})
-
-
-def _cause_document(snapshot: RunSnapshot, key: Key) -> api.RunCause:
-    run, found = snapshot.view.name, task_reasons(snapshot, key)
-    reasons = [reason_document(run, one) for one in found]
-    return described(api.RunCause, snapshot.shown(key), reasons=reasons)
 
 
 def _lost_chains(snapshot: RunSnapshot) -> Iterator[api.LostTask]:

@@ -26,7 +26,6 @@ from tidewheel.core.sched.pool import Past, RunStatus, TaskPool
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import NotFound, Refused
-from tidewheel.formats.cycling.reader import CyclingReader
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.services.clock_triggers import ClockTriggers
@@ -48,7 +47,6 @@ class RunSnapshot(NamedTuple):
     pool: TaskPool
     view: RunView
     stored: StoredRun
-    reader: CyclingReader
     now: Instant
     waits: tuple[Chain, ...] = ()  # what keeps it from beginning
     stalled_since: Instant | None = None
@@ -91,8 +89,7 @@ class ShownTask:
         self.task, self.memory = pool.tasks.get(key), pool.recall(*key)
         self.submits = 0 if self.memory is None else self.memory.submits
         self.submit = self.submits if self.task is None else self.task.submit
-        self.words = words_of(pool, key)
-        self.state, self.remarks, self.flows, self.in_pool = self.words
+        self.state, self.remarks, self.flows, self.in_pool = words_of(pool, key)
 
 
 class ViewContext(NamedTuple):
@@ -168,7 +165,7 @@ async def gather(
     is_stalled = view.status == RunStatus.STALLED
     since = await store.status_since(view.number) if is_stalled else None
     now = await store.now()
-    return RunSnapshot(restored.graph, pool, view, stored, restored.reader, now, waits, since)
+    return RunSnapshot(restored.graph, pool, view, stored, now, waits, since)
 
 
 def due_times(snapshot: RunSnapshot) -> DueAt:

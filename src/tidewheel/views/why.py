@@ -126,7 +126,10 @@ async def _of_the_job(store: Store, snapshot: RunSnapshot, one: ShownTask) -> li
         # Of a run that is withdrawn nobody can claim a job: that is said elsewhere.
         is_claimable = snapshot.view.status not in WITHDRAWN_STATUSES
         if is_claimable and stage in (JobPhase.PREPARING, JobPhase.SUBMITTED):
-            found += map(_queue_reason, await reasons(store, task_id))
+            for sentence in await reasons(store, task_id):
+                text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
+                commands = [f"{PROGRAM} {command}"] if colon else []
+                found.append(_plain_reason(text, not commands, commands))
         if stage in (JobPhase.SUBMITTED, JobPhase.RUNNING):
             said = await store.outputs(task_id)
             if said and said[-1].text.startswith(WAITING):
@@ -137,12 +140,6 @@ async def _of_the_job(store: Store, snapshot: RunSnapshot, one: ShownTask) -> li
             log = f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(one.id)} --err"
             found.append(_plain_reason(text, False, [log]))
     return found
-
-
-def _queue_reason(sentence: str) -> RunReason:
-    """Makes a reason of a sentence; one that ends with a command does not pass by itself."""
-    text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
-    return _plain_reason(text, not colon, [f"{PROGRAM} {command}"] if colon else [])
 
 
 def actions(command: str) -> list[RunAction]:

@@ -5,7 +5,6 @@ Nothing is written here. Whatever keeps one of its blocks from running refuses a
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable
@@ -22,21 +21,12 @@ from tidewheel.formats.sip.scheduling_block import (
     BlockRequest,
     SbiRequest,
     is_block_id,
-    read_sbi,
 )
 from tidewheel.ports.store import Store
 from tidewheel.services.registry.service import request_run
 from tidewheel.services.run_service import NOTHING_GIVEN
 
 Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
-
-
-async def read_request(file: str, content: bytes, findings: Findings) -> SbiRequest:
-    """Returns what is asked for, mistakes included; raises InvalidSbi if it is unreadable."""
-    request = await asyncio.to_thread(read_sbi, file, content, findings)
-    if request is None:
-        raise InvalidSbi(file, findings.sorted())
-    return request
 
 
 def fingerprint(request: SbiRequest) -> str:

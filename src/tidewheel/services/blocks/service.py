@@ -6,6 +6,7 @@ over HTTP.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -78,10 +79,13 @@ class BlockService:
     # ---- instances ----
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
+        from tidewheel.formats.sip.scheduling_block import read_sbi
         from tidewheel.services.blocks import requests
 
         findings = Findings()
-        request = await requests.read_request(file, content, findings)
+        request = await asyncio.to_thread(read_sbi, file, content, findings)
+        if request is None:  # it is unreadable
+            raise InvalidSbi(file, findings.sorted())
         self._check_permitted(request, file, findings)
         known = None if findings.has_errors else await self._known(request.id)
         if known is not None and known.fingerprint != requests.fingerprint(request):

@@ -169,7 +169,7 @@ class NotifierState(msgspec.Struct, kw_only=True):
                 return True
         if len(of_rule) >= WAITING_PER_RULE_MAX:
             self.missed[rule.name] = self.missed.get(rule.name, 0) + 1
-            self._end(WaitingMessage(message=message, due_at=now), now, DROPPED)
+            self.end(WaitingMessage(message=message, due_at=now), now, DROPPED)
             return False
         due_at = max(
             now, self.sent_at.get(place, now - rule.every_seconds) + rule.every_seconds
@@ -188,7 +188,7 @@ class NotifierState(msgspec.Struct, kw_only=True):
         self.missed.pop(message.rule, None)
         self.sent_at[f"{message.rule}|{message.run}|{message.event}"] = now
         _shorten(self.sent_at, RUNS_MAX)
-        self._end(one, now, SENT)
+        self.end(one, now, SENT)
 
     def failed(self, one: WaitingMessage, error: str, next_at: float) -> None:
         one.tries += 1
@@ -196,13 +196,9 @@ class NotifierState(msgspec.Struct, kw_only=True):
 
     def give_up(self, one: WaitingMessage, error: str, now: float) -> None:
         self.failed(one, error, now)
-        self._end(one, now, GIVEN_UP)
+        self.end(one, now, GIVEN_UP)
 
-    def drop(self, one: WaitingMessage, now: float) -> None:
-        """Drops a message whose rule is gone, or has too many."""
-        self._end(one, now, DROPPED)
-
-    def _end(self, one: WaitingMessage, now: float, outcome: str) -> None:
+    def end(self, one: WaitingMessage, now: float, outcome: str) -> None:
         self.waiting = [other for other in self.waiting if other is not one]
         ended = Ended(
             **{name: getattr(one.message, name) for name in NAMED_BY},

@@ -52,6 +52,7 @@ from tidewheel.ports.store import Store
 from tidewheel.services.notebook import IsAlive, Owner, claim_notebook, read_owner
 from tidewheel.services.notifications.delivery import DeliveryMeans, deliver
 from tidewheel.services.notifications.messages import (
+    DROPPED,
     NAME,
     NAMED_BY,
     REASON_MAX,
@@ -326,7 +327,7 @@ class NotifierService(Service):
         message, settings, state = one.message, self._settings, self._state
         rule = self._rules.now.named(message.rule)
         if rule is None:
-            state.drop(one, now)
+            state.end(one, now, DROPPED)
             return
         error = await deliver(rule, message, state.missed.get(rule.name, 0), settings.means)
         told = {"id": message.id, "rule": rule.name, "kind": message.event, "run": message.run}

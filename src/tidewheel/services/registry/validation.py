@@ -201,14 +201,11 @@ def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
     trusted = manner.code_trusted
     with load_flow(definition, options, findings, {}, code_trusted=trusted) as (loaded, _):
         said = dict(loaded.settings.meta).get("version", "")
-    version = bundle.version or said or _written_version(text)
+    version = bundle.version or said
+    if not version:  # what stands in a text that only a request can render
+        found = _META_VERSION.search(text)
+        version = found[1].strip().strip("\"'") if found and "{" not in found[1] else ""
     return _judged(definition, version, FLOW_FILE, loaded, findings, manner)
-
-
-def _written_version(text: str) -> str:
-    """Returns the version in [meta] of a text that only a request can render, or ""."""
-    found = _META_VERSION.search(text)
-    return found[1].strip().strip("\"'") if found and "{" not in found[1] else ""
 
 
 # The Python file of a bundle, validated: to read it is to execute it.
