@@ -23,13 +23,18 @@ from tests.support.scripted_server import SILENCE, scripted
 from tests.support.site import make_certificate
 from tidewheel.config import RULES_FILE
 from tidewheel.failpoints import NOTIFYING
-from tidewheel.services.notifications.delivery import DeliveryMeans
+from tidewheel.services.notifications.delivery import (
+    DeliveryMeans,
+    NotPosted,
+    Posted,
+    is_allowed,
+    post,
+)
 from tidewheel.services.notifications.notifier import (
     NotifierService,
     NotifierSettings,
 )
 from tidewheel.services.notifications.rules import Webhook
-from tidewheel.services.notifications.webhook import NotPosted, Posted, is_allowed, post
 from tidewheel.services.service import Backoff, Surroundings
 from tidewheel.services.wakeup import SystemClock
 from tidewheel.wiring.machine import is_process_alive, this_process

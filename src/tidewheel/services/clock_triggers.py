@@ -11,7 +11,6 @@ from tidewheel.formats.cycling.iso8601 import read_interval
 from tidewheel.formats.flow_cylc.values import duration_seconds
 
 WALL_CLOCK = "wall_clock"
-_AT_ONCE = (Interval(), 0.0)
 
 
 class ClockTriggers:
@@ -45,16 +44,15 @@ class ClockTriggers:
         return Instant(at + seconds)
 
     def _offset(self, xtrigger: XtriggerDef) -> tuple[Interval, float]:
+        """Returns a duration that was checked when the definition was read."""
         if xtrigger.label not in self._offsets:
             given = xtrigger.arguments[0] if xtrigger.arguments else None
             given = dict(xtrigger.keywords).get("offset", given)
-            offset = _AT_ONCE if given is None else self._read(str(given))
-            self._offsets[xtrigger.label] = offset
+            offset, seconds = Interval(), 0.0
+            if given is not None:
+                try:
+                    offset = read_interval(self._cycling.style.calendar, str(given))
+                except BadCycling:  # a fraction of a second, which points cannot have
+                    seconds = duration_seconds(str(given))
+            self._offsets[xtrigger.label] = offset, seconds
         return self._offsets[xtrigger.label]
-
-    def _read(self, text: str) -> tuple[Interval, float]:
-        """Returns a duration that was checked when the definition was read."""
-        try:
-            return read_interval(self._cycling.style.calendar, text), 0.0
-        except BadCycling:  # a fraction of a second, which points cannot have
-            return Interval(), duration_seconds(text)

@@ -6,12 +6,12 @@ Each reason is one sentence that ends with what would change it, where somebody 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Sequence
 from functools import reduce
 from operator import sub
 from shlex import quote
 
-from tidewheel.api.tasks import EdgeView, Task, WorkerView
+from tidewheel.api.tasks import Task, WorkerView
 from tidewheel.config import CONTAINER_RUNNERS, CONTAINERS
 from tidewheel.core.operator.definition import run_named_by
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
@@ -21,7 +21,7 @@ from tidewheel.core.queue.limits import EACH_KEY, WHOLE_QUEUE, Limit
 from tidewheel.core.queue.requests import Abilities, KeysetPage, QueueSettings, TaskFilter
 from tidewheel.core.queue.resources import RUNNER_LABEL_PREFIX, Resources, fits
 from tidewheel.core.queue.status import LEASED, Status
-from tidewheel.core.queue.task import Instant, TaskId, WorkerId
+from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import NotFound
 from tidewheel.ports.runs import FindsRuns
 from tidewheel.ports.tasks import TaskStore
@@ -45,19 +45,26 @@ async def reasons(store: TaskStore, task_id: TaskId) -> list[str]:
     now = await store.now()
     queues = {view.queue: view.settings for view in await store.queues()}
     settings = queues.get(task.queue, QueueSettings())
-    found = [*delay_reasons(task, now), *pause_reasons(task, settings)]
+    found = []
+    if task.due_at is not None and task.due_at > now:  # its own delay, or before a retry
+        left, until = show_duration(task.due_at - now), show_instant(int(task.due_at))
+        what = f"retry {task.failures} of {task.max_retries} is" if task.failures else "it is"
+        found.append(f"It is delayed: {what} due in {left}, at {until}.")
+    if settings.paused:
+        how = f"tidewheel queues {quote(task.queue)} --resume"
+        found.append(f"Queue {task.queue!r} is paused; resume it: {how}")
     if settings.limits:
-        found += limit_reasons(task, settings.limits, await _leases_by_key(store, task.queue))
+        leased = await _leased(store, task.queue)
+        running = Counter(one.limit_key or "" for one in leased)
+        found += limit_reasons(task, settings.limits, running)
     workers = await store.workers()
-    found += worker_reasons(task, workers, now)
+    alive = [one for one in workers if now - one.seen_at < SILENT_SECONDS]
+    serving = [one for one in alive if task.queue in Served(one.queues)]
+    able = [one for one in serving if _can_execute(task, one.abilities)]
+    suitable = [one for one in able if fits(task.resources, one.capacity)]
+    found += _worker_reasons(task, serving, able, suitable)
     if not found:
-        suitable = _suitable(task, workers, now)
-        mates = {one.id: _mates(one, workers) for one in suitable}
-        busy = [
-            one for one in workers if one.leases and any(one.id in m for m in mates.values())
-        ]
-        leased = await _leased(store) if busy else []
-        found += room_reasons(task, suitable, leased, mates)
+        found += await _room_reasons(store, task, suitable, workers)
     if not found:
         ahead = await store.peek(task.queue, 100)
         found += place_reasons(task, [view.id for view in ahead])
@@ -84,35 +91,17 @@ async def _waiting_reasons(store: TaskStore, task: Task) -> list[str]:
     still_open = [edge for edge in into if edge.state is EdgeState.OPEN]
     if not still_open:
         return ["It was created unarmed and nobody has armed it yet."]
-    shown = [await _need_sentence(store, edge) for edge in still_open[:PARENTS_SHOWN_MAX]]
+    shown = []
+    for edge in still_open[:PARENTS_SHOWN_MAX]:
+        parent = await store.get(edge.parent)
+        label = f"task {parent.id}" + (f" ({parent.name})" if parent.name else "")
+        what = f"output {edge.output!r} of {label}"
+        if edge.output == Status.SUCCEEDED:
+            what = f"{label} to succeed"
+        shown.append(f"It waits for {what}; that task is {parent.status}.")
     if more := len(still_open) - len(shown):
         shown.append(f"And for {more} more tasks.")
     return shown
-
-
-async def _need_sentence(store: TaskStore, edge: EdgeView) -> str:
-    parent = await store.get(edge.parent)
-    label = f"task {parent.id}" + (f" ({parent.name})" if parent.name else "")
-    if edge.output == Status.SUCCEEDED:
-        return f"It waits for {label} to succeed; that task is {parent.status}."
-    return f"It waits for output {edge.output!r} of {label}; that task is {parent.status}."
-
-
-def delay_reasons(task: Task, now: Instant) -> list[str]:
-    """Says that a task is delayed, by its own delay or by the one before a retry."""
-    if task.due_at is None or task.due_at <= now:
-        return []
-    left, until = show_duration(task.due_at - now), show_instant(int(task.due_at))
-    what = f"retry {task.failures} of {task.max_retries} is" if task.failures else "it is"
-    return [f"It is delayed: {what} due in {left}, at {until}."]
-
-
-def pause_reasons(task: Task, settings: QueueSettings) -> list[str]:
-    """Says that the queue is paused, and so hands out nothing."""
-    if not settings.paused:
-        return []
-    how = f"tidewheel queues {quote(task.queue)} --resume"
-    return [f"Queue {task.queue!r} is paused; resume it: {how}"]
 
 
 def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) -> list[str]:
@@ -136,81 +125,61 @@ def limit_reasons(task: Task, limits: Sequence[Limit], running: Counter[str]) ->
     return found
 
 
-async def _leases_by_key(store: TaskStore, queue: str) -> Counter[str]:
-    return Counter(task.limit_key or "" for task in await _leased(store, queue))
-
-
 async def _leased(store: TaskStore, queue: str | None = None) -> list[Task]:
     which = TaskFilter(statuses=tuple(LEASED), queue=queue)
     return await store.list_tasks(which, KeysetPage(count=LEASES_COUNTED_MAX))
 
 
-def _serving(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
-    return [
-        worker
-        for worker in workers
-        if task.queue in Served(worker.queues) and now - worker.seen_at < SILENT_SECONDS
-    ]
+def _worker_reasons(
+    task: Task,
+    serving: Sequence[WorkerView],
+    able: Sequence[WorkerView],
+    suitable: Sequence[WorkerView],
+) -> list[str]:
+    """Returns why no worker takes a task: none there, able, big enough, or free.
 
-
-def _suitable(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[WorkerView]:
-    """Returns the workers that would run the task if they ran nothing else."""
-    return [
-        worker
-        for worker in _serving(task, workers, now)
-        if _can_execute(task, worker.abilities) and fits(task.resources, worker.capacity)
-    ]
-
-
-def worker_reasons(task: Task, workers: Iterable[WorkerView], now: Instant) -> list[str]:
-    """Returns why no worker takes a task: none there, able, big enough, or free."""
-    serving = _serving(task, workers, now)
+    ``suitable`` are those that would run it if they ran nothing else.
+    """
     if not serving:
         return [f"No worker serves queue {task.queue!r}; {_start_one(task)}"]
     if all(worker.trouble is not None for worker in serving):
         why = "; ".join(f"{one.id} ({one.trouble})" for one in serving)
         return [f"The workers of queue {task.queue!r} are in trouble: {why}."]
-    able = [worker for worker in serving if _can_execute(task, worker.abilities)]
     if not able:
         return [_unknown(task)]
-    if not any(fits(task.resources, worker.capacity) for worker in able):
+    if not suitable:
         return [_missing(task, [worker.capacity for worker in able])]
     if all(worker.leases >= worker.slots for worker in able):
         return [f"The workers of queue {task.queue!r} are busy in every slot."]
     return []
 
 
-def _mates(worker: WorkerView, workers: Iterable[WorkerView]) -> frozenset[WorkerId]:
-    """Returns the worker and those of its process that offer the same.
-
-    Those of ``tidewheel up`` do, which share one machine.
-    """
-    offer = (worker.process, worker.capacity)
-    return frozenset(one.id for one in workers if (one.process, one.capacity) == offer)
-
-
-def room_reasons(
+async def _room_reasons(
+    store: TaskStore,
     task: Task,
     suitable: Sequence[WorkerView],
-    leased: Iterable[Task],
-    mates: Mapping[WorkerId, frozenset[WorkerId]],
+    workers: Sequence[WorkerView],
 ) -> list[str]:
-    """Returns why no worker that could run the task has room for it; empty if one has."""
-    leased = list(leased)
-    held = {
-        worker.id: [one for one in leased if one.owner in mates[worker.id]]
-        for worker in suitable
-    }
+    """Returns why no worker that could run the task has room for it; empty if one has.
+
+    Workers of one process that offer the same, as those of ``tidewheel up``, share a machine.
+    """
+    leased: list[Task] | None = None
+    held: list[Task] = []
     for worker in suitable:
-        taken = (one.resources for one in held[worker.id])
+        offer = (worker.process, worker.capacity)
+        mates = [one for one in workers if (one.process, one.capacity) == offer]
+        if leased is None and any(one.leases for one in mates):
+            leased = await _leased(store)
+        names = {one.id for one in mates}
+        running = [one for one in leased or () if one.owner in names]
+        taken = (one.resources for one in running)
         if fits(task.resources, reduce(sub, taken, worker.capacity)):
             return []
-    if not suitable:
-        return []
-    for running in held.values():
-        for one in running:
-            if one.resources.exclusive:
-                return [f"Task {one.id} has nodes of {one.owner} for itself; it waits for it."]
+        held += running
+    for one in held:
+        if one.resources.exclusive:
+            return [f"Task {one.id} has nodes of {one.owner} for itself; it waits for it."]
     if task.resources.exclusive:
         nodes = "a node" if task.resources.nodes == 1 else f"{task.resources.nodes} nodes"
         return [f"It wants {nodes} for itself; on those of every worker something runs."]
@@ -306,11 +275,7 @@ def _label_option(label: str) -> str:
 def place_reasons(task: Task, order: Sequence[TaskId]) -> list[str]:
     """Says how many tasks go first; ``order`` is the beginning of the queue."""
     place = order.index(task.id) if task.id in order else len(order)
-    match place:
-        case 0:
-            return []
-        case 1:
-            return [f"1 task of queue {task.queue!r} goes first."]
-        case _:
-            least = "" if task.id in order else "At least "
-            return [f"{least}{place} tasks of queue {task.queue!r} go first."]
+    if place <= 1:
+        return [f"1 task of queue {task.queue!r} goes first."] if place else []
+    least = "" if task.id in order else "At least "
+    return [f"{least}{place} tasks of queue {task.queue!r} go first."]

@@ -17,7 +17,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,14 +26,7 @@ from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.ports.store import Store
 from tidewheel.runners.job_directory import STATUS_NAME, parse_status
 from tidewheel.runners.processes import boot_id, is_alive
-from tidewheel.services.paths import (
-    OWNER,
-    STORE,
-    owner_text,
-    runs_directory,
-    store_name,
-    tasks_directory,
-)
+from tidewheel.services import paths
 
 GOING = ".removed-"  # how folders are called that are being emptied
 PAGE = 1_000
@@ -47,13 +40,13 @@ def remove_run_files(home: Path, run: RunView, store_id: str) -> bool:
     A folder that says that it is another run's or another store's stays, though it has the same
     name, and so does one that does not say whose it is.
     """
-    mark = FolderMark(owner=owner_text(run), store=store_id)
-    return remove_folder(runs_directory(home), run.name.split("/"), mark)
+    mark = FolderMark(owner=paths.owner_text(run), store=store_id)
+    return remove_folder(paths.runs_directory(home), run.name.split("/"), mark)
 
 
 def remove_task_files(home: Path, store_id: str, seqs: Sequence[int]) -> int:
     """Removes the folders of tasks that the store has let go; how many there were."""
-    root = tasks_directory(home, store_id)
+    root = paths.tasks_directory(home, store_id)
     return sum(remove_folder(root, [str(seq)]) for seq in seqs)
 
 
@@ -78,19 +71,19 @@ def remove_folder(root: Path, parts: Sequence[str], mark: FolderMark | None = No
     if not parts or not all(map(_is_plain, parts)):
         return False
     try:
-        with _Descriptors() as opened:
-            folder = opened.way(root, parts[:-1])
+        with ExitStack() as stack:
+            folder = _way(stack, root, parts[:-1])
             name = parts[-1]
             if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 return False
-            if mark is not None and not _mark(opened, folder, name).is_of(mark):
+            if mark is not None and not _mark(stack, folder, name).is_of(mark):
                 return False
             going = f"{GOING}{name}"
             with suppress(OSError):
                 shutil.rmtree(going, dir_fd=folder)  # of a try before
             os.rename(name, going, src_dir_fd=folder, dst_dir_fd=folder)
             shutil.rmtree(going, dir_fd=folder)
-            _remove_empty(opened, root, parts[:-1])
+            _remove_empty(stack, root, parts[:-1])
     except (OSError, RecursionError):
         return False
     return True
@@ -99,70 +92,55 @@ def remove_folder(root: Path, parts: Sequence[str], mark: FolderMark | None = No
 def bytes_below(root: Path, parts: Sequence[str]) -> int:
     """Returns the bytes that the files of a folder take; links count as what they are."""
     total = 0
-    for where, _, names, at in os.fwalk(root.joinpath(*parts)):
-        del where
+    for _, _, names, at in os.fwalk(root.joinpath(*parts)):
         for name in names:
             with suppress(OSError):
                 total += os.stat(name, dir_fd=at, follow_symlinks=False).st_size
     return total
 
 
-class _Descriptors:
-    """Opens directories, and closes all of them together."""
+def _open(stack: ExitStack, name: str, at: int | None) -> int:
+    """Opens a directory until the stack is left; no link is followed."""
+    descriptor = os.open(name, _FOLDER, dir_fd=at)
+    stack.callback(os.close, descriptor)
+    return descriptor
 
-    def __init__(self) -> None:
-        self._opened: list[int] = []
 
-    def __enter__(self) -> _Descriptors:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in self._opened:
-            os.close(descriptor)
-
-    def way(self, root: Path, parts: Sequence[str]) -> int:
-        at = self.open(str(root), None)
-        for part in parts:
-            at = self.open(part, at)
-        return at
-
-    def open(self, name: str, at: int | None) -> int:
-        self._opened.append(os.open(name, _FOLDER, dir_fd=at))
-        return self._opened[-1]
+def _way(stack: ExitStack, root: Path, parts: Sequence[str]) -> int:
+    at = _open(stack, str(root), None)
+    for part in parts:
+        at = _open(stack, part, at)
+    return at
 
 
 def _is_plain(part: str) -> bool:
     return part not in ("", ".", "..") and "/" not in part and "\0" not in part
 
 
-def _mark(opened: _Descriptors, folder: int, name: str) -> FolderMark:
-    return FolderMark(*(_said(opened, folder, (name, *one.parts)) for one in (OWNER, STORE)))
-
-
-def _said(opened: _Descriptors, at: int, parts: Sequence[str]) -> str:
-    """Returns the text of a small file; "" if there is none."""
-    try:
-        for part in parts[:-1]:
-            at = opened.open(part, at)
-        return _read(parts[-1], at)
-    except OSError:
-        return ""
+def _mark(stack: ExitStack, folder: int, name: str) -> FolderMark:
+    said = ["", ""]
+    for number, path in enumerate((paths.OWNER, paths.STORE)):
+        with suppress(OSError):  # it does not say so
+            at = folder
+            for part in (name, *path.parts[:-1]):
+                at = _open(stack, part, at)
+            said[number] = _read(path.name, at)
+    return FolderMark(*said)
 
 
 def _read(name: str, at: int) -> str:
+    """Returns the text of a small file."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     with open(os.open(name, flags, dir_fd=at), "rb") as file:
         return file.read(SMALL_BYTES_MAX).decode(errors="replace")
 
 
-def _remove_empty(opened: _Descriptors, root: Path, parts: Sequence[str]) -> None:
+def _remove_empty(stack: ExitStack, root: Path, parts: Sequence[str]) -> None:
     """Removes the folder of a workflow whose last run is gone, and empty ones above it."""
-    for length in range(len(parts), 0, -1):
-        above = opened.way(root, parts[: length - 1])
-        try:
+    with suppress(OSError):
+        for length in range(len(parts), 0, -1):
+            above = _way(stack, root, parts[: length - 1])
             os.rmdir(parts[length - 1], dir_fd=above)
-        except OSError:
-            return
 
 
 class Orphan(NamedTuple):
@@ -205,7 +183,7 @@ async def find_orphans(store: Store, home: Path) -> list[Orphan]:
         if "/".join(parts) not in known or mark.owner not in ("", known["/".join(parts)])
     ]
     found += [
-        (f"tasks/{store_name(store_id)}", (name,), None)
+        (f"tasks/{paths.store_name(store_id)}", (name,), None)
         for name in tasks
         if not name.isdecimal() or int(name) not in seqs
     ]
@@ -248,7 +226,7 @@ def has_live_job(root: Path, parts: Sequence[str]) -> bool:
 def _run_folders(home: Path, store_id: str) -> Iterator[tuple[tuple[str, ...], FolderMark]]:
     """Yields every folder of a run below the home, by its parts, with its mark; not those that
     say that they belong to another store."""
-    root = runs_directory(home)
+    root = paths.runs_directory(home)
     if not root.is_dir():  # nothing has run here yet
         return
     for where, names, _, _ in os.fwalk(root):
@@ -257,21 +235,18 @@ def _run_folders(home: Path, store_id: str) -> Iterator[tuple[tuple[str, ...], F
         if not parts:
             continue
         # A worker of another host, and earlier versions, have made no file of the owner.
-        is_run = (folder / OWNER).is_file() or any(map(os.path.isdir, _logs(folder)))
+        logs = (folder / "log" / name for name in ("scheduler", "job", "config"))
+        is_run = (folder / paths.OWNER).is_file() or any(map(os.path.isdir, logs))
         if is_run or parts[-1].startswith(GOING):
             names.clear()  # what lies in it is its own
-            mark = FolderMark(_text(folder / OWNER), _text(folder / STORE))
+            mark = FolderMark(_text(folder / paths.OWNER), _text(folder / paths.STORE))
             if mark.store in ("", store_id):
                 yield parts, mark
 
 
-def _logs(folder: Path) -> list[Path]:
-    return [folder / "log" / name for name in ("scheduler", "job", "config")]
-
-
 def _task_folders(home: Path, store_id: str) -> Iterator[str]:
     with suppress(OSError):
-        for one in os.scandir(tasks_directory(home, store_id)):
+        for one in os.scandir(paths.tasks_directory(home, store_id)):
             if one.is_dir(follow_symlinks=False):
                 yield one.name
 
@@ -288,7 +263,7 @@ async def _known_runs(store: Store) -> dict[str, str]:
     found: dict[str, str] = {}
     before = None
     while page := await store.runs(count=PAGE, before=before):
-        found |= {run.name: owner_text(run) for run in page}
+        found |= {run.name: paths.owner_text(run) for run in page}
         before = page[-1].number
     return found
 

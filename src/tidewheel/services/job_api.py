@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.verbs import Command, read_command
+from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView
 from tidewheel.core.queue.task import TaskId
 from tidewheel.errors import Refused
@@ -69,46 +69,35 @@ class JobApi:
         command = read_command(json.dumps(body))
         name, who = _who(caller)
         run = await self._door.find(name)
-        if self._speaking_for is not None:
-            async with self._speaking_for(caller) as door:
-                return await self._passed_on(door, run, command, who, wait=wait)
-        if not await self.allows_commands(run):
+        if self._speaking_for is None and not await self.allows_commands(run):
             raise Refused(
                 f"jobs of {run.name} may send messages and look, not {command.verb}; "
                 "allow more with [scheduler] job commands = True"
             )
-        return await self._passed_on(self._door, run, command, who, wait=wait)
-
-    async def _passed_on(
-        self, door: RunDoor, run: RunView, command: Command, who: str, *, wait: bool
-    ) -> Document:
-        if not wait:
-            return {"number": await door.post(run.name, command, who=who)}
-        seconds = self._answer_seconds_max
-        answer = await door.give(run.name, command, who=who, seconds_max=seconds)
-        return answer.document
+        spoken_for = nullcontext(self._door)
+        async with self._speaking_for(caller) if self._speaking_for else spoken_for as door:
+            if not wait:
+                return {"number": await door.post(run.name, command, who=who)}
+            seconds = self._answer_seconds_max
+            answer = await door.give(run.name, command, who=who, seconds_max=seconds)
+            return answer.document
 
     async def allows_commands(self, run: RunView) -> bool:
         """Says whether jobs may command their run: as its definition says, which a reload may
         change, else as its options say."""
-        known = self._allowing.get(run.definition)
-        if known is None:
-            known = await self._said_by_definition(run)
+        if run.definition not in self._allowing:
+            definition, said = await self._door.definition(run.name), None
+            if ITEM in definition.text:  # hardly ever: to read all of it takes its time
+                # Here, as it brings along all that reads definitions: most jobs call nothing.
+                from tidewheel.services.definitions.snapshot import restore  # noqa: PLC0415
+
+                folder = run_directory(self._home, run.name)
+                restored = restore(definition, run.options, folder)
+                said = restored.settings.scheduler.job_commands
             if len(self._allowing) >= DEFINITIONS_MAX:
                 self._allowing.clear()
-            self._allowing[run.definition] = known
-        return known
-
-    async def _said_by_definition(self, run: RunView) -> bool:
-        definition = await self._door.definition(run.name)
-        if ITEM not in definition.text:  # nearly always: to read all of it takes its time
-            return run.options.job_commands
-        # Here, since it brings along all that reads definitions: most jobs call nothing.
-        from tidewheel.services.definitions.snapshot import restore  # noqa: PLC0415
-
-        folder = run_directory(self._home, run.name)
-        said = restore(definition, run.options, folder).settings.scheduler.job_commands
-        return run.options.job_commands if said is None else said
+            self._allowing[run.definition] = run.options.job_commands if said is None else said
+        return self._allowing[run.definition]
 
 
 def _who(caller: TaskId) -> tuple[str, str]:

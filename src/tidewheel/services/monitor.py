@@ -195,32 +195,34 @@ class Monitor(Service):
                     seqs.append(task.seq)
         await asyncio.to_thread(remove_task_files, self._home, store_id, seqs)
 
+    def _forgotten(self, what: str, forgotten: int) -> list[ServiceReport]:
+        """Reports how many were removed; after a full batch the next follows at once."""
+        self._answered()
+        if forgotten == self._settings.deleted_per_batch_max:
+            self._retention_at = self._clock.monotonic()
+        return [self.report(f"{what}.forgotten", count=forgotten)] if forgotten else []
+
     async def _forget_definitions(self) -> list[ServiceReport]:
         """Removes definitions that were only saved, or whose runs are all gone."""
         if self._settings.retention_seconds is None:
             return []
-        retention_seconds = max(self._settings.retention_seconds, UNNAMED_SECONDS_MIN)
+        seconds = max(self._settings.retention_seconds, UNNAMED_SECONDS_MIN)
         count_max = self._settings.deleted_per_batch_max
-        forgotten = await self._store.delete_definitions(retention_seconds, count_max)
-        self._answered()
-        if forgotten == count_max:
-            self._retention_at = self._clock.monotonic()
-        return [self.report("definitions.forgotten", count=forgotten)] if forgotten else []
+        gone = await self._store.delete_definitions(seconds, count_max)
+        return self._forgotten("definitions", gone)
 
     async def _forget_workers(self) -> list[ServiceReport]:
         """Deletes workers that were silent for long.
 
         After an outage all workers seem silent until they are heard again, so it waits first.
         """
-        retention_seconds = self._settings.workers_retention_seconds
+        seconds = self._settings.workers_retention_seconds
         watched_seconds = self._watch.seconds(self._clock.monotonic())
-        if retention_seconds is None or watched_seconds < HEARD_SECONDS_MAX:
+        if seconds is None or watched_seconds < HEARD_SECONDS_MAX:
             return []
         count_max = self._settings.deleted_per_batch_max
-        forgotten = await self._store.delete_workers(retention_seconds, count_max)
-        if forgotten == count_max:
-            self._retention_at = self._clock.monotonic()
-        return [self.report("workers.forgotten", count=forgotten)] if forgotten else []
+        gone = await self._store.delete_workers(seconds, count_max)
+        return self._forgotten("workers", gone)
 
     async def _export(self, expired: Sequence[Task]) -> None:
         directory = self._settings.export_directory
@@ -269,15 +271,18 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
     """Adds lines at the end of a file, and returns when they are on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     is_new = not path.exists()
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        separator = b"\n" if _is_torn(descriptor) else b""
-        _write_all(descriptor, separator + b"".join(lines))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    if is_new:
-        _sync_directory(path.parent)
+    with open(path, "ab+", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        size = file.tell()
+        is_torn = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
+        file.write((b"\n" if is_torn else b"") + b"".join(lines))
+        file.flush()
+        os.fsync(file.fileno())
+    if is_new:  # so must be its name
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 async def _whole_history(store: TaskStore, task: Task) -> list[HistoryEntry]:
@@ -288,22 +293,3 @@ async def _whole_history(store: TaskStore, task: Task) -> list[HistoryEntry]:
         entries += page
         if len(page) < HISTORY_PER_CALL:
             return entries
-
-
-def _is_torn(descriptor: int) -> bool:
-    size = os.fstat(descriptor).st_size
-    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

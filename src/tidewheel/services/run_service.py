@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tidewheel.core.graph.findings import Findings
     from tidewheel.core.graph.graph import Graph
     from tidewheel.services.workflow_state import DefinitionOf
-    from tidewheel.views.context import ViewContext
+    from tidewheel.views.snapshot import ViewContext
 
 NOTHING_GIVEN = RunOptions(mode="")
 
@@ -61,15 +61,15 @@ class RunService:
         return only_run(await self._store.runs(), await self._store.now())
 
     async def look(self, name: str, arguments: Arguments) -> Document:
-        from tidewheel.views import look
+        from tidewheel.views.catalogue import look
 
         return await look(self._store, self._context(), name, arguments)
 
     def _context(self) -> ViewContext:
         """Returns what views share; it is kept, as a job that waits asks again and again."""
         from tidewheel.services.workflow_state import definitions_of, remembering
-        from tidewheel.views.context import ViewContext
         from tidewheel.views.past import Pasts
+        from tidewheel.views.snapshot import ViewContext
 
         if self._made_context is None:
             read = self._definition_of
@@ -87,11 +87,12 @@ class RunService:
         bytes_max: int = LOG_BYTES_MAX,
         wait_seconds: float = 0.0,
     ) -> LogPart:
-        from tidewheel.views.log import LogSpan, log_part
+        from tidewheel.views.log import log_part
+        from tidewheel.views.snapshot import AskedView
 
         view = await self._store.find_run(run)
-        span = LogSpan(offset, bytes_max, wait_seconds)
-        return await log_part(self._store, self._context(), view, wish, span)
+        asked = AskedView(self._store, self._context(), view, wish)
+        return await log_part(asked, offset, bytes_max, wait_seconds)
 
     async def definition(self, run: str) -> StoredDefinition:
         view = await self._store.find_run(run)
@@ -231,12 +232,16 @@ async def _watch(
         if seen.refused is not None:
             raise Declined(seen.refused)
         if seen.answered_at is not None:
-            return Answer(run.name, number, verb, _document(seen.answer))
+            said = json.loads(seen.answer or "{}")
+            told = said if isinstance(said, dict) else {"answer": said}
+            return Answer(run.name, number, verb, told)
         if at_rest is not None and verb in REOPENING_VERBS:
             if at_rest.is_aborted:
                 raise Aborted(at_rest.name, at_rest.reason)
             if is_late:
-                return Answer(run.name, number, verb, kept_document(at_rest))
+                how = f"tidewheel run {shlex.quote(at_rest.name)}"
+                kept = {"kept": True, "status": at_rest.status, "next": how}
+                return Answer(run.name, number, verb, kept)
         elif at_rest is not None and not at_rest.wants_scheduler:
             raise NotRunning(at_rest.name, at_rest.status)
         try:
@@ -249,17 +254,3 @@ async def _watch(
             rests = now_there.can_be_reopened(await store.now())
             at_rest = now_there if rests or not now_there.wants_scheduler else None
             is_late = asyncio.get_running_loop().time() >= keep_at
-
-
-def kept_document(run: RunView) -> Document:
-    """Returns the answer to a command that is kept until somebody drives the run."""
-    return {
-        "kept": True,
-        "status": run.status,
-        "next": f"tidewheel run {shlex.quote(run.name)}",
-    }
-
-
-def _document(answer: str | None) -> Document:
-    said = json.loads(answer or "{}")
-    return said if isinstance(said, dict) else {"answer": said}

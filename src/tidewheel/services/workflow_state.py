@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import add
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import ENDS, FINISHED, STARTED, SUBMITTED, standard_name
 from tidewheel.core.operator.definition import RunOptions
 from tidewheel.core.operator.views import RunView
@@ -30,19 +31,12 @@ SUCCEEDED = "succeeded"
 EVERY = "*"
 
 _NEW = (
-    "workflow_task_id",
-    "offset",
-    "flow_num",
-    "is_trigger",
-    "is_message",
+    *("workflow_task_id", "offset", "flow_num", "is_trigger", "is_message"),
     "alt_cylc_run_dir",
 )
 _OLD = ("workflow", "task", "point", "offset", "status", "message", "cylc_run_dir")
-_STAGES = {
-    JobPhase.WAITING: "waiting",
-    JobPhase.PREPARING: "preparing",
-    JobPhase.SUBMITTED: SUBMITTED,
-    JobPhase.RUNNING: "running",
+_STAGES: dict[JobPhase, str] = {
+    one: one.name.lower() for one in JobPhase if one is not JobPhase.INCOMPLETE
 }
 # Statuses that pass too quickly to be asked for: what is meant is the output that stays.
 _LASTING = {"running": STARTED, "submitted": SUBMITTED, "started": STARTED}
@@ -118,7 +112,9 @@ def question_of_id(
         raise Refused(f"{text!r} names no workflow; {ID_ACCEPTED}")
     place, _, selector = rest.partition(":")
     point, _, name = place.partition("/")
-    selector = _unquoted(selector) or default_selector
+    if len(selector) > 1 and selector[0] == selector[-1] and selector[0] in "'\"":
+        selector = selector[1:-1]
+    selector = selector or default_selector
     by = SelectedBy.STATUS
     if is_message or is_trigger:
         by = SelectedBy.MESSAGE if is_message else SelectedBy.TRIGGER
@@ -151,12 +147,14 @@ def question_of_call(
 
 def _question_now(given: Mapping[str, object]) -> StateQuestion:
     text = str(given["workflow_task_id"])
-    flow = given.get("flow_num")
+    flow = None if given.get("flow_num") is None else str(given["flow_num"])
+    if flow is not None and not (flow.isascii() and flow.isdecimal()):
+        raise Refused(f"flow_num={flow} is no flow; write its number, as in flow_num=1")
     question = question_of_id(
         text,
         default_selector=SUCCEEDED,
         offset=_text(given.get("offset")),
-        flow=None if flow is None else _flow_number(str(flow)),
+        flow=None if flow is None else int(flow),
         is_trigger=given.get("is_trigger") is True,
         is_message=given.get("is_message") is True,
     )
@@ -165,27 +163,16 @@ def _question_now(given: Mapping[str, object]) -> StateQuestion:
     return question
 
 
-def _flow_number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise Refused(f"flow_num={text} is no flow; write its number, as in flow_num=1")
-    return int(text)
-
-
 def _question_then(given: Mapping[str, object]) -> StateQuestion:
     missing = [name for name in _OLD[:3] if name not in given]
     if missing:
         raise Refused(f"workflow_state is not told the {missing[0]}; {ID_ACCEPTED}")
     workflow, task, point = (str(given[name]) for name in _OLD[:3])
-    message = _text(given.get("message"))
-    selector = message or _text(given.get("status")) or SUCCEEDED
-    question = question_of_id(
-        f"{workflow}//{point}/{task}:{selector}",
-        offset=_text(given.get("offset")),
-        is_message=bool(message),
-    )
-    said = {name: str(given.get(name)) for name in _OLD} | {
-        "status": _text(given.get("status")) or SUCCEEDED
-    }
+    message, status = _text(given.get("message")), _text(given.get("status")) or SUCCEEDED
+    text = f"{workflow}//{point}/{task}:{message or status}"
+    offset, is_message = _text(given.get("offset")), bool(message)
+    question = question_of_id(text, offset=offset, is_message=is_message)
+    said = {name: str(given.get(name)) for name in _OLD} | {"status": status}
     return replace(question, given=said)
 
 
@@ -203,11 +190,6 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _unquoted(text: str) -> str:
-    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-    return text[1:-1] if is_quoted else text
-
-
 # ---- answers ----
 
 
@@ -222,7 +204,7 @@ async def answer(
     definition = await definition_of(run)
     point = _point_text(question, definition)
     stored = await store.read_run(run.number)
-    look = _Look(question, point, definition)
+    look = _Look(question, point, definition.graph)
     tasks = [one.row for one in stored.changes if isinstance(one, PutTask)]
     memories = [one for one in stored.changes if isinstance(one, PutMemory)]
     rows = list(look.rows(tasks, memories))
@@ -278,16 +260,12 @@ def _results(question: StateQuestion, point: str, run: str) -> dict[str, str]:
     return results | {question.by.value: question.selector}
 
 
-class _Look:
+class _Look(NamedTuple):
     """Finds those of a run's rows that fit a question."""
 
-    def __init__(
-        self, question: StateQuestion, point: str, definition: RestoredDefinition
-    ) -> None:
-        self._question = question
-        self._point = point
-        self._graph = definition.graph
-        self._style = definition.graph.cycling.style
+    question: StateQuestion
+    point: str
+    graph: Graph
 
     def rows(
         self, tasks: Sequence[PooledTaskRow], memories: Sequence[PutMemory]
@@ -310,36 +288,33 @@ class _Look:
 
     def _is_asked(self, key: Key) -> bool:
         point, name = key
-        return fnmatchcase(name, self._question.name) and fnmatchcase(
-            self._style.text(point), self._point
+        return fnmatchcase(name, self.question.name) and fnmatchcase(
+            self.graph.cycling.style.text(point), self.point
         )
 
     def _fitting(
         self, key: Key, status: str, made: Sequence[str], flows: Flows
     ) -> Iterator[StateRow]:
-        question = self._question
+        question = self.question
         if question.flow is not None and question.flow not in flows:
             return
-        node = self._graph.nodes.get(key[1])
+        node = self.graph.nodes.get(key[1])
         messages = dict(node.definition.outputs) if node is not None else {}
         outputs = {name: messages.get(name, name) for name in made}
         if _fits(question, status, outputs):
-            yield StateRow(self._style.text(key[0]), key[1], status, outputs, flows)
+            yield StateRow(
+                self.graph.cycling.style.text(key[0]), key[1], status, outputs, flows
+            )
 
 
 def _fits(question: StateQuestion, status: str, outputs: Mapping[str, str]) -> bool:
     selector = question.selector
-    if not selector:
-        return True
-    match question.by:
-        case SelectedBy.STATUS:
-            return status == selector
-        case SelectedBy.MESSAGE:
-            return selector in outputs.values()
-        case SelectedBy.TRIGGER:
-            name = standard_name(selector)
-            ends = (SUCCEEDED, "failed")
-            return name in outputs or (name == FINISHED and any(e in outputs for e in ends))
+    if not selector or question.by is SelectedBy.STATUS:
+        return selector in ("", status)
+    if question.by is SelectedBy.MESSAGE:
+        return selector in outputs.values()
+    name = standard_name(selector)
+    return name in outputs or (name == FINISHED and bool({SUCCEEDED, "failed"} & set(outputs)))
 
 
 def _made_in(memory: PutMemory | None, flows: Flows) -> tuple[str, ...]:
@@ -400,16 +375,15 @@ async def state_document(
         "run": found.run,
         "reason": found.reason,
         "selector": question.selector,
-        "tasks": [_row(row) for row in found.rows],
-    }
-
-
-def _row(row: StateRow) -> Document:
-    return {
-        "id": f"{row.point}/{row.name}",
-        "point": row.point,
-        "name": row.name,
-        "state": row.status,
-        "flows": sorted(row.flows),
-        "outputs": dict(row.outputs),
+        "tasks": [
+            {
+                "id": f"{row.point}/{row.name}",
+                "point": row.point,
+                "name": row.name,
+                "state": row.status,
+                "flows": sorted(row.flows),
+                "outputs": dict(row.outputs),
+            }
+            for row in found.rows
+        ],
     }

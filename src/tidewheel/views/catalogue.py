@@ -6,85 +6,40 @@ The command line, jobs and REST ask here; the answer is a document for any of th
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from itertools import chain
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import cast
 
-from tidewheel.api.run_details import (
-    CriticalPath,
-    DryRun,
-    RunChanges,
-    RunGraph,
-    RunHistory,
-    RunPast,
-    RunSubmissions,
-    RunTree,
-    TaskDocuments,
-    WhyDocument,
-)
-from tidewheel.api.runs import (
-    BroadcastSetting,
-    PoolDump,
-    RunAttempts,
-    RunBroadcasts,
-    RunCreated,
-    RunDocument,
-    RunSummary,
-    RunTasks,
-    SelectedTask,
-    SelectedTasks,
-)
+from tidewheel.api.run_details import DryRun, TriedChange, TriedRun
+from tidewheel.api.runs import BroadcastSetting, RunBroadcasts, SelectedTask, SelectedTasks
 from tidewheel.api.views import STATE, VIEWS, no_view
+from tidewheel.core.graph.graph import Graph
+from tidewheel.core.operator.command_events import AppliedCommand, events_of
+from tidewheel.core.operator.definition import is_same_content
 from tidewheel.core.operator.selection import select
-from tidewheel.core.operator.verbs import read_command
+from tidewheel.core.operator.verbs import Reload, Stop, read_command
+from tidewheel.core.sched import events
+from tidewheel.core.sched.events import Submit
+from tidewheel.core.sched.explain import look_ahead, tried
+from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
+from tidewheel.services.definitions.snapshot import reread, restore
+from tidewheel.services.paths import run_directory
 from tidewheel.services.workflow_state import state_document
-from tidewheel.views.context import AskedView, ViewContext, read_number, read_text
-from tidewheel.views.dry_run import dry_run_document
-from tidewheel.views.graph import critical_path_document, graph_document
-from tidewheel.views.log import log_view
-from tidewheel.views.past import (
-    ROWS_SHOWN,
-    PastMoment,
-    changes_document,
-    history_document,
-    past_document,
-    read_moment,
-    submissions_document,
-)
-from tidewheel.views.rows import (
-    JobsOfRun,
-    attempts_document,
-    repeated_attempts,
-    task_rows_document,
-    tree_document,
-)
-from tidewheel.views.run import known_tasks, pool_document, run_document, summary_document
-from tidewheel.views.run_facts import (
-    Document,
-    facts_document,
-    kept_commands,
-    runs_document,
-)
-from tidewheel.views.snapshot import RunSnapshot, submissions_by_task
+from tidewheel.views import graph, log, past, rows, run, run_facts, task, why
+from tidewheel.views.run_facts import Document, described
+from tidewheel.views.snapshot import AskedView, RunSnapshot, ViewContext, read_text
 from tidewheel.views.status_text import words_of
-from tidewheel.views.task import task_document
-from tidewheel.views.task_lookup import TASKS_MAX, find_task, find_tasks, window
-from tidewheel.views.why import why_document
-
-TREE_POINTS = 10  # the newest, unless more are asked for
-LookFunction = Callable[[AskedView], Awaitable[Mapping[str, object]]]
+from tidewheel.views.task_lookup import neighbours
+from tidewheel.views.why import reason_document
 
 
 async def look(store: Store, context: ViewContext, name: str, arguments: Arguments) -> Document:
     """Returns a view; the argument `run` says of which run, except for the list of runs."""
     if name == "runs":
-        workflow = read_text(arguments, "workflow") or None
-        count, before = read_number(arguments, "count") or 100, read_number(arguments, "before")
-        return cast("Document", await runs_document(store, workflow, count, before))
+        return cast("Document", await run_facts.runs(store, arguments))
     if name == STATE:  # also of a run that is yet to come
         return await state_document(store, context.definition_of, arguments)
     if name not in LOOKS:
@@ -92,87 +47,6 @@ async def look(store: Store, context: ViewContext, name: str, arguments: Argumen
     view = await store.find_run(read_text(arguments, "run"))
     asked = AskedView(store, context, view, arguments)
     return cast("Document", await LOOKS[name](asked))
-
-
-async def _show(asked: AskedView) -> RunDocument | TaskDocuments:
-    store, snapshot, ids = asked.store, await asked.snapshot(), asked.texts("ids")
-    if not ids:
-        document = run_document(snapshot, await submissions_by_task(store, asked.run))
-        document["run"]["kept"] = await kept_commands(store, snapshot.view, snapshot.now)
-        return document
-    home, keys = asked.context.home, _few_tasks(snapshot, ids)
-    return {"tasks": [await task_document(store, snapshot, key, home) for key in keys]}
-
-
-async def _facts(asked: AskedView) -> RunCreated:
-    """Returns the run itself, without reading its definition."""
-    return facts_document(asked.run, await asked.store.now())
-
-
-async def _why(asked: AskedView) -> WhyDocument:
-    snapshot = await asked.snapshot()
-    keys = _few_tasks(snapshot, asked.texts("ids"))
-    return {"tasks": [await why_document(asked.store, snapshot, key) for key in keys]}
-
-
-def _few_tasks(snapshot: RunSnapshot, ids: list[str]) -> tuple[Key, ...]:
-    keys = find_tasks(snapshot, ids)
-    if len(keys) > TASKS_MAX:
-        raise Refused(
-            f"{len(keys)} tasks are meant, and at most {TASKS_MAX} are shown in full; "
-            "name fewer, or see them all with tidewheel tree"
-        )
-    return keys
-
-
-async def _tree(asked: AskedView) -> RunTree:
-    store, view, snapshot = asked.store, asked.run, await asked.snapshot()
-    submissions = await submissions_by_task(store, view)
-    attempts = await repeated_attempts(store, view, chain.from_iterable(submissions.values()))
-    jobs = JobsOfRun(submissions, attempts)
-    edges, ids = asked.number("window"), asked.texts("ids")
-    if edges is not None:
-        near = window(snapshot.pool, edges)
-        return tree_document(snapshot, near, jobs, distances=near)
-    if ids:
-        return tree_document(snapshot, find_tasks(snapshot, ids), jobs)
-    known = [key for there in known_tasks(snapshot).values() for key in there]
-    points = None if asked.arguments.get("all") else TREE_POINTS
-    return tree_document(snapshot, known, jobs, points_max=points)
-
-
-async def _summary(asked: AskedView) -> RunSummary:
-    return summary_document(await asked.snapshot())
-
-
-async def _tasks(asked: AskedView) -> RunTasks:
-    """Reads the cursor before the rows, so that these are at least as new as it."""
-    cursor = str(await asked.store.events_head())
-    snapshot = await asked.snapshot()
-    submissions = await submissions_by_task(asked.store, asked.run)
-    return task_rows_document(snapshot, submissions, cursor)
-
-
-async def _graph(asked: AskedView) -> RunGraph:
-    return _drawn(asked, await asked.snapshot())
-
-
-async def _past_graph(asked: AskedView) -> RunGraph:
-    return _drawn(asked, (await asked.then(PastMoment(asked.number("batch")))).snapshot)
-
-
-def _drawn(asked: AskedView, snapshot: RunSnapshot) -> RunGraph:
-    ids, edges = asked.texts("ids"), asked.number("window")
-    keys = find_tasks(snapshot, ids) if ids else ()
-    return graph_document(snapshot, keys, 1 if edges is None else edges)
-
-
-async def _dump(asked: AskedView) -> PoolDump:
-    return pool_document(await asked.snapshot())
-
-
-async def _history(asked: AskedView) -> RunHistory:
-    return await history_document(asked.store, asked.run, asked.number("count") or 100)
 
 
 async def _broadcasts(asked: AskedView) -> RunBroadcasts:
@@ -184,73 +58,126 @@ async def _broadcasts(asked: AskedView) -> RunBroadcasts:
     }
 
 
-async def _dry_run(asked: AskedView) -> DryRun:
-    command = read_command(json.dumps(asked.arguments.get("command")))
-    snapshot = await asked.snapshot(recall=False)
-    return await dry_run_document(asked.store, asked.context.home, snapshot, command)
-
-
 async def _select(asked: AskedView) -> SelectedTasks:
     """Returns the tasks that a command would concern, before it is given."""
     snapshot = await asked.snapshot(recall=False)
-    pool = snapshot.pool
     at_point = bool(asked.arguments.get("all_at_point"))
-    keys = select(pool, asked.texts("ids"), all_at_point=at_point)
-    found: list[SelectedTask] = [
-        {"id": snapshot.id_of(key), "state": words_of(pool, key).text} for key in keys
-    ]
-    return {"run": asked.run.name, "tasks": found}
+    keys = select(snapshot.pool, asked.texts("ids"), all_at_point=at_point)
+    return {"run": asked.run.name, "tasks": _selected(snapshot, keys)}
 
 
-async def _submissions(asked: AskedView) -> RunSubmissions:
-    point, name = asked.text("point") or None, asked.text("name") or None
-    count = asked.number("count") or 1_000
-    return await submissions_document(asked.store, asked.run, point, name, count)
+def _selected(snapshot: RunSnapshot, keys: Iterable[Key]) -> list[SelectedTask]:
+    pool = snapshot.pool
+    return [{"id": snapshot.id_of(key), "state": words_of(pool, key).text} for key in keys]
 
 
-async def _attempts(asked: AskedView) -> RunAttempts:
-    return await attempts_document(asked.store, asked.run, asked.number("count") or 1_000)
+# A dry run shows what a command would do, without doing it; a scheduler may be up or down (§8).
 
 
-async def _critical_path(asked: AskedView) -> CriticalPath:
-    snapshot, text = await asked.snapshot(), asked.text("id")
-    last = find_task(snapshot, text)[0] if text else None
-    submissions = await submissions_by_task(asked.store, asked.run)
-    return critical_path_document(snapshot, submissions, last)
-
-
-async def _changes(asked: AskedView) -> RunChanges:
+async def dry_run(asked: AskedView) -> DryRun:
+    """Shows what would change at once, and what would then run if every job succeeded."""
+    command = read_command(json.dumps(asked.arguments.get("command")))
     snapshot = await asked.snapshot(recall=False)
-    after, count = asked.number("after") or 0, asked.number("count") or 100
-    return await changes_document(asked.store, snapshot, after, count)
+    pool, run, id_of = snapshot.pool, snapshot.view.name, snapshot.id_of
+    applied = events_of(pool, command, snapshot.now)
+    notices: list[str] = []
+    match command:
+        case Reload():
+            graph = await _graph(asked, snapshot, command)
+            applied = AppliedCommand(events=(events.RunReloaded(graph, snapshot.now),))
+        case Stop(at_time=text) if applied.by_scheduler:
+            notices = [f"it would stop at this time: {text}"]
+        case _ if applied.by_scheduler:
+            raise Refused(f"{command.verb} cannot be tried without doing it")
+        case _:
+            pass
+    start = tried(pool, applied.events)
+    # Before it is looked ahead: that goes on with the same pool.
+    tasks = _selected(snapshot, applied.tasks)
+    before, after = str(pool.run.status), str(start.pool.run.status)
+    changes = _changes(snapshot, start.pool, (*applied.tasks, *start.touched))
+    seen = look_ahead(pool, start, snapshot.now)
+    named = set(applied.tasks)
+    then = snapshot._replace(pool=start.pool)  # a reload may bring tasks that were not there
+    return {
+        "run": run,
+        "verb": command.verb,
+        "tasks": tasks,
+        "status": {"before": before, "after": after},
+        "changes": changes,
+        "killed": [id_of(one.task) for one in start.effects if isinstance(one, events.KillJob)],
+        "polled": [id_of(one.task) for one in start.effects if isinstance(one, events.PollJob)],
+        "comes_back": [id_of(key) for key in applied.back],
+        "runs": [
+            _run_document(then, one, seen.runs[:number], triggered=one.task in named)
+            for number, one in enumerate(seen.runs)
+        ],
+        "waits": [
+            {"id": id_of(key), "reasons": [reason_document(run, one) for one in reasons]}
+            for key, reasons in seen.waits.items()
+        ],
+        "notices": [*notices, *(one.text for one in seen.notices)],
+        "cut": seen.cut,
+    }
 
 
-async def _past(asked: AskedView) -> RunPast:
-    moment = PastMoment(asked.number("batch"), read_moment(asked.text("at")))
-    rows_max = asked.number("count") or ROWS_SHOWN
-    then, store = await asked.then(moment, rows_max), asked.store
-    return await past_document(store, then, await store.run(asked.run.number), rows_max)
+def _changes(snapshot: RunSnapshot, after: TaskPool, keys: Iterable[Key]) -> list[TriedChange]:
+    found: list[TriedChange] = []
+    for key in dict.fromkeys(keys):
+        old, new = words_of(snapshot.pool, key), words_of(after, key)
+        made = sorted(_outputs(after, key) - _outputs(snapshot.pool, key))
+        if old != new or made:
+            facts = {"id": snapshot.id_of(key), "before": old.text, "after": new.text}
+            found.append(described(TriedChange, new, **facts, made=made))
+    return found
 
 
-LOOKS: dict[str, LookFunction] = {
-    "show": _show,
-    "facts": _facts,
-    "why": _why,
-    "tree": _tree,
-    "summary": _summary,
-    "tasks": _tasks,
-    "graph": _graph,
-    "dump": _dump,
-    "history": _history,
-    "log": log_view,
+def _outputs(pool: TaskPool, key: Key) -> set[str]:
+    task, memory = pool.tasks.get(key), pool.recall(*key)
+    return {*(() if task is None else task.outputs), *(() if memory is None else memory.made)}
+
+
+async def _graph(asked: AskedView, snapshot: RunSnapshot, command: Reload) -> Graph:
+    """Returns the graph of the definition that the run would go on with."""
+    view, store = snapshot.view, asked.store
+    directory = run_directory(asked.context.home, view.name)
+    if command.definition:
+        new = await store.definition(command.definition)
+    else:
+        old = await store.definition(view.definition)
+        new = reread(old, view.options, directory)
+    is_new = not is_same_content(new.digest, view.definition)
+    return restore(new, view.options, directory, is_new=is_new).graph
+
+
+def _run_document(
+    snapshot: RunSnapshot, one: Submit, earlier: Iterable[Submit], *, triggered: bool
+) -> TriedRun:
+    near, own = set(neighbours(snapshot.pool, one.task)), snapshot.id_of(one.task)
+    after = {snapshot.id_of(before.task) for before in earlier if before.task in near} - {own}
+    behind = [] if triggered else sorted(after)
+    return described(TriedRun, one, id=own, triggered=triggered, after=behind)
+
+
+LOOKS: dict[str, Callable[[AskedView], Awaitable[Mapping[str, object]]]] = {
+    "show": task.show,
+    "facts": run_facts.facts,
+    "why": why.why,
+    "tree": rows.tree,
+    "summary": run.summary,
+    "tasks": rows.tasks,
+    "graph": graph.graph,
+    "dump": run.dump,
+    "history": past.history,
+    "log": log.log_view,
     "broadcasts": _broadcasts,
-    "dry-run": _dry_run,
+    "dry-run": dry_run,
     "select": _select,
-    "submissions": _submissions,
-    "attempts": _attempts,
-    "critical-path": _critical_path,
-    "changes": _changes,
-    "past": _past,
-    "past-graph": _past_graph,
+    "submissions": past.submissions,
+    "attempts": rows.attempts,
+    "critical-path": graph.critical_path,
+    "changes": past.changes,
+    "past": past.past,
+    "past-graph": past.past_graph,
 }
 assert {*LOOKS, STATE} == set(VIEWS), "every view is shown near and through a server"

@@ -7,20 +7,12 @@ is newer already and followed by what comes after, it leads to the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from tidewheel.api.runs import (
-    BatchEvent,
-    EventSnapshot,
-    OpenTask,
-    PooledTask,
-    SnapshotRun,
-    TaskStepEvent,
-)
-from tidewheel.api.tasks import Task
+from tidewheel.api import runs as api
 from tidewheel.core.cycling.style import PointStyle
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.stream import (
@@ -33,7 +25,7 @@ from tidewheel.core.operator.stream import (
     read_cursor,
 )
 from tidewheel.core.operator.views import RunView
-from tidewheel.core.queue.requests import KeysetPage, TaskFilter, Wake
+from tidewheel.core.queue.requests import KeysetPage, TaskFilter
 from tidewheel.core.queue.status import FINAL, Status
 from tidewheel.core.sched.persistence import (
     Change,
@@ -53,13 +45,12 @@ from tidewheel.services.paths import run_directory
 from tidewheel.services.wakeup import Wakeup
 from tidewheel.views.run_facts import described
 from tidewheel.views.snapshot import RunSnapshot, gather
-from tidewheel.views.status_text import FUTURE, TaskWords, memory_words, row_words, words_of
+from tidewheel.views.status_text import TaskWords, row_words
 
-EventDocument = TaskStepEvent | BatchEvent
+EventDocument = api.TaskStepEvent | api.BatchEvent
 
 TASKS_MAX = 2_000  # of one batch, told one by one
 STYLES_MAX = 100  # runs whose way to write points is remembered
-_LEFT = TaskWords(FUTURE)  # it left the pool as if it had never been spawned
 
 
 class EventDocuments:
@@ -75,8 +66,20 @@ class EventDocuments:
             return step_document(event)
         changed = changed_tasks(event.changes)
         style = await self.style(event) if changed and len(changed) <= TASKS_MAX else None
-        tasks = None if changed and style is None else _tasks(style, changed)
-        return {**batch_document(event), "changed": len(changed), "tasks": tasks}
+        tasks: list[api.PooledTask] | None = None if changed else []
+        if style is not None:
+            tasks = [
+                described(
+                    api.PooledTask,
+                    words,
+                    id=f"{style.text(point)}/{name}",
+                    point=style.text(point),
+                    name=name,
+                    submit=submit,
+                )
+                for (point, name), (words, submit) in changed.items()
+            ]
+        return described(api.BatchEvent, event, changed=len(changed), tasks=tasks)
 
     async def style(self, event: RunEvent) -> PointStyle | None:
         """Returns how this run writes its points; None if its definition cannot be read."""
@@ -98,7 +101,7 @@ class EventDocuments:
         return restored.graph.cycling.style
 
 
-def step_document(event: TaskEvent) -> TaskStepEvent:
+def step_document(event: TaskEvent) -> api.TaskStepEvent:
     """Returns the document of a step of a task."""
     job = None if event.run is None else read_job_name(event.task_id)
     return {
@@ -119,26 +122,15 @@ def step_document(event: TaskEvent) -> TaskStepEvent:
     }
 
 
-def batch_document(event: RunEvent) -> BatchEvent:
-    """Returns the document of a batch of a run, without its tasks."""
-    return {
-        "run": event.run,
-        "number": event.number,
-        "workflow": event.workflow,
-        "status": event.status,
-        "reason": event.reason,
-        "batch": event.batch,
-        "at": show_instant(event.at),
-    }
-
-
 def changed_tasks(changes: Iterable[Change]) -> dict[Key, tuple[TaskWords, int]]:
     """Returns tasks that entered the pool, changed or left it, with words and submit number."""
     rows, memories = last_rows(changes)
-    return {
-        key: _left(memories.get(key)) if row is None else (row_words(row), row.submit)
-        for key, row in rows.items()
-    }
+    found = {}
+    for key, row in rows.items():
+        memory = memories.get(key)
+        remembered = 0 if memory is None else memory.submits
+        found[key] = row_words(row, memory), remembered if row is None else row.submit
+    return found
 
 
 def last_rows(
@@ -162,35 +154,6 @@ def last_rows(
     return rows, memories
 
 
-def _left(memory: PutMemory | None) -> tuple[TaskWords, int]:
-    return (_LEFT, 0) if memory is None else (memory_words(memory), memory.submits)
-
-
-def _tasks(
-    style: PointStyle | None, changed: Mapping[Key, tuple[TaskWords, int]]
-) -> list[PooledTask]:
-    if style is None:
-        return []
-    return [
-        pooled_document(style.text(point), name, words, submit)
-        for (point, name), (words, submit) in changed.items()
-    ]
-
-
-def pooled_document(point: str, name: str, words: TaskWords, submit: int) -> PooledTask:
-    """Returns the document of a task of a run, in the pool or just out of it."""
-    return {
-        "id": f"{point}/{name}",
-        "point": point,
-        "name": name,
-        "state": words.state,
-        "remarks": list(words.remarks),
-        "flows": sorted(words.flows),
-        "submit": submit,
-        "in_pool": words.pooled,
-    }
-
-
 # A snapshot is the state from which a follower of events begins, with the cursor from which
 # to go on.
 #
@@ -203,55 +166,38 @@ OPEN_TASKS_MAX = 10_000
 OPEN = tuple(status for status in Status if status not in FINAL)
 
 
-async def queue_snapshot(store: Store, queue: str) -> EventSnapshot:
+async def queue_snapshot(store: Store, queue: str) -> api.EventSnapshot:
     """Returns the tasks of a queue that have not ended."""
     cursor = await store.events_head()
-    found = await _open_tasks(store, queue)
-    return _told(str(cursor), None, [], found)
+    return await _told(store, cursor, queue)
 
 
-async def run_snapshot(store: Store, view: RunView, home: Path) -> EventSnapshot:
+async def run_snapshot(store: Store, view: RunView, home: Path) -> api.EventSnapshot:
     """Returns a run, its pool, and those of its submissions that have not ended."""
     cursor = await store.events_head()
     snapshot = await gather(store, view, home, recall=False)
-    found = await _open_tasks(store, snapshot.view.queue)
-    own = [one for one in found if one.id.startswith(f"{snapshot.view.name}/")]
-    run = described(SnapshotRun, snapshot.view, run=snapshot.view.name)
-    return _told(str(cursor), run, _pool(snapshot), own)
+    return await _told(store, cursor, snapshot.view.queue, snapshot)
 
 
-async def _open_tasks(store: Store, queue: str) -> list[Task]:
+async def _told(
+    store: Store, cursor: EventCursor, queue: str, snapshot: RunSnapshot | None = None
+) -> api.EventSnapshot:
     which = TaskFilter(statuses=OPEN, queue=queue)
-    return await store.list_tasks(which, KeysetPage(count=OPEN_TASKS_MAX))
-
-
-def _told(
-    cursor: str,
-    run: SnapshotRun | None,
-    pool: list[PooledTask],
-    found: Sequence[Task],
-) -> EventSnapshot:
+    found = await store.list_tasks(which, KeysetPage(count=OPEN_TASKS_MAX))
+    run, pool = None, []
+    if snapshot is not None:
+        view = snapshot.view
+        found = [one for one in found if one.id.startswith(f"{view.name}/")]
+        run = described(api.SnapshotRun, view, run=view.name)
+        keys = sorted(snapshot.pool.tasks)
+        pool = [described(api.PooledTask, snapshot.shown(key)) for key in keys]
     return {
-        "id": cursor,
+        "id": str(cursor),
         "run": run,
         "pool": pool,
-        "tasks": [
-            described(OpenTask, one, status=one.status.value, worker=one.owner) for one in found
-        ],
+        "tasks": [described(api.OpenTask, one, worker=one.owner) for one in found],
         "cut": len(found) == OPEN_TASKS_MAX,  # there may be older ones
     }
-
-
-def _pool(snapshot: RunSnapshot) -> list[PooledTask]:
-    return [
-        pooled_document(
-            snapshot.pool.plan.text(task.point),
-            task.plan.name,
-            words_of(snapshot.pool, key),
-            task.submit,
-        )
-        for key, task in sorted(snapshot.pool.tasks.items())
-    ]
 
 
 # A store that is here is followed by listening to it, and by asking, as it cannot tell all.
@@ -270,11 +216,7 @@ async def follow_store(
         which = replace(which, run=(await store.find_run(which.run)).name)
     cursor = read_cursor(since) if since is not None else await store.events_head()
     documents, alarm = EventDocuments(store, home), Wakeup(clock)
-
-    def ring(_: Wake) -> None:
-        alarm.ring()
-
-    stop_listening = store.listen(ring)
+    stop_listening = store.listen(lambda _: alarm.ring())
     try:
         yield FollowedEvent("start", str(cursor), {})
         while True:

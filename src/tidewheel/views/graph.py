@@ -6,100 +6,72 @@ counts it: N + M edges, never N × M.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
 import msgspec
 
-from tidewheel.api.run_details import (
-    AtomFacts,
-    CriticalPath,
-    CriticalStep,
-    EdgeFacts,
-    EdgeState,
-    FamilyMember,
-    GraphEdge,
-    GraphGroup,
-    GraphTask,
-    PrerequisiteArrow,
-    PrerequisiteAtom,
-    RunGraph,
-)
+from tidewheel.api import run_details as api
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.views import SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.dependency_index import Any as AnyOf
-from tidewheel.core.sched.dependency_index import (
-    Every,
-    Expression,
-    IndexedArrow,
-    IndexedAtom,
-    IndexedNode,
-)
+from tidewheel.core.sched import dependency_index as index
+from tidewheel.core.sched.dependency_index import IndexedArrow, IndexedAtom
 from tidewheel.core.sched.evaluation import holds, leaf_value, member_value
-from tidewheel.core.sched.task_state import AtomValue, Flows, Key, PooledTask
-from tidewheel.quantities import show_instant
-from tidewheel.views.events import pooled_document
-from tidewheel.views.run import Submissions, known_tasks
-from tidewheel.views.run_facts import Document, described
-from tidewheel.views.snapshot import RunSnapshot
+from tidewheel.core.sched.task_state import AtomValue, Flows, Key
+from tidewheel.views.run_facts import Document, described, job_facts
+from tidewheel.views.snapshot import AskedView, RunSnapshot, Submissions
 from tidewheel.views.status_text import words_of
-from tidewheel.views.task_lookup import WINDOW_TASKS_MAX, parents, window
+from tidewheel.views.task_lookup import (
+    WINDOW_TASKS_MAX,
+    find_task,
+    find_tasks,
+    parents,
+    window,
+)
 
 MEMBERS_MAX = 8  # of a family that is drawn member by member
 EDGES_MAX = 20_000
 POINTS_REMEMBERED = 3  # shown of a run whose pool is empty
 
 
-def graph_document(snapshot: RunSnapshot, keys: tuple[Key, ...], edges_max: int) -> RunGraph:
+async def graph(asked: AskedView) -> api.RunGraph:
+    """Shows the graph around the live tasks, or around some that are named."""
+    return drawn(asked, await asked.snapshot())
+
+
+def drawn(asked: AskedView, snapshot: RunSnapshot) -> api.RunGraph:
     """Returns all within so many edges of these tasks, or of the pool if none are named."""
-    found = window(snapshot.pool, edges_max, keys or _middle(snapshot))
-    drawn = _Drawing(snapshot, found)
-    edges = list(islice(drawn.edges(), EDGES_MAX))
-    names = {name for _, name in found}
-    return {
-        "run": snapshot.view.name,
-        "status": snapshot.view.status,
-        "batch": snapshot.view.batch,
-        "points": [
-            snapshot.pool.plan.text(point) for point in sorted({key[0] for key in found})
+    ids, edges_max = asked.texts("ids"), asked.number("window")
+    keys = find_tasks(snapshot, ids) if ids else tuple(snapshot.pool.tasks)
+    if not keys:  # of an ended run: its last points
+        newest = list(snapshot.known_tasks().values())[-POINTS_REMEMBERED:]
+        keys = tuple(key for there in newest for key in there)
+    found = window(snapshot.pool, 1 if edges_max is None else edges_max, keys)
+    drawing = _Drawing(snapshot, found)
+    edges = list(islice(drawing.edges(), EDGES_MAX))
+    plan = snapshot.pool.plan
+    return described(
+        api.RunGraph,
+        snapshot.view,
+        run=snapshot.view.name,
+        points=[plan.text(point) for point in sorted({key[0] for key in found})],
+        families={
+            name: [one for one in plan.nodes[name].definition.lineage if one != name]
+            for name in sorted({name for _, name in found})
+        },
+        tasks=[
+            described(api.GraphTask, snapshot.shown(key), distance=distance)
+            for key, distance in found.items()
         ],
-        "families": _families(snapshot, names),
-        "tasks": [_task(snapshot, key, distance) for key, distance in found.items()],
-        "groups": list(drawn.groups.values()),
-        "edges": edges,
-        "cut": len(found) >= WINDOW_TASKS_MAX or len(edges) >= EDGES_MAX,
-    }
-
-
-def _middle(snapshot: RunSnapshot) -> tuple[Key, ...]:
-    """Returns the tasks around which to draw: the pool, or the last points of an ended run."""
-    if snapshot.pool.tasks:
-        return tuple(snapshot.pool.tasks)
-    newest = list(known_tasks(snapshot).values())[-POINTS_REMEMBERED:]
-    return tuple(key for there in newest for key in there)
-
-
-def _families(snapshot: RunSnapshot, names: set[str]) -> dict[str, list[str]]:
-    """Returns the families of each node, the nearest first."""
-    nodes = snapshot.pool.plan.nodes
-    return {
-        name: [one for one in nodes[name].definition.lineage if one != name]
-        for name in sorted(names)
-    }
-
-
-def _task(snapshot: RunSnapshot, key: Key, distance: int) -> GraphTask:
-    task, memory = snapshot.pool.tasks.get(key), snapshot.pool.recall(*key)
-    remembered = 0 if memory is None else memory.submits
-    submit = remembered if task is None else task.submit
-    point = snapshot.pool.plan.text(key[0])
-    words = words_of(snapshot.pool, key)
-    return {**pooled_document(point, key[1], words, submit), "distance": distance}
+        groups=list(drawing.groups.values()),
+        edges=edges,
+        cut=len(found) >= WINDOW_TASKS_MAX or len(edges) >= EDGES_MAX,
+    )
 
 
 class _Drawing:
@@ -107,33 +79,27 @@ class _Drawing:
 
     def __init__(self, snapshot: RunSnapshot, found: Mapping[Key, int]) -> None:
         self._snapshot, self._found = snapshot, found
-        self.groups: dict[str, GraphGroup] = {}
+        self.groups: dict[str, api.GraphGroup] = {}
 
-    def edges(self) -> Iterator[GraphEdge]:
+    def edges(self) -> Iterator[api.GraphEdge]:
         nodes = self._snapshot.pool.plan.nodes
         for key in self._found:
-            for arrow, base in nodes[key[1]].arrows_at(key[0]):
+            node = nodes[key[1]]
+            removing = [(arrow, None) for arrow in node.suicides if arrow.sequence.has(key[0])]
+            for arrow, base in (*node.arrows_at(key[0]), *removing):
                 for leaf in arrow.leaves:
                     yield from self._into(key, arrow, leaf, base)
-            for arrow in nodes[key[1]].suicides:
-                if arrow.sequence.has(key[0]):
-                    for leaf in arrow.leaves:
-                        yield from self._into(key, arrow, leaf, None)
 
     def _into(
         self, key: Key, arrow: IndexedArrow, leaf: IndexedAtom, base: int | None
-    ) -> Iterator[GraphEdge]:
+    ) -> Iterator[api.GraphEdge]:
         pool = self._snapshot.pool
-        flows = flows_of(self._snapshot, key)
-        task = pool.tasks.get(key)
-        parent = leaf.parent_point(key[0], pool.plan.initial)
-        value = value_of(self._snapshot, key[0], leaf, flows)
-        met = task is not None and base is not None and task.true >> (base + leaf.number) & 1
-        facts: EdgeFacts = {
+        parent, flows, state, by_hand = _atom_state(self._snapshot, key, leaf, base)
+        facts: api.EdgeFacts = {
             "to": self._snapshot.id_of(key),
             "output": leaf.wanted,
-            "state": VALUE_WORDS[AtomValue.TRUE if met else value],
-            "by_hand": bool(met) and value is not AtomValue.TRUE,
+            "state": state,
+            "by_hand": by_hand,
             "suicide": arrow.suicide,
             "arrow": arrow.index,
             "alternative": not arrow.is_conjunction,
@@ -145,14 +111,14 @@ class _Drawing:
         members = [(parent, one) for one in leaf.group.members if (parent, one) in self._found]
         if len(leaf.group.members) <= MEMBERS_MAX:
             for member in members:
-                state = VALUE_WORDS[member_value(pool.recall(*member), leaf.group, flows)]
-                yield {"from": self._snapshot.id_of(member), **facts, "state": state}
+                made = VALUE_WORDS[member_value(pool.recall(*member), leaf.group, flows)]
+                yield {"from": self._snapshot.id_of(member), **facts, "state": made}
         elif members:
             yield from self._through_group(leaf, members, flows, facts)
 
     def _through_group(
-        self, leaf: IndexedAtom, members: list[Key], flows: Flows, facts: EdgeFacts
-    ) -> Iterator[GraphEdge]:
+        self, leaf: IndexedAtom, members: list[Key], flows: Flows, facts: api.EdgeFacts
+    ) -> Iterator[api.GraphEdge]:
         group, snapshot = leaf.group, self._snapshot
         assert group is not None
         kind = "all" if group.every else "any"
@@ -201,7 +167,7 @@ IDENTITY = {
 }
 FAMILIES = "families"  # of each name; what is no longer drawn keeps them
 
-_Identity = tuple[str | bool, ...]  # the part, then the item in it
+_Identity = tuple[str, *tuple[str | bool, ...]]  # the part, then the item in it
 _Marks = dict[_Identity, int]  # what each item says, in short
 
 
@@ -217,16 +183,26 @@ class ToldGraphs:
         """Returns this graph, or its differences to the version `since` of the same window."""
         items = dict(_items(document))
         marks = {one: hash(msgspec.json.encode(item)) for one, item in items.items()}
-        version = _version(document)
+        said = {name: one for name, one in document.items() if name not in ("batch", "status")}
+        version = blake2b(msgspec.json.encode(said), digest_size=12).hexdigest()
         before = self._known.get((window, since))
         self._remember((window, version), marks)
+        gone: dict[str, Any] = {part: [] for part in IDENTITY}
         if before is None:
-            gone: Document = {part: [] for part in IDENTITY}
             return document | {"version": version, "since": None, "gone": gone}
-        changed = {one: item for one, item in items.items() if before.get(one) != marks[one]}
-        lost = [one for one in before if one not in marks]
-        facts = {"version": version, "since": since, "gone": _gone(lost)}
-        return document | _changed(changed) | facts
+        changed: dict[str, Any] = {part: [] for part in IDENTITY} | {FAMILIES: {}}
+        for (part, *identity), item in items.items():
+            if before.get((part, *identity)) == marks[part, *identity]:
+                continue
+            if part == FAMILIES:
+                changed[FAMILIES][identity[0]] = item
+            else:
+                changed[part].append(item)
+        for part, *identity in (one for one in before if one not in marks):
+            if part != FAMILIES:  # tasks and groups by ids, edges by what tells them apart
+                named = dict(zip(IDENTITY[part], identity, strict=True))
+                gone[part].append(named if len(named) > 1 else identity[0])
+        return document | changed | {"version": version, "since": since, "gone": gone}
 
     def _remember(self, key: Hashable, marks: _Marks) -> None:
         self._known.pop(key, None)
@@ -236,11 +212,6 @@ class ToldGraphs:
             count > self._parts_max and len(self._known) > 1
         ):
             count -= len(self._known.pop(next(iter(self._known))))
-
-
-def _version(document: Document) -> str:
-    said = {name: what for name, what in document.items() if name not in ("batch", "status")}
-    return blake2b(msgspec.json.encode(said), digest_size=12).hexdigest()
 
 
 def _items(document: Document) -> Iterator[tuple[_Identity, Any]]:
@@ -253,35 +224,12 @@ def _items(document: Document) -> Iterator[tuple[_Identity, Any]]:
         yield (FAMILIES, name), lineage
 
 
-def _changed(items: Mapping[_Identity, Any]) -> Document:
-    found: dict[str, Any] = {part: [] for part in IDENTITY} | {FAMILIES: {}}
-    for (part, *identity), item in items.items():
-        if part == FAMILIES:
-            found[FAMILIES][identity[0]] = item
-        else:
-            found[str(part)].append(item)
-    return found
-
-
-def _gone(lost: Iterable[_Identity]) -> Document:
-    """Names what is gone: tasks and groups by ids, edges by what tells them from others."""
-    found: dict[str, list[Any]] = {part: [] for part in IDENTITY}
-    for part, *values in lost:
-        if part == FAMILIES:
-            continue
-        names = IDENTITY[str(part)]
-        found[str(part)].append(
-            values[0] if len(names) == 1 else dict(zip(names, values, strict=True))
-        )
-    return dict(found)
-
-
 # The views below show what a task waits for, by arrows and atoms, and each parent's state.
 
 
 MEMBERS_NAMED_MAX = 50  # of a family, named one by one
 
-VALUE_WORDS: dict[AtomValue, EdgeState] = {
+VALUE_WORDS: dict[AtomValue, api.EdgeState] = {
     AtomValue.TRUE: "true",
     AtomValue.OPEN: "open",
     AtomValue.LOST: "lost",
@@ -289,67 +237,89 @@ VALUE_WORDS: dict[AtomValue, EdgeState] = {
 }
 
 
-def prerequisites(snapshot: RunSnapshot, key: Key) -> list[PrerequisiteArrow]:
+def prerequisites(snapshot: RunSnapshot, key: Key) -> list[api.PrerequisiteArrow]:
     """Returns the arrows into a task, all of which must be true."""
     node = snapshot.pool.plan.nodes[key[1]]
-    task = snapshot.pool.tasks.get(key)
-    return [_arrow(snapshot, key, task, *pair) for pair in node.arrows_at(key[0])]
+    return [_arrow(snapshot, key, *pair) for pair in node.arrows_at(key[0])]
 
 
-def suicides(snapshot: RunSnapshot, node: IndexedNode, point: Point) -> list[PrerequisiteArrow]:
+def suicides(snapshot: RunSnapshot, key: Key) -> list[api.PrerequisiteArrow]:
     """Returns the suicide arrows of a task, which remove it when all of them are true."""
-    arrows = [arrow for arrow in node.suicides if arrow.sequence.has(point)]
-    key = (point, node.name)
-    return [_arrow(snapshot, key, None, arrow, 0) for arrow in arrows]
+    arrows = snapshot.pool.plan.nodes[key[1]].suicides
+    return [_arrow(snapshot, key, one, None) for one in arrows if one.sequence.has(key[0])]
 
 
 def _arrow(
-    snapshot: RunSnapshot, key: Key, task: PooledTask | None, arrow: IndexedArrow, base: int
-) -> PrerequisiteArrow:
-    atoms = [_atom(snapshot, key, task, leaf, base) for leaf in arrow.leaves]
+    snapshot: RunSnapshot, key: Key, arrow: IndexedArrow, base: int | None
+) -> api.PrerequisiteArrow:
+    task = None if base is None else snapshot.pool.tasks.get(key)
+    atoms = [_atom(snapshot, key, leaf, base) for leaf in arrow.leaves]
     mask = sum(1 << number for number, one in enumerate(atoms) if one["state"] == "true")
     by_hand = task is not None and task.satisfied_by_hand and not task.missing
     met = holds(arrow.expression, mask)
     return {
-        "text": expression_text(arrow.expression, [str(one["text"]) for one in atoms]),
+        "text": expression_text(arrow.expression, [one["text"] for one in atoms]),
         "satisfied": met or by_hand,
         "by_hand": (by_hand and not met) or any(one["by_hand"] for one in atoms),
         "atoms": atoms,
     }
 
 
-def expression_text(expression: Expression, texts: list[str], *, inside: bool = False) -> str:
+def expression_text(
+    expression: index.Expression, texts: list[str], *, inside: bool = False
+) -> str:
     """Returns an expression as it stands in a graph; an OR within an AND needs parentheses."""
     if isinstance(expression, int):
         return texts[expression]
     parts = [
-        expression_text(term, texts, inside=isinstance(expression, Every))
+        expression_text(term, texts, inside=isinstance(expression, index.Every))
         for term in expression.terms
     ]
-    if isinstance(expression, AnyOf):
+    if isinstance(expression, index.Any):
         return f"({' | '.join(parts)})" if inside else " | ".join(parts)
     return " & ".join(parts)
 
 
-def _atom(
-    snapshot: RunSnapshot, key: Key, task: PooledTask | None, leaf: IndexedAtom, base: int
-) -> PrerequisiteAtom:
-    pool = snapshot.pool
+def _atom_state(
+    snapshot: RunSnapshot, key: Key, leaf: IndexedAtom, base: int | None
+) -> tuple[Point, Flows, api.EdgeState, bool]:
+    """Returns where an atom looks, in which flows, whether it is met, and whether by hand.
+
+    `base` is the first bit of its arrow in the task; None for arrows that remove the task.
+    """
+    pool, task = snapshot.pool, snapshot.pool.tasks.get(key)
     flows = flows_of(snapshot, key)
     value = value_of(snapshot, key[0], leaf, flows)
-    satisfied = task is not None and bool(task.true >> (base + leaf.number) & 1)
+    is_set = task is not None and base is not None and task.true >> (base + leaf.number) & 1
+    state = VALUE_WORDS[AtomValue.TRUE if is_set else value]
     parent = leaf.parent_point(key[0], pool.plan.initial)
-    state = AtomValue.TRUE if satisfied else value
-    common: AtomFacts = {
+    return parent, flows, state, bool(is_set) and value is not AtomValue.TRUE
+
+
+def _atom(
+    snapshot: RunSnapshot, key: Key, leaf: IndexedAtom, base: int | None
+) -> api.PrerequisiteAtom:
+    pool = snapshot.pool
+    parent, flows, state, by_hand = _atom_state(snapshot, key, leaf, base)
+    common: api.AtomFacts = {
         "output": leaf.wanted,
-        "state": VALUE_WORDS[state],
-        "by_hand": satisfied and value is not AtomValue.TRUE,
+        "state": state,
+        "by_hand": by_hand,
         "before_start": parent < pool.run.start,
     }
     if leaf.group is not None:
         kind = "all" if leaf.group.every else "any"
         family = f"{pool.plan.text(parent)}/{leaf.group.family}"
-        members = list(_members(snapshot, leaf, parent, flows))
+        members: list[api.FamilyMember] = [
+            {
+                "id": snapshot.id_of((parent, one)),
+                "made": member_value(pool.recall(parent, one), leaf.group, flows)
+                is AtomValue.TRUE,
+                "state": words_of(pool, (parent, one)).text,
+            }
+            for one in leaf.group.members
+        ]
+        members.sort(key=lambda one: one["made"])  # what is not made yet comes first
         return {
             "id": family,
             "text": f"{family}:{leaf.wanted}-{kind}",
@@ -359,9 +329,8 @@ def _atom(
         }
     name = f"{pool.plan.text(parent)}/{leaf.node}"
     text = name if leaf.output == SUCCEEDED else f"{name}:{leaf.output}"
-    words = words_of(pool, (parent, leaf.node))
     at = pool.plan.nodes[leaf.node].is_at(parent)
-    there = words.text if at else "no such task"
+    there = words_of(pool, (parent, leaf.node)).text if at else "no such task"
     return {"id": name, "text": text, "parent": there, "members": [], **common}
 
 
@@ -377,20 +346,6 @@ def value_of(snapshot: RunSnapshot, point: Point, leaf: IndexedAtom, flows: Flow
         for member in leaf.group.members
     )
     return AtomValue.TRUE if (all(made) if leaf.group.every else any(made)) else value
-
-
-def _members(
-    snapshot: RunSnapshot, leaf: IndexedAtom, point: Point, flows: Flows
-) -> Iterator[FamilyMember]:
-    """Yields the members of a family; first those that have not made the output yet."""
-    assert leaf.group is not None
-    found: list[FamilyMember] = []
-    for member in leaf.group.members:
-        memory = snapshot.pool.recall(*(point, member))
-        made = member_value(memory, leaf.group, flows) is AtomValue.TRUE
-        state = words_of(snapshot.pool, (point, member)).text
-        found.append({"id": snapshot.id_of((point, member)), "made": made, "state": state})
-    yield from sorted(found, key=lambda one: bool(one["made"]))
 
 
 def flows_of(snapshot: RunSnapshot, key: Key) -> Flows:
@@ -420,29 +375,21 @@ STEPS_MAX = 5_000
 Step = tuple[Key, SubmissionView]
 
 
-def critical_path_document(
-    snapshot: RunSnapshot, submissions: Submissions, last: Key | None = None
-) -> CriticalPath:
-    """Returns the critical path to a task, or to what ended last or runs; first step first."""
-    steps = list(_back(snapshot, submissions, _end(snapshot, submissions, last)))[::-1]
-    begun = steps[0][1].submitted_at if steps else None
-    over = None if not steps else steps[-1][1].ended_at or snapshot.now
-    return {
-        "run": snapshot.view.name,
-        "seconds": None if begun is None or over is None else max(0.0, over - begun),
-        "steps": [_step(snapshot, step) for step in steps],
-    }
-
-
-def _end(snapshot: RunSnapshot, submissions: Submissions, last: Key | None) -> Step | None:
-    keys = (
-        [last] if last else [key for there in known_tasks(snapshot).values() for key in there]
-    )
+async def critical_path(asked: AskedView) -> api.CriticalPath:
+    """Shows the critical path to a task, or to what ended last or runs; first step first."""
+    snapshot, text = await asked.snapshot(), asked.text("id")
+    keys = [find_task(snapshot, text)[0]] if text else snapshot.known_keys()
+    submissions, now = await asked.submissions(), snapshot.now
     found = [(key, one) for key in keys for one in _of(snapshot, submissions, key)[-1:]]
     # A submission that runs is later than any that has ended.
-    return max(
-        found, key=lambda step: (_over(step[1], snapshot.now), step[1].seq), default=None
-    )
+    last = max(found, key=lambda step: (_over(step[1], now), step[1].seq), default=None)
+    steps = list(_back(snapshot, submissions, last))[::-1]
+    seconds = _over(steps[-1][1], now) - steps[0][1].submitted_at if steps else None
+    return {
+        "run": snapshot.view.name,
+        "seconds": None if seconds is None else max(0.0, seconds),
+        "steps": [described(api.CriticalStep, one, **job_facts(one)) for _, one in steps],
+    }
 
 
 def _over(one: SubmissionView, now: Instant) -> Instant:
@@ -484,7 +431,7 @@ def _released_by(snapshot: RunSnapshot, submissions: Submissions, step: Step) ->
         return None
     found = [
         (other.ended_at, other.seq, (key, other))
-        for key in (key for there in known_tasks(snapshot).values() for key in there)
+        for key in snapshot.known_keys()
         if key[0] < point
         for other in _of(snapshot, submissions, key)
         if other.ended_at is not None and other.ended_at <= one.submitted_at
@@ -500,10 +447,3 @@ def _moment(other: SubmissionView, until: Instant) -> Instant | None:
 
 def _of(snapshot: RunSnapshot, submissions: Submissions, key: Key) -> list[SubmissionView]:
     return list(submissions.get((snapshot.pool.plan.text(key[0]), key[1]), ()))
-
-
-def _step(snapshot: RunSnapshot, step: Step) -> CriticalStep:
-    key, one = step
-    submit, queued_at = read_job_name(one.task_id).submit, show_instant(one.submitted_at)
-    shown = {"id": snapshot.id_of(key), "submit": submit, "task": one.task_id}
-    return described(CriticalStep, one, **shown, queued_at=queued_at)

@@ -5,29 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, takewhile
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tidewheel.api.run_details import (
-    BatchFacts,
-    CommandRecord,
-    RunChanges,
-    RunHistory,
-    RunPast,
-    RunSubmissions,
-    SubmissionOfRun,
-    TaskChange,
-    TaskInBatch,
-)
+from tidewheel.api import run_details as api
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
-from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.requests import StoredRun
-from tidewheel.core.operator.views import ChangesView, CommandView, RunView, SubmissionView
+from tidewheel.core.operator.views import ChangesView, CommandView
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched.dependency_index import DependencyIndex
 from tidewheel.core.sched.index_builder import build_index
@@ -35,7 +24,6 @@ from tidewheel.core.sched.persistence import (
     Change,
     DropTask,
     ForgetMemory,
-    PooledTaskRow,
     PoolLedger,
     PutMemory,
     PutRun,
@@ -46,19 +34,13 @@ from tidewheel.core.sched.task_state import Key, TaskHistory
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
-from tidewheel.services.definitions.snapshot import RestoredDefinition
 from tidewheel.store.change_rows import read_changes
 from tidewheel.views.events import last_rows
+from tidewheel.views.graph import drawn
 from tidewheel.views.rows import task_rows_document
-from tidewheel.views.run_facts import described
-from tidewheel.views.snapshot import RunSnapshot, pool_of, recall_all
-from tidewheel.views.status_text import (
-    FUTURE,
-    TaskWords,
-    memory_words,
-    row_words,
-    words_of,
-)
+from tidewheel.views.run_facts import described, job_facts
+from tidewheel.views.snapshot import AskedView, RunSnapshot, pool_of, recall_all
+from tidewheel.views.status_text import row_words
 
 PLANS_MAX = 8  # of the runs that were looked at last
 PAGE = 1_000  # batches, read at once
@@ -86,9 +68,7 @@ class Then(NamedTuple):
 
     snapshot: RunSnapshot
     at: Instant
-    recent: tuple[int, ...]  # the newest batches of that time
-    forgotten: Forgotten
-    before: Before
+    replay: Replay
 
 
 class Pasts:
@@ -99,14 +79,11 @@ class Pasts:
         self._plans: dict[int, DependencyIndex] = {}
 
     async def then(
-        self,
-        store: Store,
-        view: RunView,
-        restored: RestoredDefinition,
-        moment: PastMoment,
-        forgotten_max: int = FORGOTTEN_MAX,
+        self, asked: AskedView, moment: PastMoment, forgotten_max: int = FORGOTTEN_MAX
     ) -> Then:
         """Returns the run at that moment, with the newest of what its pool had forgotten."""
+        store, view = asked.store, asked.run
+        restored = await asked.context.definition_of(view)
         replay = await self._replayed(store, view.number, moment)
         now = await store.now()
         found = replay.ledger.rows.get("run")
@@ -116,9 +93,8 @@ class Pasts:
         plan = self._plan(view.number, restored.graph)
         pool = pool_of(restored.graph, stored, replay.forgotten, was, plan)
         recall_all(pool, replay.forgotten.newest(forgotten_max))
-        snapshot = RunSnapshot(restored.graph, pool, was, stored, restored.reader, now)
-        at = replay.at if replay.batch else view.created_at
-        return Then(snapshot, at, replay.recent, replay.forgotten, replay.before)
+        snapshot = RunSnapshot(restored.graph, pool, was, stored, now)
+        return Then(snapshot, replay.at if replay.batch else view.created_at, replay)
 
     async def _replayed(self, store: Store, run: int, moment: PastMoment) -> Replay:
         """Plays the changes from the nearest checkpoint on, up to the moment."""
@@ -144,32 +120,38 @@ class Pasts:
         return replace(plan, nodes=dict(plan.nodes))
 
 
-async def past_document(store: Store, then: Then, view: RunView, rows_max: int) -> RunPast:
-    """Returns the tasks of a moment of a run.
+async def past(asked: AskedView) -> api.RunPast:
+    """Shows the tasks of a moment of a run.
 
     `around` are the batches before and behind it, `commands` what was asked meanwhile.
     """
-    snapshot = then.snapshot
-    first = then.recent[0] - 1 if then.recent else 0
-    around = await store.run_changes(view.number, first, len(then.recent) + AROUND)
-    complete = len(around) == len(then.recent) + AROUND
-    until = around[-1].at if complete else snapshot.now
-    older = len(then.forgotten.points() - snapshot.pool.memory.keys())
-    rows = task_rows_document(snapshot, {}, "", rows_max, older)
-    return {
-        "run": rows["run"],
-        "batch": rows["batch"],
-        "points": rows["points"],
-        "points_left_out": rows["points_left_out"],
-        "nodes": rows["nodes"],
-        "tasks": rows["tasks"],
-        "at": show_instant(then.at),
+    moment = PastMoment(asked.number("batch"), read_moment(asked.text("at")))
+    rows_max, store = asked.number("count") or ROWS_SHOWN, asked.store
+    snapshot, at, replay = await asked.context.pasts.then(asked, moment, rows_max)
+    view = await store.run(asked.run.number)
+    first = replay.recent[0] - 1 if replay.recent else 0
+    count = len(replay.recent) + AROUND
+    around = await store.run_changes(view.number, first, count)
+    until = around[-1].at if len(around) == count else snapshot.now
+    older = len(replay.forgotten.points() - snapshot.pool.memory.keys())
+    given = await store.commands(view.number, COMMANDS_MAX) if around else []
+    meanwhile = [one for one in given if around[0].at <= one.at <= until]
+    facts = {
+        "at": show_instant(at),
         "status": snapshot.view.status,
         "last_batch": view.batch,
-        "changed": changed_document(snapshot, then.before),
-        "around": [batch_of(snapshot, one) for one in around],
-        "commands": await _commands(store, view, around, until),
+        "changed": _changed(snapshot, replay.before),
+        "around": [_batch(snapshot, one) for one in around],
+        "commands": [_command(one) for one in reversed(meanwhile)],
     }
+    rows = task_rows_document(snapshot, {}, "", rows_max, older)
+    return described(api.RunPast, None, **rows, **facts)
+
+
+async def past_graph(asked: AskedView) -> api.RunGraph:
+    """Shows the graph around the tasks that were live behind a batch."""
+    moment = PastMoment(asked.number("batch"))
+    return drawn(asked, (await asked.context.pasts.then(asked, moment)).snapshot)
 
 
 def read_moment(text: str) -> Instant | None:
@@ -183,17 +165,6 @@ def read_moment(text: str) -> Instant | None:
     return Instant((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
-async def _commands(
-    store: Store, view: RunView, around: list[ChangesView], until: Instant
-) -> list[CommandRecord]:
-    """Returns the commands that were given while these batches were written, oldest first."""
-    if not around:
-        return []
-    found = await store.commands(view.number, COMMANDS_MAX)
-    asked = [one for one in found if around[0].at <= one.at <= until]
-    return [command_document(one) for one in reversed(asked)]
-
-
 # The views below show what happened in a run, by batches and by submissions, for timelines.
 
 
@@ -201,57 +172,48 @@ BATCHES_MAX = 1_000
 SUBMISSIONS_MAX = 10_000
 
 
-async def submissions_document(
-    store: Store, view: RunView, point: str | None, name: str | None, count: int
-) -> RunSubmissions:
-    """Returns the submissions of a run, newest first."""
-    limit = min(count, SUBMISSIONS_MAX)
-    found = await store.submissions(view.number, point=point, name=name, count=limit)
-    return {"run": view.name, "submissions": [_submission(one) for one in found]}
+async def submissions(asked: AskedView) -> api.RunSubmissions:
+    """Shows the submissions of a run, newest first."""
+    found = await asked.store.submissions(
+        asked.run.number,
+        point=asked.text("point") or None,
+        name=asked.text("name") or None,
+        count=min(asked.number("count") or 1_000, SUBMISSIONS_MAX),
+    )
+    rows = [described(api.SubmissionOfRun, one, **job_facts(one)) for one in found]
+    return {"run": asked.run.name, "submissions": rows}
 
 
-def _submission(one: SubmissionView) -> SubmissionOfRun:
-    job, queued_at = read_job_name(one.task_id), show_instant(one.submitted_at)
-    shown = {"id": f"{job.point}/{job.node}", "submit": job.submit, "task": one.task_id}
-    return described(SubmissionOfRun, one, **shown, queued_at=queued_at)
-
-
-async def changes_document(
-    store: Store, snapshot: RunSnapshot, after: int, count: int
-) -> RunChanges:
-    """Returns how each batch left the tasks that it touched, oldest first.
+async def changes(asked: AskedView) -> api.RunChanges:
+    """Shows how each batch left the tasks that it touched, oldest first.
 
     `next` is the `after` of the next page.
     """
-    count = min(count, BATCHES_MAX)
-    found = await store.run_changes(snapshot.view.number, after, count)
+    snapshot = await asked.snapshot(recall=False)
+    after = asked.number("after") or 0
+    count = min(asked.number("count") or 100, BATCHES_MAX)
+    found = await asked.store.run_changes(snapshot.view.number, after, count)
     return {
         "run": snapshot.view.name,
-        "batches": [batch_of(snapshot, one) for one in found],
+        "batches": [_batch(snapshot, one) for one in found],
         "next": found[-1].batch if len(found) == count else None,
     }
 
 
-def batch_of(snapshot: RunSnapshot, one: ChangesView) -> BatchFacts:
+def _batch(snapshot: RunSnapshot, one: ChangesView) -> api.BatchFacts:
     """Returns how one batch left the tasks that it touched."""
     changes = read_changes(one.changes)
-    last = _last_of_each(snapshot, changes)
+    ledger = PoolLedger()
+    ledger.write([PutRun(snapshot.pool.run), *changes])
+    last = list(ledger.rows.values())  # of each row
     # The words for a task follow from a pool, so the rows are made into one.
     pool = rebuild(snapshot.pool.plan, last, snapshot.pool.past)
-    shown: list[TaskInBatch] = []
+    then = snapshot._replace(pool=pool)
+    shown = []
     for key in sorted({_key(row) for row in last if isinstance(row, PutTask | PutMemory)}):
-        words = words_of(pool, key)
-        task = pool.tasks.get(key)
-        shown.append(
-            {
-                "id": snapshot.id_of(key),
-                "state": words.state,
-                "remarks": list(words.remarks),
-                "flows": sorted(words.flows),
-                "in_pool": words.pooled,
-                "submit": None if task is None else task.submit,
-            }
-        )
+        task = then.shown(key)
+        submit = task.submit if task.in_pool else None
+        shown.append(described(api.TaskInBatch, task, submit=submit))
     gone = sorted({row.key for row in changes if isinstance(row, DropTask)} - set(pool.tasks))
     run = next((row.run for row in reversed(changes) if isinstance(row, PutRun)), None)
     return {
@@ -263,37 +225,27 @@ def batch_of(snapshot: RunSnapshot, one: ChangesView) -> BatchFacts:
     }
 
 
-def changed_document(snapshot: RunSnapshot, before: Before) -> list[TaskChange]:
+def _changed(snapshot: RunSnapshot, before: Before) -> list[api.TaskChange]:
     """Returns what a batch did to each task: its state before and after, and what it made."""
     rows, memories = last_rows(before.changes)
-    found: list[TaskChange] = []
+    found: list[api.TaskChange] = []
     for key, row in rows.items():
         task, memory = before.task(key), before.memory(key)
-        known = set() if task is None else set(task.row.outputs)
-        known |= set() if memory is None else {output for output, _ in memory.made}
+        known = {output for output, _ in memory.made} if memory else set()
+        known |= set(task.row.outputs) if task else set()
         after = memories.get(key)
-        made = () if after is None else tuple(output for output, _ in after.made)
-        words = _words(row, after)
+        made = dict.fromkeys(row.outputs if row else ())
+        made |= dict.fromkeys(output for output, _ in after.made) if after else {}
         found.append(
-            {
-                "id": snapshot.id_of(key),
-                "before": _words(None if task is None else task.row, memory).state,
-                "state": words.state,
-                "remarks": list(words.remarks),
-                "made": [
-                    output
-                    for output in dict.fromkeys((*(row.outputs if row else ()), *made))
-                    if output not in known
-                ],
-            }
+            described(
+                api.TaskChange,
+                row_words(row, after),
+                id=snapshot.id_of(key),
+                before=row_words(None if task is None else task.row, memory).state,
+                made=[output for output in made if output not in known],
+            )
         )
     return found
-
-
-def _words(row: PooledTaskRow | None, memory: PutMemory | None) -> TaskWords:
-    if row is not None:
-        return row_words(row)
-    return TaskWords(FUTURE) if memory is None else memory_words(memory)
 
 
 def _key(row: PutTask | PutMemory) -> Key:
@@ -302,34 +254,23 @@ def _key(row: PutTask | PutMemory) -> Key:
     return (row.row.point, row.row.name)
 
 
-def _last_of_each(snapshot: RunSnapshot, changes: Iterable[Change]) -> list[Change]:
-    ledger = PoolLedger()
-    ledger.write([PutRun(snapshot.pool.run), *changes])
-    return list(ledger.rows.values())
-
-
 # The view below shows what operators asked of a run: who, when, and what became of it.
 
 
 HISTORY_MAX = 10_000
 
 
-async def history_document(store: Store, view: RunView, count: int = 100) -> RunHistory:
-    """Returns the commands that were given to a run, newest first."""
-    found = await store.commands(view.number, min(count, HISTORY_MAX))
-    return {"run": view.name, "commands": [command_document(one) for one in found]}
+async def history(asked: AskedView) -> api.RunHistory:
+    """Shows the commands that were given to a run, newest first."""
+    count = min(asked.number("count") or 100, HISTORY_MAX)
+    found = await asked.store.commands(asked.run.number, count)
+    return {"run": asked.run.name, "commands": [_command(one) for one in found]}
 
 
-def command_document(one: CommandView) -> CommandRecord:
+def _command(one: CommandView) -> api.CommandRecord:
     said = json.loads(one.body)
-    return described(
-        CommandRecord,
-        one,
-        at=show_instant(one.at),
-        verb=said.pop("verb", ""),
-        arguments=said,
-        answer=json.loads(one.answer) if one.answer else None,
-    )
+    verb, answer = said.pop("verb", ""), json.loads(one.answer) if one.answer else None
+    return described(api.CommandRecord, one, verb=verb, arguments=said, answer=answer)
 
 
 # Checkpoints keep the rows of a run at some of its batches, so that a replay begins near
@@ -353,37 +294,28 @@ class Forgotten:
     """Holds the rows that the pool of an earlier moment had let go, and none of later ones."""
 
     def __init__(self, before: Forgotten | None = None) -> None:
-        self._before = before
         self.rows: dict[Key, PutMemory] = {}
+        older: tuple[dict[Key, PutMemory], ...] = () if before is None else before._layers
+        self._layers: tuple[dict[Key, PutMemory], ...] = (self.rows, *older)
 
     def __len__(self) -> int:
-        return sum(len(layer.rows) for layer in self._layers())
-
-    def row(self, key: Key) -> PutMemory | None:
-        found = (layer.rows.get(key) for layer in self._layers())
-        return next((row for row in found if row is not None), None)
+        return sum(map(len, self._layers))
 
     def points(self) -> set[Point]:
-        return {point for layer in self._layers() for point, _ in layer.rows}
+        return {point for rows in self._layers for point, _ in rows}
 
     def newest(self, count: int) -> list[PutMemory]:
         """Returns at least the last so many forgotten rows, and all of their points."""
-        rows = (row for layer in self._layers() for row in reversed(layer.rows.values()))
-        points = {row.key[0] for row in islice(rows, count)}
+        found = (row for rows in self._layers for row in reversed(rows.values()))
+        points = {row.key[0] for row in islice(found, count)}
         last: dict[Key, PutMemory] = {}
-        for layer in self._layers():
-            last = {key: row for key, row in layer.rows.items() if key[0] in points} | last
+        for rows in self._layers:
+            last = {key: row for key, row in rows.items() if key[0] in points} | last
         return list(last.values())
 
     def recall(self, point: Point, name: str) -> TaskHistory | None:
-        row = self.row((point, name))
-        return None if row is None else row.memory()
-
-    def _layers(self) -> Iterator[Forgotten]:
-        layer: Forgotten | None = self
-        while layer is not None:
-            yield layer
-            layer = layer._before
+        found = (rows[point, name] for rows in self._layers if (point, name) in rows)
+        return next((row.memory() for row in found), None)
 
 
 class Before(NamedTuple):
@@ -416,14 +348,12 @@ class Replay:
     """Holds the rows as the store held them behind the last batch that was played."""
 
     def __init__(self, since: Checkpoint | None = None) -> None:
+        since = since or Checkpoint(0, Instant(0.0), {}, Forgotten(), (), Before())
         self.ledger = PoolLedger()
-        self.forgotten = Forgotten(None if since is None else since.forgotten)
-        self.batch, self.at = 0, Instant(0.0)
-        self.recent: tuple[int, ...] = ()  # the newest batches that were played
-        if since is not None:
-            self.ledger.rows = dict(since.rows)
-            self.batch, self.at, self.recent = since.batch, since.at, since.recent
-        self.before = Before() if since is None else since.before
+        self.ledger.rows = dict(since.rows)
+        # `recent` are the newest batches that were played.
+        self.batch, self.at, _, forgotten, self.recent, self.before = since
+        self.forgotten = Forgotten(forgotten)
         self._played = 0  # changes since the last checkpoint
 
     def play(self, batches: list[ChangesView]) -> list[Checkpoint]:
@@ -456,16 +386,9 @@ class Replay:
         return {place: rows[place] for place in places if place in rows}
 
     def _checkpoint(self) -> Checkpoint:
-        kept = Checkpoint(
-            self.batch,
-            self.at,
-            dict(self.ledger.rows),
-            self.forgotten,
-            self.recent,
-            self.before,
-        )
-        self.forgotten, self._played = Forgotten(self.forgotten), 0
-        return kept
+        rows, forgotten = dict(self.ledger.rows), self.forgotten
+        self.forgotten, self._played = Forgotten(forgotten), 0
+        return Checkpoint(self.batch, self.at, rows, forgotten, self.recent, self.before)
 
 
 class Checkpoints:
@@ -478,7 +401,8 @@ class Checkpoints:
     @property
     def rows_held(self) -> int:
         """Returns the number of rows that all checkpoints together hold."""
-        return sum(_rows_held(kept) for kept in self._runs.values())
+        checkpoints = sum(len(one.rows) for kept in self._runs.values() for one in kept)
+        return checkpoints + sum(len(kept[-1].forgotten) for kept in self._runs.values())
 
     def nearest(self, run: int, batch: int | None, at: Instant | None) -> Checkpoint | None:
         """Returns the last checkpoint that is not later than this batch and this time."""
@@ -508,7 +432,3 @@ class Checkpoints:
             kept = self._runs.pop(longest_unused)
             if longest_unused == run and len(kept) > 1:
                 self._runs[run] = kept[1::2]
-
-
-def _rows_held(kept: list[Checkpoint]) -> int:
-    return sum(len(one.rows) for one in kept) + (len(kept[-1].forgotten) if kept else 0)

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from tidewheel.api.run_details import (
-    AttemptInTree,
-    RunTree,
-    SubmissionInTree,
-    TreeBranch,
-    TreePoint,
-)
+from tidewheel.api import run_details as api
 from tidewheel.api.runs import AttemptOfRun, NodeFacts, RunAttempts, RunTasks, TaskOfRun
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.operator.definition import read_job_name
-from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView
+from tidewheel.core.operator.views import RunAttempt
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.task_state import Key
-from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
-from tidewheel.views.events import pooled_document
-from tidewheel.views.run import Submissions, counts, known_tasks
-from tidewheel.views.run_facts import described, run_facts, undone_facts
-from tidewheel.views.snapshot import RunSnapshot
-from tidewheel.views.status_text import words_of
+from tidewheel.views.run import counts
+from tidewheel.views.run_facts import described, job_facts, run_facts, undone_facts
+from tidewheel.views.snapshot import AskedView, RunSnapshot, Submissions
+from tidewheel.views.task_lookup import find_tasks, window
 from tidewheel.views.why import stall_document
 from tidewheel.vocabulary import time_text
 
 ROWS_MAX = 20_000  # the newest points, as many as fit
+
+
+async def tasks(asked: AskedView) -> RunTasks:
+    """Shows the tasks of the newest points.
+
+    Reads the cursor before the rows, so that these are at least as new as it.
+    """
+    cursor = str(await asked.store.events_head())
+    return task_rows_document(await asked.snapshot(), await asked.submissions(), cursor)
 
 
 def task_rows_document(
@@ -42,7 +44,7 @@ def task_rows_document(
 
     `older_points` is the number of points that only the store knows.
     """
-    by_point = known_tasks(snapshot)
+    by_point = snapshot.known_tasks()
     shown: list[list[Key]] = []
     count = 0
     for there in reversed(by_point.values()):
@@ -85,20 +87,10 @@ def _branch(snapshot: RunSnapshot, first: Sequence[str]) -> list[str]:
 
 
 def _row(snapshot: RunSnapshot, key: Key, submissions: Submissions) -> TaskOfRun:
-    pool, point = snapshot.pool, snapshot.pool.plan.text(key[0])
-    task, memory = pool.tasks.get(key), pool.recall(*key)
-    remembered = 0 if memory is None else memory.submits
-    submit = remembered if task is None else task.submit
-    found = submissions.get((point, key[1]), ())
-    last = found[-1] if found else None
-    return {
-        **pooled_document(point, key[1], words_of(pool, key), submit),
-        "queued_at": time_text(None if last is None else last.submitted_at),
-        "started_at": time_text(None if last is None else last.started_at),
-        "ended_at": time_text(None if last is None else last.ended_at),
-        "exit_status": None if last is None else last.exit_status,
-        "worker": None if last is None else last.worker,
-    }
+    one = snapshot.shown(key)
+    last = next(reversed(submissions.get((one.point, one.name), ())), None)
+    queued_at = time_text(None if last is None else last.submitted_at)
+    return described(TaskOfRun, one, last, queued_at=queued_at)
 
 
 # The views below show every attempt with its times and resources, for timelines and
@@ -108,30 +100,16 @@ def _row(snapshot: RunSnapshot, key: Key, submissions: Submissions) -> TaskOfRun
 SUBMISSIONS_MAX = 10_000
 
 
-async def attempts_document(store: Store, view: RunView, count: int) -> RunAttempts:
-    """Returns the attempts of a run, oldest first; `left_out`: there may be older ones."""
-    limit = min(count, SUBMISSIONS_MAX)
-    found = await store.run_attempts(view.number, limit)
+async def attempts(asked: AskedView) -> RunAttempts:
+    """Shows the attempts of a run, oldest first; `left_out`: there may be older ones."""
+    limit = min(asked.number("count") or 1_000, SUBMISSIONS_MAX)
+    found = await asked.store.run_attempts(asked.run.number, limit)
     return {
-        "run": view.name,
-        "now": show_instant(await store.now()),
+        "run": asked.run.name,
+        "now": show_instant(await asked.store.now()),
         "attempts": list(_in_order(found[::-1])),
         "left_out": len({one.task_id for one in found}) == limit,
     }
-
-
-async def repeated_attempts(
-    store: Store, view: RunView, submissions: Iterable[SubmissionView]
-) -> dict[TaskId, list[AttemptInTree]]:
-    """Returns the attempts at submissions that had several; the submission tells of one
-    alone."""
-    several = {one.task_id for one in submissions if one.attempt > 1}
-    found: dict[TaskId, list[AttemptInTree]] = {}
-    if several:
-        for one in (await store.run_attempts(view.number, SUBMISSIONS_MAX))[::-1]:
-            if one.task_id in several and one.claimed_at is not None:
-                found.setdefault(one.task_id, []).append(described(AttemptInTree, one))
-    return found
 
 
 def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[AttemptOfRun]:
@@ -140,128 +118,122 @@ def _in_order(attempts: Sequence[RunAttempt]) -> Iterator[AttemptOfRun]:
     for one in attempts:
         waits_since = over.get(one.task_id) or one.submitted_at
         over[one.task_id] = one.ended_at
-        yield _attempt(one, waits_since)
-
-
-def _attempt(one: RunAttempt, queued_at: Instant) -> AttemptOfRun:
-    job = read_job_name(one.task_id)
-    return described(
-        AttemptOfRun,
-        one,
-        id=f"{job.point}/{job.node}",
-        point=job.point,
-        name=job.node,
-        submit=job.submit,
-        task=one.task_id,
-        queued_at=show_instant(queued_at),
-        asked={
+        asked = {
             "cpu": one.cpu_asked,
             "memory_bytes": one.memory_asked_bytes,
             "gpu": one.gpu_asked,
-        },
-        used={
+        }
+        used = {
             "memory_bytes": one.memory_used_bytes,
             "cpu_percent": one.cpu_used_percent,
             "gpu_percent": one.gpu_used_percent,
             "gpu_memory_bytes": one.gpu_memory_used_bytes,
-        },
-    )
+        }
+        given = job_facts(one) | {"queued_at": show_instant(waits_since)}
+        yield described(AttemptOfRun, one, **given, asked=asked, used=used)
 
 
 # The tree shows a run by point, family, task, submission and attempt; the newest points only.
 
 
 ROOT = "root"
+TREE_POINTS = 10  # the newest, unless more are asked for
 
 
-class JobsOfRun(NamedTuple):
-    """Holds the submissions of a run, and the attempts at those that had several."""
-
-    submissions: Submissions
-    attempts: Mapping[TaskId, Sequence[AttemptInTree]]
-
-
-def tree_document(
-    snapshot: RunSnapshot,
-    keys: Iterable[Key],
-    jobs: JobsOfRun,
-    *,
-    distances: Mapping[Key, int] | None = None,
-    points_max: int | None = None,
-) -> RunTree:
-    """Returns these tasks as a tree; `distances` are their numbers of edges from the pool."""
+async def tree(asked: AskedView) -> api.RunTree:
+    """Shows tasks as a tree: those near the pool, those that are named, or the newest."""
+    snapshot, edges, ids = await asked.snapshot(), asked.number("window"), asked.texts("ids")
+    keys: Iterable[Key] = ()
+    points_max, distances = None, {}
+    if edges is not None:
+        keys = distances = window(snapshot.pool, edges)
+    elif ids:
+        keys = find_tasks(snapshot, ids)
+    else:
+        keys = snapshot.known_keys()
+        points_max = None if asked.arguments.get("all") else TREE_POINTS
     by_point: dict[Point, list[Key]] = {}
     for key in keys:
         by_point.setdefault(key[0], []).append(key)
     points = sorted(by_point)
     shown = points if points_max is None else points[-points_max:]
+    submissions = await asked.submissions()
+    attempts = await _repeated(asked, submissions)
+    drawn = _Tree(snapshot, submissions, attempts, distances)
     return {
         "run": snapshot.view.name,
         "status": snapshot.view.status,
         "undone": undone_facts(snapshot.view.reason),
         "stall": stall_document(snapshot),
         "left_out": len(points) - len(shown),
-        "points": [
-            _point_document(snapshot, point, by_point[point], jobs, distances or {})
-            for point in shown
-        ],
+        "points": [drawn.point(point, by_point[point]) for point in shown],
     }
 
 
-def _point_document(
-    snapshot: RunSnapshot,
-    point: Point,
-    keys: Sequence[Key],
-    jobs: JobsOfRun,
-    distances: Mapping[Key, int],
-) -> TreePoint:
-    nodes = snapshot.pool.plan.nodes
-    branches: dict[str, list[TreeBranch]] = {ROOT: []}
-    for key in sorted(keys, key=lambda one: nodes[one[1]].rank):
-        lineage = nodes[key[1]].definition.lineage
-        family = next((one for one in lineage if one != key[1]), ROOT)
-        _grow(snapshot, branches, family)
-        branches[family].append(_task_document(snapshot, key, jobs, distances))
-    return {
-        "point": snapshot.pool.plan.text(point),
-        "counts": counts(snapshot, keys),
-        "children": branches[ROOT],
+async def _repeated(
+    asked: AskedView, submissions: Submissions
+) -> dict[TaskId, list[api.AttemptInTree]]:
+    """Returns the attempts at submissions that had several; of one the submission tells."""
+    all_of_them = chain.from_iterable(submissions.values())
+    found: dict[TaskId, list[api.AttemptInTree]] = {
+        one.task_id: [] for one in all_of_them if one.attempt > 1
     }
+    if found:
+        for one in (await asked.store.run_attempts(asked.run.number, SUBMISSIONS_MAX))[::-1]:
+            if one.task_id in found and one.claimed_at is not None:
+                found[one.task_id].append(described(api.AttemptInTree, one))
+    return found
 
 
-def _grow(snapshot: RunSnapshot, branches: dict[str, list[TreeBranch]], family: str) -> None:
-    """Adds the families down to this one, each to the family in which it is drawn."""
-    while family not in branches:
-        definition = snapshot.graph.families.get(family)
+class _Tree(NamedTuple):
+    """Draws a run; `attempts` are those at submissions that had several."""
+
+    snapshot: RunSnapshot
+    submissions: Submissions
+    attempts: Mapping[TaskId, Sequence[api.AttemptInTree]]
+    distances: Mapping[Key, int]  # of tasks, in edges from the pool
+
+    def point(self, point: Point, keys: Sequence[Key]) -> api.TreePoint:
+        nodes = self.snapshot.pool.plan.nodes
+        branches: dict[str, list[api.TreeBranch]] = {ROOT: []}
+        for key in sorted(keys, key=lambda one: nodes[one[1]].rank):
+            lineage = nodes[key[1]].definition.lineage
+            family = next((one for one in lineage if one != key[1]), ROOT)
+            self._grow(branches, family)
+            branches[family].append(self._task(key))
+        return {
+            "point": self.snapshot.pool.plan.text(point),
+            "counts": counts(self.snapshot, keys),
+            "children": branches[ROOT],
+        }
+
+    def _grow(self, branches: dict[str, list[api.TreeBranch]], family: str) -> None:
+        """Adds the families down to this one, each to the family in which it is drawn."""
+        if family in branches:
+            return
+        definition = self.snapshot.graph.families.get(family)
         parent = ROOT if definition is None else definition.parent or ROOT
         branches[family] = []
-        branch: TreeBranch = {"name": family, "family": True, "children": branches[family]}
-        if parent in branches:
-            branches[parent].append(branch)
-            return
-        _grow(snapshot, branches, parent)
-        branches[parent].append(branch)
+        self._grow(branches, parent)
+        branches[parent].append({"name": family, "family": True, "children": branches[family]})
 
-
-def _task_document(
-    snapshot: RunSnapshot, key: Key, jobs: JobsOfRun, distances: Mapping[Key, int]
-) -> TreeBranch:
-    words = words_of(snapshot.pool, key)
-    found = jobs.submissions.get((snapshot.pool.plan.text(key[0]), key[1]), ())
-    return {
-        "name": key[1],
-        "family": False,
-        "id": snapshot.id_of(key),
-        "state": words.state,
-        "remarks": list(words.remarks),
-        "flows": sorted(words.flows),
-        "distance": distances.get(key, 0 if words.pooled else None),
-        "submissions": [_submission_document(one, jobs.attempts) for one in found],
-    }
-
-
-def _submission_document(
-    view: SubmissionView, attempts: Mapping[TaskId, Sequence[AttemptInTree]]
-) -> SubmissionInTree:
-    submit, several = read_job_name(view.task_id).submit, attempts.get(view.task_id, ())
-    return described(SubmissionInTree, view, submit=submit, attempts=list(several))
+    def _task(self, key: Key) -> api.TreeBranch:
+        one = self.snapshot.shown(key)
+        return {
+            "name": one.name,
+            "family": False,
+            "id": one.id,
+            "state": one.state,
+            "remarks": list(one.remarks),
+            "flows": sorted(one.flows),
+            "distance": self.distances.get(key, 0 if one.in_pool else None),
+            "submissions": [
+                described(
+                    api.SubmissionInTree,
+                    view,
+                    submit=read_job_name(view.task_id).submit,
+                    attempts=list(self.attempts.get(view.task_id, ())),
+                )
+                for view in self.submissions.get((one.point, one.name), ())
+            ],
+        }

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from tidewheel.api.runs import (
-    ListedRun,
-    RunCreated,
-    RunFacts,
-    RunList,
-    RunWithOptions,
-    UndoneCounts,
-)
+from tidewheel.api.runs import ListedRun, RunCreated, RunFacts, RunList, UndoneCounts
 from tidewheel.core.operator.blocks import NeedState
-from tidewheel.core.operator.views import RunView, undone_in
+from tidewheel.core.operator.definition import read_job_name
+from tidewheel.core.operator.views import RunAttempt, RunView, SubmissionView, undone_in
 from tidewheel.core.queue.task import Instant
+from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
+from tidewheel.quantities import show_instant
+from tidewheel.views.snapshot import AskedView, read_number, read_text
 from tidewheel.vocabulary import time_text
 
 Document = dict[str, object]
@@ -25,19 +22,53 @@ Document = dict[str, object]
 RUNS_MAX = 1_000
 
 D = TypeVar("D")
+_NONE_SUCH = object()
+_LISTED: dict[type[object], Callable[[Any], object]] = {frozenset: sorted, tuple: list}
 
 
-def described(kind: type[D], source: object, **given: object) -> D:
-    """Returns a document of this kind about something, with what is given for some of its keys.
+def described(kind: type[D], *sources: object, **given: object) -> D:
+    """Returns a document of this kind; see ``document_of``."""
+    return cast("D", document_of(kind, *sources, **given))
 
-    Every other key is the attribute of that name; times are written as texts.
+
+def document_of(kind: type[object], *sources: object, **given: object) -> Document:
+    """Returns a document of this kind, with what is given for some of its keys.
+
+    Every other key is the attribute of that name of the first source that has one: times as
+    texts, sets sorted. It is null if none has it, and one of the sources is not there. A large
+    run has many thousands of these, so nothing is called that need not be.
     """
-    found: dict[str, object] = {}
+    found: Document = {}
     for key in kind.__annotations__:
-        value = given[key] if key in given else getattr(source, key)
-        is_time = key.endswith("_at") and key not in given
-        found[key] = time_text(value) if is_time else value  # type: ignore[arg-type]
-    return cast("D", found)
+        if key in given:
+            found[key] = given[key]
+            continue
+        for source in sources:
+            value = getattr(source, key, _NONE_SUCH)
+            if value is not _NONE_SUCH:
+                break
+        else:
+            assert None in sources, key
+            value = None
+        if type(value) in _LISTED:
+            value = _LISTED[type(value)](value)
+        elif key[-2:] == "at" and isinstance(value, int | float):
+            value = show_instant(value)
+        found[key] = value
+    return found
+
+
+def job_facts(one: SubmissionView | RunAttempt) -> Document:
+    """Returns what the name of a submission says, and since when it is queued."""
+    job = read_job_name(one.task_id)
+    return {
+        "id": f"{job.point}/{job.node}",
+        "point": job.point,
+        "name": job.node,
+        "submit": job.submit,
+        "task": one.task_id,
+        "queued_at": time_text(one.submitted_at),
+    }
 
 
 def run_facts(view: RunView, now: Instant) -> RunFacts:
@@ -55,8 +86,7 @@ def run_facts(view: RunView, now: Instant) -> RunFacts:
 
 def undone_facts(reason: str) -> UndoneCounts:
     """Counts the tasks that were not done when a run completed."""
-    undone = undone_in(reason)
-    return {"lost": undone.lost, "skipped": undone.skipped}
+    return described(UndoneCounts, undone_in(reason))
 
 
 def option_facts(view: RunView) -> Document:
@@ -66,18 +96,18 @@ def option_facts(view: RunView) -> Document:
     return {name: value for name, value in said.items() if value not in ("", (), None)}
 
 
-def facts_document(view: RunView, now: Instant) -> RunCreated:
-    """Returns the run without its tasks; `options` has all, and the time when it was made."""
-    run = {**run_facts(view, now), "options": asdict(view.options)}
-    return {"run": cast("RunWithOptions", run)}
+async def facts(asked: AskedView) -> RunCreated:
+    """Shows the run without its tasks; `options` has all, and the time when it was made."""
+    view = asked.run
+    run = {**run_facts(view, await asked.store.now()), "options": asdict(view.options)}
+    return cast("RunCreated", {"run": run})
 
 
-async def runs_document(
-    store: Store, workflow: str | None = None, count: int = 100, before: int | None = None
-) -> RunList:
+async def runs(store: Store, arguments: Arguments) -> RunList:
     """Lists runs, newest first; `next` is the `before` of the next page."""
-    now = await store.now()
-    limit = min(count, RUNS_MAX)
+    now, workflow = await store.now(), read_text(arguments, "workflow") or None
+    limit = min(read_number(arguments, "count") or 100, RUNS_MAX)
+    before = read_number(arguments, "before")
     found = await store.runs(workflow=workflow, count=limit, before=before)
     waits = await _waits(store, found)
     rows = [

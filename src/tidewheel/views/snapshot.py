@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
+import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tidewheel.api.runs import RunReason
+from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.blocks import NeedState, NeedView
 from tidewheel.core.operator.definition import read_job_name
@@ -26,13 +25,19 @@ from tidewheel.core.sched.persistence import PutMemory, PutRun, rebuild
 from tidewheel.core.sched.pool import Past, RunStatus, TaskPool
 from tidewheel.core.sched.step import new_pool
 from tidewheel.core.sched.task_state import Key
-from tidewheel.errors import NotFound
-from tidewheel.formats.cycling.reader import CyclingReader
+from tidewheel.errors import NotFound, Refused
+from tidewheel.ports.runs import Arguments
 from tidewheel.ports.store import Store
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.workflow_state import DefinitionOf, definitions_of
+from tidewheel.views.status_text import FUTURE, words_of
+
+if TYPE_CHECKING:
+    from tidewheel.views.past import Pasts
 
 SUBMISSIONS_MAX = 10_000
+
+Submissions = Mapping[tuple[str, str], Sequence[SubmissionView]]  # by point and name
 
 
 class RunSnapshot(NamedTuple):
@@ -42,7 +47,6 @@ class RunSnapshot(NamedTuple):
     pool: TaskPool
     view: RunView
     stored: StoredRun
-    reader: CyclingReader
     now: Instant
     waits: tuple[Chain, ...] = ()  # what keeps it from beginning
     stalled_since: Instant | None = None
@@ -55,13 +59,88 @@ class RunSnapshot(NamedTuple):
     def id_of(self, key: Key) -> str:
         return f"{self.pool.plan.text(key[0])}/{key[1]}"
 
+    def shown(self, key: Key) -> ShownTask:
+        return ShownTask(self, key)
 
-async def load_for_looking(
-    store: Store, run: str, home: Path
-) -> tuple[Graph, TaskPool, RunView]:
-    """Returns the graph, the pool and the row of a run, which is named as people name it."""
-    snapshot = await gather(store, await store.find_run(run), home)
-    return snapshot.graph, snapshot.pool, snapshot.view
+    def known_tasks(self) -> dict[Point, list[Key]]:
+        """Returns every task that was spawned or judged, by point; the oldest point first."""
+        pool, nodes = self.pool, self.pool.plan.nodes
+        keys = set(pool.tasks)
+        keys |= {(point, name) for point, there in pool.memory.items() for name in there}
+        there = [key for key in keys if key[1] in nodes]  # a reload may have taken away some
+        found: dict[Point, list[Key]] = {}
+        for key in sorted(there, key=lambda one: (one[0], nodes[one[1]].rank)):
+            # A task may be remembered only because its children asked for an output.
+            if words_of(pool, key).state != FUTURE:
+                found.setdefault(key[0], []).append(key)
+        return found
+
+    def known_keys(self) -> list[Key]:
+        return [key for there in self.known_tasks().values() for key in there]
+
+
+class ShownTask:
+    """Is a task of a run, whose facts are called as in documents."""
+
+    def __init__(self, snapshot: RunSnapshot, key: Key) -> None:
+        pool = snapshot.pool
+        self.key, self.name, self.point = key, key[1], pool.plan.text(key[0])
+        self.id = f"{self.point}/{self.name}"
+        self.task, self.memory = pool.tasks.get(key), pool.recall(*key)
+        self.submits = 0 if self.memory is None else self.memory.submits
+        self.submit = self.submits if self.task is None else self.task.submit
+        self.state, self.remarks, self.flows, self.in_pool = words_of(pool, key)
+
+
+class ViewContext(NamedTuple):
+    """Says where the files of runs are, and how definitions and the past are read."""
+
+    home: Path
+    definition_of: DefinitionOf
+    pasts: Pasts
+
+
+class AskedView(NamedTuple):
+    """Is a view that is asked for: of which run, with arguments as they come from JSON."""
+
+    store: Store
+    context: ViewContext
+    run: RunView
+    arguments: Arguments
+
+    async def snapshot(self, *, recall: bool = True) -> RunSnapshot:
+        """Returns everything about the run at one moment."""
+        home, read, _ = self.context
+        return await gather(self.store, self.run, home, recall=recall, definition_of=read)
+
+    async def submissions(self) -> Submissions:
+        return await submissions_by_task(self.store, self.run)
+
+    def text(self, name: str) -> str:
+        return read_text(self.arguments, name)
+
+    def number(self, name: str) -> int | None:
+        return read_number(self.arguments, name)
+
+    def texts(self, name: str) -> list[str]:
+        value = self.arguments.get(name) or []
+        if not isinstance(value, list | tuple) or not all(isinstance(x, str) for x in value):
+            raise Refused(f"{name} must be a list of texts, not {json.dumps(value)}")
+        return list(value)
+
+
+def read_text(arguments: Arguments, name: str) -> str:
+    value = arguments.get(name) or ""
+    if not isinstance(value, str | int):
+        raise Refused(f"{name} must be a text, not {json.dumps(value)}")
+    return str(value)
+
+
+def read_number(arguments: Arguments, name: str) -> int | None:
+    value = arguments.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise Refused(f"{name} must be a number from 0 on, not {json.dumps(value)}")
 
 
 async def gather(
@@ -86,7 +165,7 @@ async def gather(
     is_stalled = view.status == RunStatus.STALLED
     since = await store.status_since(view.number) if is_stalled else None
     now = await store.now()
-    return RunSnapshot(restored.graph, pool, view, stored, restored.reader, now, waits, since)
+    return RunSnapshot(restored.graph, pool, view, stored, now, waits, since)
 
 
 def due_times(snapshot: RunSnapshot) -> DueAt:
@@ -129,7 +208,7 @@ def pool_of(
 
 async def submissions_by_task(
     store: Store, view: RunView, *, point: str | None = None, name: str | None = None
-) -> Mapping[tuple[str, str], Sequence[SubmissionView]]:
+) -> Submissions:
     """Returns the submissions of each (point, name), in the order of their submit numbers."""
     found = await store.submissions(view.number, point=point, name=name, count=SUBMISSIONS_MAX)
     tasks: dict[tuple[str, str], list[SubmissionView]] = {}
@@ -145,25 +224,22 @@ async def submissions_by_task(
 BLOCKS_MAX = 1_000  # looked at to find the root of one wait
 CREATED = "created"
 # Statuses in which a run does not go on by itself; `tidewheel run` carries it on.
-_LEFT = ("stalled", "stopped", "error")
+LEFT = ("stalled", "stopped", "error")
 
 Chain = tuple[NeedView, ...]  # the first is the block's own need, the last is the root
 
 
 async def chains_of(store: Store, run: int) -> tuple[Chain, ...]:
     """Returns a chain for each need of a run that is not met, to what has to happen first."""
-    needs = await store.needs_of([run])
-    open_ones = [one for one in needs if one.state is not NeedState.MET]
-    return tuple([await _with_abort(store, await _chain(store, one)) for one in open_ones])
-
-
-async def _with_abort(store: Store, chain: Chain) -> Chain:
-    """Adds to a chain whether its root was aborted, as nobody could carry it on then."""
-    *before, root = chain
-    if root.status != "stopped":
-        return chain
-    run = await store.find_run(root.parent)
-    return (*before, replace(root, aborted=run.is_aborted))
+    found: list[Chain] = []
+    for need in await store.needs_of([run]):
+        if need.state is not NeedState.MET:
+            *before, root = await _chain(store, need)
+            if root.status == "stopped":  # nobody can carry on one that was aborted
+                aborted = (await store.find_run(root.parent)).is_aborted
+                root = replace(root, aborted=aborted)
+            found.append((*before, root))
+    return tuple(found)
 
 
 async def _chain(store: Store, need: NeedView) -> Chain:
@@ -184,37 +260,9 @@ async def _chain(store: Store, need: NeedView) -> Chain:
             if one.parent not in seen:
                 seen.add(one.parent)
                 todo.append((*chain, one))
-    return min(ends, key=lambda one: (not _is_stuck(one[-1]), len(one)), default=(need,))
+    return min(ends, key=lambda one: (not is_stuck(one[-1]), len(one)), default=(need,))
 
 
-def _is_stuck(need: NeedView) -> bool:
-    return need.state is NeedState.NEVER or (need.status in _LEFT and not need.going)
-
-
-def wait_document(name: str, chain: Chain) -> RunReason:
-    """Returns why a run as a whole waits; `actions` is empty, as commands concern the root."""
-    root = chain[-1]
-    verb = "needs" if root.state is NeedState.NEVER else "waits for"
-    links = [f"it {verb} {chain[0]}"]
-    links += [f"{before.parent} {verb} {need}" for before, need in pairwise(chain)]
-    text = f"{name} {'; '.join(links).removeprefix('it ')}"
-    if root.state is NeedState.NEVER:
-        text = f"{name} can never begin: {'; '.join(links)}, which is over"
-    return {
-        "text": text,
-        "passes": not _is_stuck(root),
-        "until": None,
-        "commands": _commands(name, root),
-        "actions": [],
-    }
-
-
-def _commands(name: str, root: NeedView) -> list[str]:
-    if not _is_stuck(root):
-        return []
-    # A stalled run would stall again at once; this option leaves time to mend it.
-    option = " --stall-timeout 1h" if root.status == "stalled" else ""
-    lines = [f"tidewheel run {shlex.quote(root.parent)}{option}"]
-    abort = [f"tidewheel blocks abort {shlex.quote(name)}"]
-    can_go_on = root.status in _LEFT and not root.aborted
-    return [*(lines if can_go_on else ()), *abort]
+def is_stuck(need: NeedView) -> bool:
+    """Tells whether nothing happens unless somebody acts."""
+    return need.state is NeedState.NEVER or (need.status in LEFT and not need.going)

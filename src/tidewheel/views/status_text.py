@@ -32,30 +32,13 @@ ALONE = "ended"  # ran in no flow and left nothing but its submissions
 
 # Every state, in the order in which counts are shown.
 STATES = (
-    "running",
-    "submitted",
-    "preparing",
-    READY,
-    WAITING,
-    "failed",
-    "submit-failed",
-    "expired",
-    "succeeded",
-    ALONE,
-    LOST,
-    NOT_TAKEN,
-    REMOVED,
-    FUTURE,
+    *("running", "submitted", "preparing", READY, WAITING),
+    *("failed", "submit-failed", "expired", "succeeded"),
+    *(ALONE, LOST, NOT_TAKEN, REMOVED, FUTURE),
 )
 ACTIVE = frozenset(("running", "submitted", "preparing"))
 # Nothing more will come of a task that is not in the pool and is in one of these states.
 DONE = frozenset((*ENDS, ALONE, LOST, NOT_TAKEN, REMOVED))
-
-_STAGES = {
-    JobPhase.PREPARING: "preparing",
-    JobPhase.SUBMITTED: "submitted",
-    JobPhase.RUNNING: "running",
-}
 
 
 class TaskWords(NamedTuple):
@@ -64,7 +47,7 @@ class TaskWords(NamedTuple):
     state: str
     remarks: tuple[str, ...] = ()
     flows: Flows = frozenset()
-    pooled: bool = False
+    in_pool: bool = False
 
     @property
     def text(self) -> str:
@@ -78,7 +61,7 @@ def words_of(pool: TaskPool, key: Key) -> TaskWords:
         remarks = remarks_of(task)
         if is_withdrawn(pool, task):
             remarks += ("withdrawn",)
-        return TaskWords(pooled_state(task), remarks, task.flows, pooled=True)
+        return TaskWords(pooled_state(task), remarks, task.flows, in_pool=True)
     memory = pool.recall(*key)
     if memory is None:
         held = ("held",) if key in pool.run.held_tasks else ()
@@ -86,20 +69,20 @@ def words_of(pool: TaskPool, key: Key) -> TaskWords:
     return TaskWords(_remembered_state(memory), (), memory.spawned)
 
 
-def row_words(row: PooledTaskRow) -> TaskWords:
-    """Returns the state of a pooled task in words, from its row alone."""
-    return TaskWords(pooled_state(row), remarks_of(row), row.flows, pooled=True)
-
-
-def memory_words(row: PutMemory) -> TaskWords:
-    """Returns the state of a task that has left the pool, from what is remembered of it."""
-    return TaskWords(_remembered_state(row.memory()), (), row.spawned)
+def row_words(row: PooledTaskRow | None, memory: PutMemory | None) -> TaskWords:
+    """Returns the state of a task in words, from its row in the pool, else from what is
+    remembered of it; without either it is as if it had never been spawned."""
+    if row is not None:
+        return TaskWords(pooled_state(row), remarks_of(row), row.flows, in_pool=True)
+    if memory is None:
+        return TaskWords(FUTURE)
+    return TaskWords(_remembered_state(memory.memory()), (), memory.spawned)
 
 
 def pooled_state(task: PooledTask | PooledTaskRow) -> str:
     standing = standing_of(task)
     if standing is PoolState.ACTIVE:
-        return _STAGES[task.stage]
+        return task.stage.name.lower()
     if standing is PoolState.INCOMPLETE:
         return task.ended
     return READY if standing is PoolState.READY else WAITING

@@ -3,58 +3,60 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tidewheel.api.run_details import (
-    AttemptOfTask,
-    JobVariable,
-    OutputFacts,
-    SubmissionOfTask,
-    TaskDocument,
-    TaskFacts,
-    VerdictFacts,
-    XtriggerFacts,
-)
+from tidewheel.api import run_details as api
+from tidewheel.api.runs import RunDocument
 from tidewheel.api.tasks import AttemptView, OutputView
-from tidewheel.core.graph.outputs import (
-    ENDS,
-    IMPLIED,
-    STANDARD,
-    STARTED,
-    SUBMITTED,
-    standard_name,
-)
+from tidewheel.core.graph import outputs
 from tidewheel.core.operator.command_events import XTRIGGER
 from tidewheel.core.operator.definition import read_job_name
 from tidewheel.core.operator.selection import find_point, read_id
-from tidewheel.core.operator.verbs import Command, Remove, Set, Trigger, read_command
+from tidewheel.core.operator.verbs import Remove, Set, Trigger, read_command
 from tidewheel.core.operator.views import CommandView, SubmissionView
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.dependency_index import IndexedNode
 from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.reachability import chain_text
 from tidewheel.core.sched.spawn import CLOCK, EXPIRY, RETRY
-from tidewheel.core.sched.task_state import Flows, Key, PooledTask, VerdictKind
+from tidewheel.core.sched.task_state import Flows, Key, VerdictKind
 from tidewheel.errors import Refused
-from tidewheel.ports.store import Store
-from tidewheel.quantities import show_instant
 from tidewheel.scheduler.broadcasts import settings_for, with_settings
 from tidewheel.services.clock_triggers import ClockTriggers
 from tidewheel.services.paths import submission_directory
 from tidewheel.views.graph import prerequisites, suicides
 from tidewheel.views.log import found_files
-from tidewheel.views.run_facts import described
-from tidewheel.views.snapshot import RunSnapshot, due_times, submissions_by_task
-from tidewheel.views.status_text import verdict_word, words_of
-from tidewheel.views.task_lookup import children
-from tidewheel.views.why import why_document
+from tidewheel.views.run import run_document
+from tidewheel.views.run_facts import described, job_facts, kept_commands
+from tidewheel.views.snapshot import (
+    AskedView,
+    RunSnapshot,
+    ShownTask,
+    due_times,
+    submissions_by_task,
+)
+from tidewheel.views.status_text import verdict_word
+from tidewheel.views.task_lookup import children, few_tasks
+from tidewheel.views.why import reasons_of_task
 from tidewheel.vocabulary import time_text
 
 SUBMISSIONS_SHOWN_MAX = 100
 COMMANDS_MAX = 1_000
 CHILDREN_MAX = 50
+VARIABLES_MAX = 200
+TIMERS = {CLOCK: "clock-trigger", RETRY: "retry delay", EXPIRY: "expiry"}
+
+
+async def show(asked: AskedView) -> RunDocument | api.TaskDocuments:
+    """Shows a run, or some of its tasks in full."""
+    store, snapshot, ids = asked.store, await asked.snapshot(), asked.texts("ids")
+    if not ids:
+        document = run_document(snapshot, await asked.submissions())
+        document["run"]["kept"] = await kept_commands(store, snapshot.view, snapshot.now)
+        return document
+    found = few_tasks(snapshot, ids)
+    return {"tasks": [await _document(asked, snapshot, key) for key in found]}
 
 
 class TaskSubmission(NamedTuple):
@@ -66,297 +68,272 @@ class TaskSubmission(NamedTuple):
     said: Sequence[OutputView]
     values: str | None  # JSON, for those after it
 
+    def made_at(self, output: str) -> Instant | None:
+        """Returns when the submission made an output; None if it did not."""
+        view = self.view
+        if output in (outputs.SUBMITTED, outputs.STARTED):
+            return view.started_at
+        if output == view.status and view.ended_at is not None:
+            return view.ended_at
+        return next((said.at for said in self.said if said.output == output), None)
 
-async def task_document(
-    store: Store, snapshot: RunSnapshot, key: Key, home: Path
-) -> TaskDocument:
-    """Returns everything about a task; `why` is empty for one that runs."""
-    submissions = await _submissions(store, snapshot, key)
-    commands = await store.commands(snapshot.view.number, COMMANDS_MAX)
-    node = snapshot.pool.plan.nodes[key[1]]
-    return {
-        **_facts(snapshot, key, node),
-        "prerequisites": prerequisites(snapshot, key),
-        "suicide": suicides(snapshot, node, key[0]),
-        "xtriggers": xtriggers_document(snapshot, key, commands, _first_at(submissions)),
-        "outputs": list(_outputs(snapshot, key, submissions, commands)),
-        "verdicts": list(_verdicts(snapshot, key)),
-        "environment": environment_document(snapshot, key, node),
-        "submissions": [_submission_document(one, home) for one in submissions],
-        "why": (await why_document(store, snapshot, key))["reasons"],
-    }
-
-
-def _facts(snapshot: RunSnapshot, key: Key, node: IndexedNode) -> TaskFacts:
-    words = words_of(snapshot.pool, key)
-    task = snapshot.pool.tasks.get(key)
-    memory = snapshot.pool.recall(*key)
-    meta = dict(node.definition.meta)
-    return {
-        "run": snapshot.view.name,
-        "id": snapshot.id_of(key),
-        "name": key[1],
-        "point": snapshot.pool.plan.text(key[0]),
-        "title": meta.get("title", ""),
-        "description": meta.get("description", ""),
-        "families": [one for one in node.definition.lineage if one != key[1]],
-        "state": words.state,
-        "remarks": list(words.remarks),
-        "flows": sorted(words.flows),
-        "in_pool": words.pooled,
-        "submits": max(
-            0 if memory is None else memory.submits, 0 if task is None else task.submit
-        ),
-        "try": 1 if task is None else task.try_number,
-        "completion": str(node.completion),
-        "children": _children(snapshot, key),
-    }
-
-
-def _children(snapshot: RunSnapshot, key: Key) -> list[str]:
-    """Returns the ids of the tasks that wait for one of this task's outputs."""
-    found = sorted(set(children(snapshot.pool, key)))
-    return [snapshot.id_of(one) for one in found[:CHILDREN_MAX]]
-
-
-async def _submissions(store: Store, snapshot: RunSnapshot, key: Key) -> list[TaskSubmission]:
-    view, point = snapshot.view, snapshot.pool.plan.text(key[0])
-    by_task = await submissions_by_task(store, view, point=point, name=key[1])
-    shown = list(by_task.get((point, key[1]), ()))[-SUBMISSIONS_SHOWN_MAX:]
-    values = await store.values_of([one.task_id for one in shown])
-    found = []
-    for one in shown:
-        number, handed_on = read_job_name(one.task_id).submit, values.get(one.task_id)
-        attempts = await store.attempts(one.task_id)
-        said = await store.outputs(one.task_id)
-        found.append(TaskSubmission(number, one, attempts, said, handed_on))
-    return found
-
-
-def _first_at(submissions: Sequence[TaskSubmission]) -> Instant | None:
-    return submissions[0].view.submitted_at if submissions else None
-
-
-def _outputs(
-    snapshot: RunSnapshot,
-    key: Key,
-    submissions: Sequence[TaskSubmission],
-    commands: Iterable[CommandView],
-) -> Iterator[OutputFacts]:
-    """Yields each output, with whether it was made, in which flows and by whom."""
-    node = snapshot.pool.plan.nodes[key[1]]
-    task = snapshot.pool.tasks.get(key)
-    memory = snapshot.pool.recall(*key)
-    by_hand = {one.output: one for one in outputs_set(snapshot, key, commands)}
-    messages = dict(node.definition.outputs)
-    made = _made(snapshot, key, task, submissions)
-    if task is None and memory is not None:
-        # An output that nobody waits for is known from the commands alone.
-        there = (one for one in by_hand if one not in memory.held_back)
-        made = {one: memory.spawned for one in there} | made
-    for output in (*STANDARD, *messages):
-        flows: Flows = frozenset() if memory is None else memory.made.get(output, frozenset())
-        maker = _maker(output, submissions)
-        hand = by_hand.get(output)
-        is_by_hand = output in made and (
-            (task is not None and output in task.by_hand) or (hand is not None and not maker)
+    def document(self, home: Path) -> api.SubmissionOfTask:
+        job = read_job_name(self.view.task_id)
+        attempts = [
+            described(
+                api.AttemptOfTask,
+                one,
+                error=one.error.description if one.error else None,
+                logs=found_files(submission_directory(home, job, one.attempt)),
+            )
+            for one in self.attempts
+        ]
+        return described(
+            api.SubmissionOfTask,
+            self.view,
+            **job_facts(self.view),
+            folder=str(submission_directory(home, job)),
+            attempts=attempts,
+            messages=[described(api.JobMessage, said) for said in self.said],
+            values=None if self.values is None else json.loads(self.values),
         )
-        who = _by_hand_text(hand) if is_by_hand else maker
-        at = hand.at if is_by_hand and hand else _made_at(output, submissions)
-        yield {
-            "output": output,
-            "message": messages.get(output, output),
-            "made": output in made,
-            "by_hand": is_by_hand,
-            "by": who if output in made else "",
-            "at": time_text(at) if output in made else None,
-            "flows": sorted(flows or (made.get(output, frozenset()))),
-            "required": output in node.completion.required,
-        }
 
 
-def _made(
-    snapshot: RunSnapshot,
-    key: Key,
-    task: PooledTask | None,
-    submissions: Sequence[TaskSubmission],
-) -> dict[str, Flows]:
-    """Returns every output that was made by any submission or by hand, with its flows."""
-    memory = snapshot.pool.recall(*key)
-    found: dict[str, Flows] = {} if memory is None else dict(memory.made)
-    if task is not None:
-        found = {output: task.flows for output in task.outputs} | found
-    if memory is not None:
-        for flow, verdict in memory.verdicts.items():
+async def _document(asked: AskedView, snapshot: RunSnapshot, key: Key) -> api.TaskDocument:
+    """Returns everything about a task; `why` is empty for one that runs."""
+    store, one = asked.store, snapshot.shown(key)
+    by_task = await submissions_by_task(store, snapshot.view, point=one.point, name=one.name)
+    shown = by_task.get((one.point, one.name), ())[-SUBMISSIONS_SHOWN_MAX:]
+    values = await store.values_of([view.task_id for view in shown])
+    submissions = [
+        TaskSubmission(
+            read_job_name(view.task_id).submit,
+            view,
+            await store.attempts(view.task_id),
+            await store.outputs(view.task_id),
+            values.get(view.task_id),
+        )
+        for view in shown
+    ]
+    commands = await store.commands(snapshot.view.number, COMMANDS_MAX)
+    task = _Task(snapshot, one, submissions, commands)
+    return described(
+        api.TaskDocument,
+        None,
+        **task.facts(),
+        prerequisites=prerequisites(snapshot, key),
+        suicide=suicides(snapshot, key),
+        xtriggers=list(task.xtriggers()),
+        outputs=list(task.outputs()),
+        verdicts=list(task.verdicts()),
+        environment=task.environment(),
+        submissions=[each.document(asked.context.home) for each in submissions],
+        why=(await reasons_of_task(store, snapshot, key))["reasons"],
+    )
+
+
+class _Task:
+    """Shows one task of a run, with its submissions and the commands of the run."""
+
+    def __init__(
+        self,
+        snapshot: RunSnapshot,
+        one: ShownTask,
+        submissions: Sequence[TaskSubmission],
+        commands: Sequence[CommandView],
+    ) -> None:
+        self._snapshot, self._one, self._submissions = snapshot, one, submissions
+        self._node = snapshot.pool.plan.nodes[one.name]
+        self._obeyed = list(_obeyed(snapshot, one, commands))
+
+    def facts(self) -> api.TaskFacts:
+        one, definition, snapshot = self._one, self._node.definition, self._snapshot
+        meta = dict(definition.meta)
+        behind = sorted(set(children(snapshot.pool, one.key)))
+        return described(
+            api.TaskFacts,
+            one,
+            run=snapshot.view.name,
+            title=meta.get("title", ""),
+            description=meta.get("description", ""),
+            families=[name for name in definition.lineage if name != one.name],
+            submits=max(one.submits, one.submit),
+            completion=str(self._node.completion),
+            children=[snapshot.id_of(key) for key in behind[:CHILDREN_MAX]],
+            **{"try": 1 if one.task is None else one.task.try_number},
+        )
+
+    def verdicts(self) -> Iterator[api.VerdictFacts]:
+        memory = self._one.memory
+        for flow, verdict in sorted(memory.verdicts.items()) if memory is not None else ():
+            text = chain_text(self._snapshot.pool, self._one.key, flow)
+            if verdict.kind is VerdictKind.FINISHED:
+                text = f"{self._one.id} {verdict_word(verdict)}"
+            yield {"flow": flow, "verdict": str(verdict.kind), "text": text}
+
+    def environment(self) -> list[api.JobVariable]:
+        """Returns the variables that jobs get from the definition, as set now, in their order.
+
+        `broadcast`: it was set during the run.
+        """
+        definition, broadcasts = self._node.definition, self._snapshot.stored.broadcasts
+        settings = settings_for(broadcasts, self._one.point, definition.lineage)
+        by_hand = {item for item, _ in settings}
+        shown = with_settings(definition, settings).environment[:VARIABLES_MAX]
+        return [
+            {"name": name, "value": value, "broadcast": f"[environment]{name}" in by_hand}
+            for name, value in shown
+        ]
+
+    # ---- outputs ----
+
+    def outputs(self) -> Iterator[api.OutputFacts]:
+        """Yields each output, with whether it was made, in which flows and by whom."""
+        task, memory = self._one.task, self._one.memory
+        by_hand = self._set_by_hand()
+        messages = dict(self._node.definition.outputs)
+        made = self._made(by_hand)
+        for output in (*outputs.STANDARD, *messages):
+            flows = None if memory is None else memory.made.get(output)
+            maker, at = self._maker(output)
+            hand = by_hand.get(output)
+            is_by_hand = output in made and (
+                (task is not None and output in task.by_hand)
+                or (hand is not None and not maker)
+            )
+            if is_by_hand:
+                maker = "by hand" if hand is None else f"by hand ({hand.who})"
+                at = at if hand is None else hand.at
+            yield {
+                "output": output,
+                "message": messages.get(output, output),
+                "made": output in made,
+                "by_hand": is_by_hand,
+                "by": maker if output in made else "",
+                "at": time_text(at) if output in made else None,
+                "flows": sorted(flows or made.get(output, frozenset())),
+                "required": output in self._node.completion.required,
+            }
+
+    def _made(self, by_hand: dict[str, CommandView]) -> dict[str, Flows]:
+        """Returns every output that was made by any submission or by hand, with its flows."""
+        task, memory = self._one.task, self._one.memory
+        found: dict[str, Flows] = {} if memory is None else dict(memory.made)
+        if task is not None:
+            found = {output: task.flows for output in task.outputs} | found
+        for flow, verdict in memory.verdicts.items() if memory is not None else ():
             if verdict.kind is VerdictKind.FINISHED and verdict.ended:
                 found.setdefault(verdict.ended, frozenset({flow}))
-    ran_alone = task is None and memory is not None and not memory.verdicts
-    for output in (*STANDARD, *dict(snapshot.pool.plan.nodes[key[1]].definition.outputs)):
-        # How a job ended is an output only if no retry was left (SEMANTICS §4.7).
-        if _maker(output, submissions) and (ran_alone or output not in ENDS):
-            found.setdefault(output, frozenset() if memory is None else memory.spawned)
-    return found
+        ran_alone = task is None and memory is not None and not memory.verdicts
+        for output in (*outputs.STANDARD, *dict(self._node.definition.outputs)):
+            # How a job ended is an output only if no retry was left (SEMANTICS §4.7).
+            if self._maker(output)[0] and (ran_alone or output not in outputs.ENDS):
+                found.setdefault(output, frozenset() if memory is None else memory.spawned)
+        if task is None and memory is not None:
+            # An output that nobody waits for is known from the commands alone.
+            there = (one for one in by_hand if one not in memory.held_back)
+            found = {one: memory.spawned for one in there} | found
+        return found
 
+    def _maker(self, output: str) -> tuple[str, Instant | None]:
+        """Names the last submission that made an output, and when; empty if none did."""
+        for one in reversed(self._submissions):
+            if (at := one.made_at(output)) is not None:
+                return f"submission {one.number:02d}", at
+        return "", None
 
-def _maker(output: str, submissions: Sequence[TaskSubmission]) -> str:
-    """Names the last submission that made an output; empty if none did."""
-    for one in reversed(submissions):
-        if _time_of(output, one) is not None:
-            return f"submission {one.number:02d}"
-    return ""
+    def _set_by_hand(self) -> dict[str, CommandView]:
+        """Returns the outputs that commands have set, each with the first that did.
 
+        The pool knows outputs set by hand as long as the task is in it. Afterwards the commands
+        say it: their answers name the tasks, and the commands themselves the outputs (R001-52).
+        """
+        found: dict[str, CommandView] = {}
+        for view, command in self._obeyed:
+            if isinstance(command, Set) and (command.outputs or not command.prerequisites):
+                named = [outputs.standard_name(one) for one in command.outputs]
+                for output in named or completing(self._node):
+                    found |= dict.fromkeys((*outputs.IMPLIED.get(output, ()), output), view)
+        return found
 
-def _made_at(output: str, submissions: Sequence[TaskSubmission]) -> Instant | None:
-    found = (_time_of(output, one) for one in reversed(submissions))
-    return next((at for at in found if at is not None), None)
+    # ---- what it waits for besides other tasks ----
 
+    def xtriggers(self) -> Iterator[api.XtriggerFacts]:
+        """Yields each xtrigger and timer, with whether the task still waits for it."""
+        snapshot, task, key = self._snapshot, self._one.task, self._one.key
+        waits = {} if task is None else task.waits
+        set_for = [one for one in snapshot.stored.timers if (one.point, one.name) == key]
+        times = {one.timer: one.at for one in set_for}
+        due_at, submitted = due_times(snapshot), bool(self._submissions)
+        labels = (label for sequence, label in self._node.xtriggers if sequence.has(key[0]))
+        own = dict.fromkeys(labels)
+        for label in own:
+            call = snapshot.graph.xtriggers.get(label)
+            # A task that left the pool without a submission has not waited to the end.
+            gone = label not in waits if task is not None else submitted
+            yield {
+                "label": label,
+                "call": "" if call is None else call.function,
+                "satisfied": gone,
+                "by_hand": gone and self._did_without(label),
+                "at": time_text(None if gone else due_at(key, label)),
+            }
+        # Then timers that are set, and messages from outside.
+        others = [one for one in TIMERS if one in waits or (one == EXPIRY and one in times)]
+        others += [label for label in waits if label not in TIMERS and label not in own]
+        for label in others:
+            yield {
+                "label": label,
+                "call": TIMERS.get(label, "external trigger"),
+                "satisfied": False,
+                "by_hand": False,
+                "at": time_text(times.get(label)),
+            }
 
-def _time_of(output: str, one: TaskSubmission) -> Instant | None:
-    """Returns when a submission made an output; None if it did not."""
-    view = one.view
-    if output in (SUBMITTED, STARTED):
-        return view.started_at
-    if output == view.status and view.ended_at is not None:
-        return view.ended_at
-    return next((said.at for said in one.said if said.output == output), None)
+    def _did_without(self, label: str) -> bool:
+        """Says whether somebody let the task go before the xtrigger was satisfied.
 
-
-def _by_hand_text(hand: SetByHand | None) -> str:
-    return "by hand" if hand is None else f"by hand ({hand.who})"
-
-
-def _verdicts(snapshot: RunSnapshot, key: Key) -> Iterator[VerdictFacts]:
-    memory = snapshot.pool.recall(*key)
-    for flow, verdict in sorted(memory.verdicts.items()) if memory is not None else ():
-        text = chain_text(snapshot.pool, key, flow)
-        if verdict.kind is VerdictKind.FINISHED:
-            text = f"{snapshot.id_of(key)} {verdict_word(verdict)}"
-        yield {"flow": flow, "verdict": str(verdict.kind), "text": text}
-
-
-def _submission_document(one: TaskSubmission, home: Path) -> SubmissionOfTask:
-    job = read_job_name(one.view.task_id)
-    return described(
-        SubmissionOfTask,
-        one.view,
-        submit=one.number,
-        task=one.view.task_id,
-        folder=str(submission_directory(home, job)),
-        attempts=[
-            _attempt_document(attempt, submission_directory(home, job, attempt.attempt))
-            for attempt in one.attempts
-        ],
-        messages=[
-            {"at": show_instant(said.at), "output": said.output, "text": said.text}
-            for said in one.said
-        ],
-        values=None if one.values is None else json.loads(one.values),
-    )
-
-
-def _attempt_document(attempt: AttemptView, folder: Path) -> AttemptOfTask:
-    ended_by = attempt.ended_by.value if attempt.ended_by else None
-    error = attempt.error.description if attempt.error else None
-    return described(
-        AttemptOfTask, attempt, ended_by=ended_by, error=error, logs=found_files(folder)
-    )
-
-
-# The view below shows the variables that jobs of a task get from its definition, as set now.
-
-
-VARIABLES_MAX = 200
-
-
-def environment_document(
-    snapshot: RunSnapshot, key: Key, node: IndexedNode
-) -> list[JobVariable]:
-    """Returns the variables in their order; `broadcast`: it was set during the run."""
-    point, definition = snapshot.pool.plan.text(key[0]), node.definition
-    settings = settings_for(snapshot.stored.broadcasts, point, definition.lineage)
-    by_hand = {item for item, _ in settings}
-    shown = with_settings(definition, settings).environment[:VARIABLES_MAX]
-    return [
-        {"name": name, "value": value, "broadcast": f"[environment]{name}" in by_hand}
-        for name, value in shown
-    ]
-
-
-# The functions below find what operators did by hand to a task: outputs that they set, waits
-# that they ended (R001-52).
-#
-# The pool knows outputs set by hand as long as the task is in it. Afterwards the commands say
-# it: their answers name the tasks, and the commands themselves the outputs.
-
-
-class SetByHand(NamedTuple):
-    """Is an output that somebody set by hand."""
-
-    output: str
-    who: str
-    at: Instant
-
-
-def command_of(view: CommandView) -> Command | None:
-    """Returns the command of a row; None if this version cannot read it."""
-    try:
-        return read_command(view.body)
-    except Refused:
-        return None
-
-
-def outputs_set(
-    snapshot: RunSnapshot, key: Key, commands: Iterable[CommandView]
-) -> list[SetByHand]:
-    """Returns the outputs of a task that commands have set, the newest first.
-
-    The removal of a task removes with it what was set before.
-    """
-    found = []
-    for view, command in _obeyed(snapshot, key, commands):
-        if isinstance(command, Set) and (command.outputs or not command.prerequisites):
-            found += [
-                SetByHand(one, view.who, view.at)
-                for one in _outputs_of_command(snapshot, key, command)
-            ]
-    return found
-
-
-def let_go_at(
-    snapshot: RunSnapshot, key: Key, label: str, commands: Iterable[CommandView]
-) -> Instant | None:
-    """Returns when somebody first let a task go on without an xtrigger, or None."""
-    found = None
-    for view, command in _obeyed(snapshot, key, commands):
-        satisfied = command.prerequisites if isinstance(command, Set) else ()
-        if isinstance(command, Trigger) or {"all", XTRIGGER + label} & set(satisfied):
-            found = view.at
-    return found
+        A trigger after the first submission changes nothing.
+        """
+        let_go_at = None
+        for view, command in self._obeyed:
+            satisfied = command.prerequisites if isinstance(command, Set) else ()
+            if isinstance(command, Trigger) or {"all", XTRIGGER + label} & set(satisfied):
+                let_go_at = view.at
+        first = self._submissions[0].view.submitted_at if self._submissions else None
+        if let_go_at is None or (first is not None and first < let_go_at):
+            return False
+        graph = self._snapshot.graph
+        clocks = ClockTriggers(graph.xtriggers, graph.cycling)
+        due = clocks.due_at(label, self._one.key[0])
+        return due is None or due > let_go_at
 
 
 def _obeyed(
-    snapshot: RunSnapshot, key: Key, commands: Iterable[CommandView]
+    snapshot: RunSnapshot, one: ShownTask, commands: Sequence[CommandView]
 ) -> Iterator[tuple[CommandView, Set | Trigger]]:
     """Yields commands about a task that were obeyed, the newest first, back to its removal."""
     for view in commands:
-        command = command_of(view)
         if view.answered_at is None or view.refused is not None:
             continue
-        if not isinstance(command, Set | Trigger | Remove):
+        try:
+            command = read_command(view.body)
+        except Refused:  # this version cannot read it
             continue
-        if not _concerns(snapshot, key, view, command.ids):
-            continue
-        if isinstance(command, Remove):
+        if isinstance(command, Remove) and _concerns(snapshot, one, view, command.ids):
             break
-        yield view, command
+        if isinstance(command, Set | Trigger) and _concerns(snapshot, one, view, command.ids):
+            yield view, command
 
 
-def _concerns(snapshot: RunSnapshot, key: Key, view: CommandView, ids: Iterable[str]) -> bool:
+def _concerns(
+    snapshot: RunSnapshot, one: ShownTask, view: CommandView, ids: Sequence[str]
+) -> bool:
     answer = json.loads(view.answer or "{}")
     named = answer.get("tasks") if isinstance(answer, dict) else None
     if isinstance(named, dict | list):
-        return snapshot.id_of(key) in named
-    return any(_names(snapshot, key, text) for text in ids)
+        return one.id in named
+    return any(_names(snapshot, one.key, text) for text in ids)
 
 
 def _names(snapshot: RunSnapshot, key: Key, text: str) -> bool:
@@ -366,94 +343,3 @@ def _names(snapshot: RunSnapshot, key: Key, text: str) -> bool:
         return False
     style = snapshot.graph.cycling.style
     return written.name == key[1] and find_point(style, written.point) == key[0]
-
-
-def _outputs_of_command(snapshot: RunSnapshot, key: Key, command: Set) -> Iterator[str]:
-    named = [standard_name(one) for one in command.outputs]
-    if not named:
-        named = list(completing(snapshot.pool.plan.nodes[key[1]]))
-    for output in named:
-        yield from (*IMPLIED.get(output, ()), output)
-
-
-# The view below shows what a task waits for besides other tasks: xtriggers and timers, and
-# those that it did without.
-
-
-TIMERS = ((CLOCK, "clock-trigger"), (RETRY, "retry delay"), (EXPIRY, "expiry"))
-
-
-def xtriggers_document(
-    snapshot: RunSnapshot,
-    key: Key,
-    commands: Sequence[CommandView],
-    submitted_at: Instant | None,
-) -> list[XtriggerFacts]:
-    """Returns each xtrigger and timer, with whether the task still waits for it.
-
-    `submitted_at` is when the task was first submitted.
-    """
-    task = snapshot.pool.tasks.get(key)
-    waits = {} if task is None else task.waits
-    node = snapshot.pool.plan.nodes[key[1]]
-    times = {
-        timer.timer: timer.at
-        for timer in snapshot.stored.timers
-        if (timer.point, timer.name) == key
-    }
-    due_at = due_times(snapshot)
-    labels = (label for sequence, label in node.xtriggers if sequence.has(key[0]))
-    own = list(dict.fromkeys(labels))
-    found = []
-    for label in own:
-        call = snapshot.graph.xtriggers.get(label)
-        # A task that left the pool without a submission has not waited to the end.
-        gone = label not in waits if task is not None else submitted_at is not None
-        by_hand = gone and _did_without(snapshot, key, label, commands, submitted_at)
-        text = "" if call is None else call.function
-        at = None if gone else due_at(key, label)
-        found.append(_xtrigger(label, text, gone, by_hand, at))
-    for label, text in _others(waits, own, times):
-        found.append(_xtrigger(label, text, False, False, times.get(label)))
-    return found
-
-
-def _others(
-    waits: dict[str, None], own: list[str], times: dict[str, Instant]
-) -> Iterator[tuple[str, str]]:
-    """Yields timers that are set, and messages from outside that the task waits for."""
-    for label, text in TIMERS:
-        if label in waits or (label == EXPIRY and label in times):
-            yield label, text
-    known = {label for label, _ in TIMERS}.union(own)
-    yield from ((label, "external trigger") for label in waits if label not in known)
-
-
-def _did_without(
-    snapshot: RunSnapshot,
-    key: Key,
-    label: str,
-    commands: Sequence[CommandView],
-    submitted_at: Instant | None,
-) -> bool:
-    """Says whether somebody let the task go before the xtrigger was satisfied.
-
-    A trigger after the submission changes nothing.
-    """
-    at = let_go_at(snapshot, key, label, commands)
-    if at is None or (submitted_at is not None and submitted_at < at):
-        return False
-    due = ClockTriggers(snapshot.graph.xtriggers, snapshot.graph.cycling).due_at(label, key[0])
-    return due is None or due > at
-
-
-def _xtrigger(
-    label: str, call: str, satisfied: bool, by_hand: bool, at: Instant | None
-) -> XtriggerFacts:
-    return {
-        "label": label,
-        "call": call,
-        "satisfied": satisfied,
-        "by_hand": by_hand,
-        "at": time_text(at),
-    }

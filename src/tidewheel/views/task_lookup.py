@@ -10,7 +10,6 @@ from tidewheel.core.operator.selection import read_id, select
 from tidewheel.core.sched.pool import TaskPool
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
-from tidewheel.views.run import known_tasks
 from tidewheel.views.snapshot import RunSnapshot
 from tidewheel.views.status_text import ACTIVE, words_of
 
@@ -23,11 +22,13 @@ def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
     Known tasks are in the pool or not. A bare name, or a glob that fits names only, is meant at
     whichever point. (R001-51)
     """
-    known = [key for there in known_tasks(snapshot).values() for key in there]
+    known = snapshot.known_keys()
     points = {snapshot.pool.plan.text(key[0]) for key in known}
     found: set[Key] = set()
     for text in texts:
-        head, status = _selected(text)
+        # The status by which an id chooses is split off: here ended tasks have one, too.
+        status = read_id(text).status if "/" in text or ":" in text else ""
+        head = text.rpartition(":")[0] if status else text
         ids = [_with_point(snapshot, head, known, points)]
         meant = select(snapshot.pool, ids, all_at_point=not status, also=known)
         fitting = {key for key in meant if not status or _fits(snapshot, key, status)}
@@ -37,10 +38,15 @@ def find_tasks(snapshot: RunSnapshot, texts: Iterable[str]) -> tuple[Key, ...]:
     return tuple(sorted(found))
 
 
-def _selected(text: str) -> tuple[str, str]:
-    """Splits off the status by which an id chooses; here ended tasks have a status, too."""
-    status = "" if "/" not in text and ":" not in text else read_id(text).status
-    return (text.rpartition(":")[0], status) if status else (text, "")
+def few_tasks(snapshot: RunSnapshot, ids: list[str]) -> tuple[Key, ...]:
+    """Finds tasks that are shown in full; refused if these are too many."""
+    keys = find_tasks(snapshot, ids)
+    if len(keys) > TASKS_MAX:
+        raise Refused(
+            f"{len(keys)} tasks are meant, and at most {TASKS_MAX} are shown in full; "
+            "name fewer, or see them all with tidewheel tree"
+        )
+    return keys
 
 
 def _fits(snapshot: RunSnapshot, key: Key, status: str) -> bool:
@@ -54,22 +60,18 @@ def _fits(snapshot: RunSnapshot, key: Key, status: str) -> bool:
 def _with_point(
     snapshot: RunSnapshot, text: str, known: Iterable[Key], points: set[str]
 ) -> str:
+    """Returns the id that is meant: a name is looked for at every point, else at its first."""
     nodes = snapshot.pool.plan.nodes
     if text in nodes:
-        return _first_of(snapshot, text, known)
+        node = snapshot.graph.nodes.get(text)  # None: a reload removed it
+        first = None if node is None else node.first_from(snapshot.pool.run.start)
+        if first is None or any(key[1] == text for key in known):
+            return f"*/{text}"
+        return f"{snapshot.pool.plan.text(first)}/{text}"
     names = (*nodes, *snapshot.graph.families)
     if "/" in text or not any(fnmatchcase(name, text) for name in names):
         return text
     return text if any(fnmatchcase(point, text) for point in points) else f"*/{text}"
-
-
-def _first_of(snapshot: RunSnapshot, name: str, known: Iterable[Key]) -> str:
-    """Returns the id to look for: the name at every point, else at its first point."""
-    node = snapshot.graph.nodes.get(name)  # None: a reload removed it
-    first = None if node is None else node.first_from(snapshot.pool.run.start)
-    if first is None or any(key[1] == name for key in known):
-        return f"*/{name}"
-    return f"{snapshot.pool.plan.text(first)}/{name}"
 
 
 def find_task(snapshot: RunSnapshot, text: str) -> tuple[Key, int | None]:
@@ -109,8 +111,7 @@ def window(pool: TaskPool, edges: int, middle: Iterable[Key] | None = None) -> d
 def neighbours(pool: TaskPool, key: Key) -> Iterator[Key]:
     """Yields the parents and the children of a task that lie within the run."""
     for other in (*parents(pool, key), *children(pool, key)):
-        point, name = other
-        final = pool.plan.final
+        (point, name), final = other, pool.plan.final
         inside = point >= pool.run.start and (final is None or point <= final)
         if inside and pool.plan.nodes[name].is_at(point):
             yield other

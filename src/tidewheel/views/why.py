@@ -5,68 +5,88 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
 
-from tidewheel.api.run_details import TaskReasons
+from tidewheel.api.run_details import TaskReasons, WhyDocument
 from tidewheel.api.runs import RunAction, RunReason, RunStall
+from tidewheel.core.operator.blocks import NeedState
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.task import Instant, TaskId
-from tidewheel.core.sched.explain import Reason, why
+from tidewheel.core.sched import explain
+from tidewheel.core.sched.explain import Reason
 from tidewheel.core.sched.lifecycle import STALL
-from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask
+from tidewheel.core.sched.task_state import JobPhase, Key
 from tidewheel.errors import NotFound
 from tidewheel.formats.sip.model import OBJECT_PREFIX
 from tidewheel.ports.store import Store
 from tidewheel.quantities import show_instant
 from tidewheel.services.explain import reasons
-from tidewheel.views.run_facts import kept_commands, kept_text
-from tidewheel.views.snapshot import RunSnapshot, due_times, wait_document
-from tidewheel.views.status_text import words_of
+from tidewheel.views.run_facts import described, kept_commands, kept_text
+from tidewheel.views.snapshot import (
+    LEFT,
+    AskedView,
+    Chain,
+    RunSnapshot,
+    ShownTask,
+    due_times,
+    is_stuck,
+)
+from tidewheel.views.task_lookup import few_tasks
 from tidewheel.vocabulary import time_text
 
 PROGRAM = "tidewheel"
 WAITING = "waiting: "  # so begins what a runner says of a job that its engine does not begin
 
 
-async def why_document(store: Store, snapshot: RunSnapshot, key: Key) -> TaskReasons:
+async def why(asked: AskedView) -> WhyDocument:
+    """Shows why some tasks do not run."""
+    snapshot = await asked.snapshot()
+    keys = few_tasks(snapshot, asked.texts("ids"))
+    return {"tasks": [await reasons_of_task(asked.store, snapshot, key) for key in keys]}
+
+
+async def reasons_of_task(store: Store, snapshot: RunSnapshot, key: Key) -> TaskReasons:
     """Returns why a task does not run: reasons of the run first, those of the queue last."""
-    words = words_of(snapshot.pool, key)
+    run, one = snapshot.view.name, snapshot.shown(key)
     kept = await kept_commands(store, snapshot.view, snapshot.now)
-    known = [*_of_the_run(snapshot, kept), *why(snapshot.pool, key, due_times(snapshot))]
-    queued = [_queue_reason(one) for one in await _of_the_queue(store, snapshot, key)]
-    queued += await _said_by_the_job(store, snapshot, key)
-    queued += await _of_the_job(store, snapshot, key)
+    known = [*_of_the_run(snapshot, kept), *task_reasons(snapshot, key)]
     found = [
         *waits(snapshot),
-        *(_with_objects(snapshot, key, one) for one in known),
-        *queued,
+        *(
+            reason_document(run, each, post_commands(snapshot, key, each.text))
+            for each in known
+        ),
+        *await _of_the_job(store, snapshot, one),
     ]
+    return described(TaskReasons, one, run=run, reasons=found)
+
+
+def task_reasons(snapshot: RunSnapshot, key: Key) -> list[Reason]:
+    """Returns what keeps a task within its run."""
+    return list(explain.why(snapshot.pool, key, due_times(snapshot)))
+
+
+def reason_document(run: str, reason: Reason, posting: Sequence[str] = ()) -> RunReason:
+    """Describes a reason; `posting` are commands that post its objects, which do not come by
+    themselves."""
     return {
-        "run": snapshot.view.name,
-        "id": snapshot.id_of(key),
-        "state": words.state,
-        "remarks": list(words.remarks),
-        "flows": sorted(words.flows),
-        "reasons": found,
+        "text": reason_text(reason),
+        "passes": reason.passes and not posting,
+        "until": None if reason.until is None else whole_second(reason.until),
+        "commands": [*posting, *command_lines(run, reason.command)],
+        "actions": actions(reason.command),
     }
 
 
-def _with_objects(snapshot: RunSnapshot, key: Key, reason: Reason) -> RunReason:
-    """Adds commands that post a reason's buffer objects, which do not come by themselves."""
-    document = reason_document(snapshot.view.name, reason)
-    posting = post_commands(snapshot, key, reason.text)
-    if not posting:
-        return document
-    commands = [*posting, *command_lines(snapshot.view.name, reason.command)]
-    return {**document, "passes": False, "commands": commands}
-
-
-def reason_document(run: str, reason: Reason) -> RunReason:
+def _plain_reason(text: str, passes: bool, commands: list[str]) -> RunReason:
+    """Describes a reason with whole commands, none of which REST has for this run."""
     return {
-        "text": reason_text(reason),
-        "passes": reason.passes,
-        "until": None if reason.until is None else whole_second(reason.until),
-        "commands": command_lines(run, reason.command),
-        "actions": actions(reason.command),
+        "text": text,
+        "passes": passes,
+        "until": None,
+        "commands": commands,
+        "actions": [],
     }
 
 
@@ -95,77 +115,31 @@ def stall_document(snapshot: RunSnapshot) -> RunStall | None:
     }
 
 
-async def _of_the_queue(store: Store, snapshot: RunSnapshot, key: Key) -> list[str]:
-    """Returns what keeps the job of a submitted task from beginning."""
-    task = snapshot.pool.tasks.get(key)
-    if task is None or task.stage not in (JobPhase.PREPARING, JobPhase.SUBMITTED):
-        return []
-    if snapshot.view.status in WITHDRAWN_STATUSES:  # nobody can claim it: said elsewhere
-        return []
-    try:
-        return await reasons(store, _task_id(snapshot, task))
-    except NotFound:  # it is played, or was removed since
-        return []
-
-
-async def _said_by_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
-    """Returns why an engine, by its own words, does not begin a job that it has."""
-    task = snapshot.pool.tasks.get(key)
-    if task is None or task.stage not in (JobPhase.SUBMITTED, JobPhase.RUNNING):
-        return []
-    try:
-        said = await store.outputs(_task_id(snapshot, task))
-    except NotFound:
-        return []
-    if not said or not said[-1].text.startswith(WAITING):
-        return []
-    text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
-    reason = Reason(text, passes=False, command=f"kill {snapshot.id_of(key)}")
-    return [reason_document(snapshot.view.name, reason)]
-
-
-async def _of_the_job(store: Store, snapshot: RunSnapshot, key: Key) -> list[RunReason]:
-    """Returns the error with which the last job of an incomplete task ended."""
-    task = snapshot.pool.tasks.get(key)
-    if task is None or task.stage is not JobPhase.INCOMPLETE:
-        return []
-    name, ran = snapshot.view.name, snapshot.id_of(key)
-    try:
-        job = await store.get(_task_id(snapshot, task))
-    except NotFound:  # it was never handed over, is played, or was removed since
-        return []
-    if not job.errors:
-        return []
-    text = f"its last job: {job.errors[-1].description}"
-    commands = [f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(ran)} --err"]
-    said = Reason(text, passes=False)
-    return [{**reason_document(name, said), "commands": commands}]
-
-
-def _task_id(snapshot: RunSnapshot, task: PooledTask) -> TaskId:
-    return TaskId(f"{snapshot.view.name}/{snapshot.id_of(task.key)}/{task.submit}")
-
-
-def _queue_reason(sentence: str) -> RunReason:
-    """Makes a reason of a sentence; one that ends with a command does not pass by itself."""
-    text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
-    commands = [f"{PROGRAM} {command}"] if colon else []
-    return {
-        "text": text,
-        "passes": not commands,
-        "until": None,
-        "commands": commands,
-        "actions": [],
-    }
-
-
-# The fields of commands (core.operator.verbs), by the options in the core's words for them.
-_OPTIONS = {
-    "--pre": "prerequisites",
-    "--out": "outputs",
-    "--flow": "flow",
-    "--reflow": "flow",
-}
+async def _of_the_job(store: Store, snapshot: RunSnapshot, one: ShownTask) -> list[RunReason]:
+    """Returns what keeps the job of a task: the queue, its engine, or how it ended."""
+    found: list[RunReason] = []
+    if one.task is None:
+        return found
+    name, stage = snapshot.view.name, one.task.stage
+    task_id = TaskId(f"{name}/{one.id}/{one.submit}")
+    with suppress(NotFound):  # it was never handed over, is played, or was removed since
+        # Of a run that is withdrawn nobody can claim a job: that is said elsewhere.
+        is_claimable = snapshot.view.status not in WITHDRAWN_STATUSES
+        if is_claimable and stage in (JobPhase.PREPARING, JobPhase.SUBMITTED):
+            for sentence in await reasons(store, task_id):
+                text, colon, command = sentence.rstrip(".").partition(f": {PROGRAM} ")
+                commands = [f"{PROGRAM} {command}"] if colon else []
+                found.append(_plain_reason(text, not commands, commands))
+        if stage in (JobPhase.SUBMITTED, JobPhase.RUNNING):
+            said = await store.outputs(task_id)
+            if said and said[-1].text.startswith(WAITING):
+                text = f"its job since {time_text(said[-1].at)} is {said[-1].text}"
+                found.append(reason_document(name, Reason(text, False, f"kill {one.id}")))
+        if stage is JobPhase.INCOMPLETE and (errors := (await store.get(task_id)).errors):
+            text = f"its last job: {errors[-1].description}"
+            log = f"{PROGRAM} log {shlex.quote(name)} {shlex.quote(one.id)} --err"
+            found.append(_plain_reason(text, False, [log]))
+    return found
 
 
 def actions(command: str) -> list[RunAction]:
@@ -177,15 +151,17 @@ def _action(words: Sequence[str]) -> RunAction:
     found: RunAction = {"verb": words[0]}
     rest = iter(words[1:])
     for word in rest:
-        match _OPTIONS.get(word):
-            case None:
-                found["ids"] = [word]
-            case "prerequisites":
+        match word:  # an option in the core's words, or an id
+            case "--pre":
                 found["prerequisites"] = [next(rest)]
-            case "outputs":
+            case "--out":
                 found["outputs"] = next(rest).split(",")
+            case "--flow":
+                found["flow"] = next(rest)
+            case "--reflow":
+                found["flow"] = "new"
             case _:
-                found["flow"] = "new" if word == "--reflow" else next(rest)
+                found["ids"] = [word]
     return found
 
 
@@ -199,54 +175,73 @@ def command_lines(run: str, command: str) -> list[str]:
     return lines
 
 
+def _carry_on(status: str) -> str:
+    """Returns the command that carries a run on."""
+    # A stalled run would stall again at once; this option leaves time to mend it.
+    return "run --stall-timeout 1h" if status == "stalled" else "run"
+
+
 def waits(snapshot: RunSnapshot) -> list[RunReason]:
     """Returns what keeps a run from beginning; nothing, once it has begun."""
-    return [wait_document(snapshot.view.name, one) for one in snapshot.waits]
+    return [_wait_document(snapshot.view.name, one) for one in snapshot.waits]
 
 
-def _how_to_do_again(snapshot: RunSnapshot) -> str:
-    """Says how a completed run is reopened by hand, or goes further."""
-    view, cycling = snapshot.view, snapshot.graph.cycling
-    cycles = cycling.final is not None and cycling.final > cycling.initial
-    command = f"{PROGRAM} run {shlex.quote(view.name)} --fcp POINT"
-    further = f"; it goes further with a later final point ({command})" if cycles else ""
-    return f"{view.name} has completed: trigger, set and release reopen it{further}"
+def _wait_document(name: str, chain: Chain) -> RunReason:
+    """Returns why a run as a whole waits."""
+    root = chain[-1]
+    is_never = root.state is NeedState.NEVER
+    verb = "needs" if is_never else "waits for"
+    links = [f"it {verb} {chain[0]}"]
+    links += [f"{before.parent} {verb} {need}" for before, need in pairwise(chain)]
+    text = f"{name} {'; '.join(links).removeprefix('it ')}"
+    if is_never:
+        text = f"{name} can never begin: {'; '.join(links)}, which is over"
+    commands: list[str] = []
+    if is_stuck(root):
+        if root.status in LEFT and not root.aborted:
+            commands += command_lines(root.parent, _carry_on(root.status))
+        commands.append(f"tidewheel blocks abort {shlex.quote(name)}")
+    return _plain_reason(text, not is_stuck(root), commands)
 
 
 def _of_the_run(snapshot: RunSnapshot, kept: int) -> list[Reason]:
-    view, run = snapshot.view, snapshot.pool.run
+    name = snapshot.view.name
     if snapshot.waits:
         return []  # these are reasons of their own (`waits`)
     if not snapshot.started:
-        return [Reason(f"{view.name} has not been started", passes=False, command="run")]
-    if not view.is_driven(snapshot.now):
+        return [Reason(f"{name} has not been started", passes=False, command="run")]
+    if not snapshot.view.is_driven(snapshot.now):
         return [_why_undriven(snapshot, kept)]
-    if run.paused:
-        return [Reason(f"{view.name} is paused", passes=False, command="resume")]
+    if snapshot.pool.run.paused:
+        return [Reason(f"{name} is paused", passes=False, command="resume")]
     return []
 
 
 def _why_undriven(snapshot: RunSnapshot, kept: int) -> Reason:
     """Returns the reason why nobody drives a run that was begun."""
     view = snapshot.view
+    name, command = view.name, _carry_on(view.status)
     if view.is_aborted:
-        return Reason(f"{view.name} was {view.reason}, which is final", passes=False)
-    if view.given is not None and view.can_be_reopened(snapshot.now):
+        text, command = f"{name} was {view.reason}, which is final", ""
+    elif view.given is not None and view.can_be_reopened(snapshot.now):
         how = kept_text(kept) or "it is to go on"
-        text = f"{view.name} is {view.status}, and no scheduler has taken it yet; {how}"
-        return Reason(text, passes=False, command="run")
-    over = {
-        "error": Reason(f"{view.name} is in quarantine: {view.reason}", False, "run"),
-        "completed": Reason(_how_to_do_again(snapshot), False, ""),
-        "stopped": Reason(f"{view.name} is stopped", False, "run"),
-    }
-    if view.status in over:
-        return over[view.status]
-    gone = view.ended_at is None or view.ended_at < view.updated_at
-    seen = "the last one is gone" if gone else f"it was let go, {view.status}"
-    # A stalled run would stall again at once; this option leaves time to mend it.
-    command = "run --stall-timeout 1h" if view.status == "stalled" else "run"
-    return Reason(f"no scheduler drives {view.name}: {seen}", passes=False, command=command)
+        text = f"{name} is {view.status}, and no scheduler has taken it yet; {how}"
+        command = "run"
+    elif view.status == "error":
+        text = f"{name} is in quarantine: {view.reason}"
+    elif view.status == "completed":
+        text, command = f"{name} has completed: trigger, set and release reopen it", ""
+        cycling = snapshot.graph.cycling
+        if cycling.final is not None and cycling.final > cycling.initial:
+            further = f"{PROGRAM} run {shlex.quote(name)} --fcp POINT"
+            text += f"; it goes further with a later final point ({further})"
+    elif view.status == "stopped":
+        text = f"{name} is stopped"
+    else:
+        gone = view.ended_at is None or view.ended_at < view.updated_at
+        seen = "the last one is gone" if gone else f"it was let go, {view.status}"
+        text = f"no scheduler drives {name}: {seen}"
+    return Reason(text, passes=False, command=command)
 
 
 # The functions below tell which nodes stand for buffer objects, and how one is posted.

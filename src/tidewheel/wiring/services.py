@@ -266,7 +266,7 @@ def notification_desk(store: Store, home: Path, smtp: str) -> BringsNotification
     """Returns the service for rules and messages, of a store or of its server."""
     if isinstance(store, BringsNotifications):
         return store
-    from tidewheel.services.notifications.admin import NotificationAdmin
+    from tidewheel.services.notifications.notifier import NotificationAdmin
 
     return NotificationAdmin(store, home / RULES_FILE, notification_means(home, smtp))
 

@@ -190,8 +190,7 @@ def _desk(client: AsyncClient) -> BringsNotifications:
 def _check(session: Session) -> int:
     """Checks the rules; no store is needed for those of this host."""
     from tidewheel.config import RULES_FILE, home_directory
-    from tidewheel.services.notifications.admin import rules_document
-    from tidewheel.services.notifications.rules import load_rules
+    from tidewheel.services.notifications.rules import load_rules, rules_document
     from tidewheel.wiring.stores import is_remote
 
     found: Any

@@ -328,9 +328,10 @@ def view_command(definition: Definition, *, plain: bool, mark: bool, process: bo
 
 def _rendered(definition: Definition, findings: Findings) -> SourceText:
     if definition.is_sip:
-        from tidewheel.services.definitions.sip import sip_text
+        from tidewheel.services.definitions.sip import load_sip_file
 
-        return sip_text(definition.path, definition.load_options(), findings)
+        how = definition.load_options()
+        return load_sip_file(definition.path, how, findings).loaded.source
     from tidewheel.formats.flow_cylc.source_loader import read_source
 
     return read_source(definition.path, definition.source_options(), findings)

@@ -139,7 +139,7 @@ async def registered_here(store: Store, wanted: Wanted, tell: TellOfStages) -> W
     asked = wanted.registered
     if asked is None or not await store.workflows(asked.workflow, 1):
         return None
-    from tidewheel.services.registry.run_factory import request_run
+    from tidewheel.services.registry.service import request_run
 
     findings = Findings()
     new, definition = await request_run(store, asked, findings)

@@ -5,11 +5,10 @@ Nothing is written here. Whatever keeps one of its blocks from running refuses a
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from tidewheel.core.graph.findings import NOWHERE, Finding, Findings, InvalidDefinition
 from tidewheel.core.operator.blocks import BlockView, InvalidSbi, NewBlock, NewSbi
@@ -18,35 +17,21 @@ from tidewheel.core.operator.registry import RunRequest
 from tidewheel.core.queue.task import Instant
 from tidewheel.errors import NotFound
 from tidewheel.formats.sip.parameters import REQUEST, UNUSED_PARAMETER
-from tidewheel.formats.sip.placeholders import Json
 from tidewheel.formats.sip.scheduling_block import (
     BlockRequest,
     SbiRequest,
     is_block_id,
-    read_sbi,
 )
 from tidewheel.ports.store import Store
-from tidewheel.services.registry.run_factory import request_run
+from tidewheel.services.registry.service import request_run
 from tidewheel.services.run_service import NOTHING_GIVEN
 
 Sees = Callable[[str], bool]  # whether somebody may know of the runs of a workflow
 
 
-async def read_request(file: str, content: bytes, findings: Findings) -> SbiRequest:
-    """Returns what is asked for, mistakes included; raises InvalidSbi if it is unreadable."""
-    request = await asyncio.to_thread(read_sbi, file, content, findings)
-    if request is None:
-        raise InvalidSbi(file, findings.sorted())
-    return request
-
-
 def fingerprint(request: SbiRequest) -> str:
     """Returns the same text for the same content, in JSON or YAML and in any order of keys."""
-    return hashlib.sha256(_text(request.body, sort_keys=True).encode()).hexdigest()
-
-
-def _text(body: Json, *, sort_keys: bool = False) -> str:
-    return json.dumps(body, sort_keys=sort_keys, ensure_ascii=True)
+    return hashlib.sha256(json.dumps(request.body, sort_keys=True).encode()).hexdigest()
 
 
 async def new_sbi(
@@ -59,15 +44,14 @@ async def new_sbi(
     sees: Sees,
 ) -> NewSbi:
     """Returns the instance with its runs; raises InvalidSbi if one of them cannot be made."""
-    making = _Making(
-        store, request, findings, await store.now(), sees, code_trusted=code_trusted
-    )
+    own = {one.id for one in request.blocks}
+    making = _Making(store, request.id, own, findings, await store.now(), sees, code_trusted)
     blocks = [await making.block(one) for one in request.blocks]
     if findings.has_errors:
         raise InvalidSbi(request.id or "(no id)", findings.sorted())
     return NewSbi(
         id=request.id,
-        body=_text(request.body),
+        body=json.dumps(request.body),
         fingerprint=fingerprint(request),
         who=who,
         blocks=tuple(one for one in blocks if one is not None),
@@ -75,23 +59,18 @@ async def new_sbi(
     )
 
 
+@dataclass(slots=True)
 class _Making:
-    """Makes the blocks of one instance."""
+    """Makes the blocks of one instance; `own` are their ids."""
 
-    def __init__(
-        self,
-        store: Store,
-        request: SbiRequest,
-        findings: Findings,
-        now: Instant,
-        sees: Sees,
-        *,
-        code_trusted: bool,
-    ) -> None:
-        self._store, self._findings = store, findings
-        self._now, self._code_trusted, self._sees = now, code_trusted, sees
-        self._sbi, self._own = request.id, {one.id for one in request.blocks}
-        self.definitions: dict[str, StoredDefinition] = {}
+    store: Store
+    sbi: str
+    own: set[str]
+    findings: Findings
+    now: Instant
+    sees: Sees
+    code_trusted: bool
+    definitions: dict[str, StoredDefinition] = field(default_factory=dict)
 
     async def block(self, asked: BlockRequest) -> NewBlock | None:
         await self._check_id(asked)
@@ -103,33 +82,33 @@ class _Making:
             version=asked.version,
             parameters=asked.parameters,
             name=asked.id,
-            options=RunOptions(now=float(self._now), priority=asked.priority),
-            code_trusted=self._code_trusted,
+            options=RunOptions(now=float(self.now), priority=asked.priority),
+            code_trusted=self.code_trusted,
         )
         found = Findings()
         try:
-            run, definition = await request_run(self._store, wanted, found)
+            run, definition = await request_run(self.store, wanted, found)
         except InvalidDefinition as refused:
             for one in refused.findings:
-                self._findings.add(_of_block(one, asked))
+                self.findings.add(_of_block(one, asked))
             return None
         self.definitions[definition.digest] = definition
         for one in found:
             if one.code == UNUSED_PARAMETER:
-                self._findings.add(_of_block(one, asked))
+                self.findings.add(_of_block(one, asked))
         return NewBlock(
             id=asked.id,
             run=replace(run, given=NOTHING_GIVEN),
             needs=asked.needs,
-            body=_text(asked.body),
+            body=json.dumps(asked.body),
         )
 
     async def _check_id(self, asked: BlockRequest) -> None:
         known = await self._known(asked.id)
-        if known is None or known.sbi == self._sbi:
+        if known is None or known.sbi == self.sbi:
             return
-        whose = f"a block of {known.sbi}" if self._sees(known.run.workflow) else "taken"
-        self._findings.error(
+        whose = f"a block of {known.sbi}" if self.sees(known.run.workflow) else "taken"
+        self.findings.error(
             "duplicate-block",
             f"{asked.id} is {whose} already",
             "give this one an id of its own",
@@ -138,8 +117,11 @@ class _Making:
 
     async def _check_parents(self, asked: BlockRequest) -> None:
         for name in dict.fromkeys(need.parent for need in asked.needs):
-            if name not in self._own and not await self._may_name(name):
-                self._findings.error(
+            if name in self.own:
+                continue
+            known = await self._known(name)  # one that may not be seen is as if not there
+            if known is None or not self.sees(known.run.workflow):
+                self.findings.error(
                     "unknown-block",
                     f"{asked.id} waits for {name!r}, which is no block of this instance or of "
                     "an earlier one",
@@ -147,17 +129,12 @@ class _Making:
                     asked.places.needs[name],
                 )
 
-    async def _may_name(self, name: str) -> bool:
-        """Says whether the caller may name a block: one they may not see is as if not there."""
-        known = await self._known(name)
-        return known is not None and self._sees(known.run.workflow)
-
     async def _known(self, name: str) -> BlockView | None:
         """Returns the block, or None; a text that can be no block's id is not looked for."""
         if not is_block_id(name):
             return None
         try:
-            return await self._store.block(name)
+            return await self.store.block(name)
         except NotFound:
             return None
 

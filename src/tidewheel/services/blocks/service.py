@@ -6,35 +6,42 @@ over HTTP.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidewheel.api.blocks import BlockFacts, BlockNeed, BufferObject, SbiFacts, StageFacts
 from tidewheel.core.graph.findings import Findings, finding_document
+from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.operator.blocks import (
     FACTS_BYTES_MAX,
     OBJECTS_MAX,
+    BlockView,
     InvalidSbi,
+    NeedState,
     NewObject,
     ObjectView,
     SbiView,
 )
+from tidewheel.core.operator.definition import SIP, read_job_name
 from tidewheel.core.operator.verbs import Stop
-from tidewheel.core.operator.views import ABORTED_BY
+from tidewheel.core.operator.views import ABORTED_BY, SubmissionView
+from tidewheel.core.queue.status import FINAL, Status
+from tidewheel.core.queue.task import Instant, TaskId
+from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import BadSetting, Declined, NotFound, NotRunning, Refused, SbiTaken
 from tidewheel.formats.sip.model import object_name_problem
 from tidewheel.ports.runs import Document, RunDoor
 from tidewheel.ports.store import Store
-from tidewheel.services.blocks.views import (
-    block_document,
-    block_facts,
-    blocks_document,
-    object_document,
-    sbi_document,
-    sbi_facts,
-)
+from tidewheel.views.run_facts import document_of
+from tidewheel.views.snapshot import RunSnapshot, gather, submissions_by_task
+from tidewheel.views.status_text import ACTIVE, DONE, FUTURE, WAITING
+from tidewheel.views.why import object_name, post_command, reason_text, task_reasons
+from tidewheel.vocabulary import time_text
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.scheduling_block import SbiRequest
@@ -72,21 +79,20 @@ class BlockService:
     # ---- instances ----
 
     async def submit_sbi(self, file: str, content: bytes, *, who: str) -> Document:
-        from tidewheel.services.blocks.requests import (
-            fingerprint,
-            new_sbi,
-            read_request,
-        )
+        from tidewheel.formats.sip.scheduling_block import read_sbi
+        from tidewheel.services.blocks import requests
 
         findings = Findings()
-        request = await read_request(file, content, findings)
+        request = await asyncio.to_thread(read_sbi, file, content, findings)
+        if request is None:  # it is unreadable
+            raise InvalidSbi(file, findings.sorted())
         self._check_permitted(request, file, findings)
         known = None if findings.has_errors else await self._known(request.id)
-        if known is not None and known.fingerprint != fingerprint(request):
+        if known is not None and known.fingerprint != requests.fingerprint(request):
             raise SbiTaken(request.id)
         made = False
         if known is None:
-            new = await new_sbi(
+            new = await requests.new_sbi(
                 *(self._store, request, findings),
                 who=who,
                 code_trusted=self._code_trusted,
@@ -116,7 +122,7 @@ class BlockService:
             return None
 
     async def sbis(self, count: int = 100) -> Document:
-        return {"sbis": [sbi_facts(one) for one in await self._store.sbis(count)]}
+        return {"sbis": [document_of(SbiFacts, one) for one in await self._store.sbis(count)]}
 
     async def sbi(self, sbi_id: str) -> Document:
         return await sbi_document(self._store, await self._store.sbi(sbi_id))
@@ -128,14 +134,25 @@ class BlockService:
         return await blocks_document(self._store, found)
 
     async def block(self, block_id: str) -> Document:
-        from tidewheel.views.snapshot import gather
-
-        view = await self._store.block(block_id)
-        looked = await gather(
-            self._store, view.run, self._home, definition_of=self._definition_of
-        )
+        """Returns the block with each of its stages."""
+        store, view = self._store, await self._store.block(block_id)
+        looked = await gather(store, view.run, self._home, definition_of=self._definition_of)
         # Again: it may have begun, or ended, since the first look.
-        return await block_document(self._store, await self._store.block(block_id), looked)
+        view = await store.block(block_id)
+        never = await never_begin(store, [view])
+        facts = block_facts(view, looked.now, never=view.id in never)
+        definition = await store.definition(view.run.definition)
+        keys = looked.known_keys()
+        if (
+            definition.kind == SIP
+        ):  # all stages, made or not yet; of others those that were made
+            keys = [(looked.pool.plan.initial, name) for name in looked.pool.plan.nodes]
+        found, text = await submissions_by_task(store, looked.view), looked.pool.plan.text
+        by_key = {key: found.get((text(key[0]), key[1]), ()) for key in keys[:STAGES_MAX]}
+        last = [there[-1].task_id for there in by_key.values() if there]
+        values = await store.values_of(last) if last else {}
+        stages = [_stage_document(looked, key, there, values) for key, there in by_key.items()]
+        return {**facts, "stages": stages}
 
     async def abort(self, block_id: str, *, who: str, reason: str = "") -> Document:
         said = f"{ABORTED_BY}{who}" + (f": {reason}" if reason else "")
@@ -189,3 +206,120 @@ def _new_object(name: str, facts: Mapping[str, object]) -> NewObject:
         accepted = f"up to {FACTS_BYTES_MAX} bytes of JSON about one object"
         raise BadSetting(f"facts of {name}", f"{text[:60]}…", accepted)
     return NewObject(name=name, facts=text)
+
+
+# Blocks, instances and objects as documents, for people and programs.
+
+
+CREATED = "created"
+STAGES_MAX = 10_000
+
+
+async def sbi_document(store: Store, view: SbiView) -> Document:
+    """Returns an instance as it was asked for, and its blocks as they are."""
+    return {
+        **document_of(SbiFacts, view),
+        "request": json.loads(view.body),
+        **await blocks_document(store, view.blocks),
+    }
+
+
+async def blocks_document(store: Store, views: Sequence[BlockView]) -> Document:
+    now, never = await store.now(), await never_begin(store, views)
+    return {"blocks": [block_facts(one, now, never=one.id in never) for one in views]}
+
+
+async def never_begin(store: Store, views: Sequence[BlockView]) -> set[str]:
+    """Returns the blocks that wait for what cannot happen any more, or for such a block."""
+    known = {one.id: one for one in views}
+    children: dict[str, list[str]] = {}
+    todo = list(views)
+    for view in todo:
+        for need in view.waits:
+            children.setdefault(need.parent, []).append(view.id)
+            if need.status == CREATED and need.parent not in known:
+                with suppress(NotFound):  # it was deleted meanwhile
+                    known[need.parent] = await store.block(need.parent)
+                    todo.append(known[need.parent])
+    found = [
+        one.id
+        for one in known.values()
+        if any(need.state is NeedState.NEVER for need in one.waits)
+    ]
+    for name in found:  # each as often as it waits in vain, and its children once
+        found += children.pop(name, ())
+    return set(found)
+
+
+def block_facts(view: BlockView, now: Instant, *, never: bool) -> Document:
+    """Returns a block as one row; `waits` says what keeps it, `never` that it stays so."""
+    asked, run = json.loads(view.body), view.run
+    return document_of(
+        BlockFacts,
+        view,
+        run,
+        type=asked.get("type"),
+        version=(asked.get("workflow") or {}).get("version"),
+        parameters=json.loads(run.options.parameters or "{}"),
+        run=run.number,
+        driven=run.is_driven(now),
+        offered=run.given is not None,
+        waits=[str(one) for one in view.waits],
+        never=never,
+        needs=[document_of(BlockNeed, one, block=one.parent) for one in view.needs],
+    )
+
+
+def _stage_document(
+    looked: RunSnapshot,
+    key: Key,
+    submissions: Sequence[SubmissionView],
+    values: Mapping[TaskId, str],
+) -> Document:
+    one, name = looked.shown(key), object_name(looked, key)
+    last = submissions[-1] if submissions else None
+    handed_on = None if last is None else values.get(last.task_id)
+    return document_of(
+        StageFacts,
+        one,
+        last,
+        stage=key[1] if name is None else None,
+        object=name,
+        # A stage that is yet to come is shown as waiting: a block was asked for as a whole.
+        state=WAITING if one.state == FUTURE else one.state,
+        submit=0 if last is None else read_job_name(last.task_id).submit,
+        values=None if handed_on is None else json.loads(handed_on),
+        why=_why(looked, key, one.state),
+        events=[event for submission in submissions for event in _events(submission)],
+    )
+
+
+def _why(looked: RunSnapshot, key: Key, state: str) -> list[str]:
+    """Says why a block waits; empty if it is active or done."""
+    if not looked.started or state in ACTIVE or state in DONE:
+        return []
+    name = object_name(looked, key)
+    if name is not None:
+        return [f"it was not posted yet: {post_command(name)}"]
+    found = [reason_text(one) for one in task_reasons(looked, key)]
+    for other in looked.pool.plan.nodes:
+        if (name := object_name(looked, (key[0], other))) is not None:
+            node = f"{looked.id_of((key[0], other))}:{SUCCEEDED}"
+            found = [text.replace(node, f"the object {name}") for text in found]
+    return found
+
+
+def _events(one: SubmissionView) -> Iterator[Document]:
+    """Returns what happened to a submission, oldest first."""
+    submit = read_job_name(one.task_id).submit
+    told = [("submitted", one.submitted_at), ("started", one.started_at)]
+    if Status(one.status) in FINAL:
+        told.append((one.status, one.ended_at))
+    for event, at in told:
+        if at is not None:
+            error = one.error if event == one.status else None
+            yield {"event": event, "submit": submit, "at": time_text(at), "error": error}
+
+
+def object_document(view: ObjectView) -> Document:
+    return document_of(BufferObject, view, facts=json.loads(view.facts))

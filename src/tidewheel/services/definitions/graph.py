@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import merge
+from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
@@ -21,7 +23,6 @@ from tidewheel.errors import Refused
 from tidewheel.formats.flow_cylc.families import ROOT
 
 if TYPE_CHECKING:
-    from tidewheel.core.cycling.sequence import Sequence
     from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 
 # Edges: which outputs of the parent each stands for, and whether the child can do without.
@@ -184,7 +185,7 @@ def _nearer_stop(graph: Graph, start: Point, stop: Point, tasks_max: int) -> Poi
     if graph.cycling.final is not None:
         stop = min(stop, graph.cycling.final)
     weights = Counter(one for node in graph.nodes.values() for one in node.sequences)
-    placed = (_weighted(sequence, weight, start, stop) for sequence, weight in weights.items())
+    placed = (zip(one.points(start, stop), repeat(weight)) for one, weight in weights.items())
     total, before, here = 0, None, None
     for point, weight in merge(*placed):
         if point != here:
@@ -193,13 +194,6 @@ def _nearer_stop(graph: Graph, start: Point, stop: Point, tasks_max: int) -> Poi
         if total > tasks_max:
             return point if before is None else before
     return stop
-
-
-def _weighted(
-    sequence: Sequence, weight: int, start: Point, stop: Point
-) -> Iterator[tuple[Point, int]]:
-    for point in sequence.points(start, stop):
-        yield point, weight
 
 
 # A window of a definition's graph as JSON: `tidewheel graph --json`, and over HTTP.
@@ -236,12 +230,10 @@ def graph_document(shown: ShownWindow, families: Mapping[str, str]) -> dict[str,
                 "certain": facts[edge].certain,
                 "suicide": edge.suicide,
             }
-            for edge in sorted(facts, key=_edge_order)
+            for edge in sorted(facts, key=_BY_CHILD)
         ],
         "cut": shown.window.cut,
     }
 
 
-def _edge_order(edge: Edge) -> tuple[int, str, int, str, bool]:
-    child, parent = edge.child, edge.parent
-    return child.point, child.node, parent.point, parent.node, edge.suicide
+_BY_CHILD = attrgetter("child.point", "child.node", "parent.point", "parent.node", "suicide")

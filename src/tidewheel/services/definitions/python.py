@@ -16,15 +16,17 @@ from tidewheel.formats.python_api.workflow import load_python
 
 def load_python_file(path: Path, how: LoadOptions, findings: Findings) -> LoadedWorkflow:
     """Returns the workflow that a file defines; the file is executed, as python3 would."""
-    source = _source(path)
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    source = SourceText.as_written(Path(), (str(path),), lines)
+    loaded = None
     if not path.is_file():
         findings.error("no-such-file", f"there is no file {path}")
-        return LoadedWorkflow(source=source, settings=FlowSettings())
-    flow = load_python(path, findings)
-    if flow is None:
-        return LoadedWorkflow(source=source, settings=FlowSettings())
-    options = ReadOptions(now=how.now, points=how.points, policy=how.policy)
-    loaded = flow.load(options, findings)
+    elif (flow := load_python(path, findings)) is not None:
+        options = ReadOptions(now=how.now, points=how.points, policy=how.policy)
+        loaded = flow.load(options, findings)
     if loaded is None:
         return LoadedWorkflow(source=source, settings=FlowSettings())
     workflow, graph = loaded
@@ -41,11 +43,3 @@ def _reader(style: PointStyle) -> CyclingReader:
         point_format=style.format,
         expanded_year_digits=style.expanded_year_digits,
     )
-
-
-def _source(path: Path) -> SourceText:
-    try:
-        lines = path.read_text(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    return SourceText.as_written(Path(), (str(path),), lines)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tidewheel.core.graph.checks import check_workflow
 from tidewheel.core.graph.compile import compile_workflow
@@ -148,7 +149,8 @@ class ValidatedSip:
 
 def load_sip_file(path: Path, how: LoadOptions, findings: Findings) -> ValidatedSip:
     """Reads, compiles and checks a file; template variables are the parameters of a request."""
-    return load_sip_request(path, _request(how, findings), findings, is_typed=True)
+    given: Any = read_variables(how.source.variables, findings) or None  # validated below
+    return load_sip_request(path, given, findings, is_typed=True)
 
 
 def load_sip_request(
@@ -190,8 +192,12 @@ def _validated(
     for one in validation.all_findings():
         findings.add(one)
     text = _source_text(folder, source, validation.text)
+    found = compiled(validation, findings)
+    loaded = LoadedWorkflow(source=text, settings=FlowSettings())
+    if found is not None:
+        loaded = as_loaded(text, *found, CyclingReader(), ENDS_BY_ITSELF)
     return ValidatedSip(
-        _loaded(text, validation, findings),
+        loaded,
         Verdicts(validation, is_request=request is not None),
         validation,
         source,
@@ -243,11 +249,6 @@ def source_of(file: str, files: Iterable[StoredFile]) -> SipSource:
     )
 
 
-def sip_text(path: Path, how: LoadOptions, findings: Findings) -> SourceText:
-    """Returns the text of a definition with its values."""
-    return load_sip_file(path, how, findings).loaded.source
-
-
 def sip_text_as_written(path: Path, findings: Findings) -> SourceText | None:
     source = _read(path, findings)
     if source is None:
@@ -264,18 +265,6 @@ def _read(path: Path, findings: Findings) -> SipSource | None:
     else:
         findings.error("no-such-file", f"there is no file {path}")
     return None
-
-
-def _request(how: LoadOptions, findings: Findings) -> Values | None:
-    given = read_variables(how.source.variables, findings)
-    return given or None  # type: ignore[return-value]  # checked by the judge
-
-
-def _loaded(text: SourceText, validation: Validation, findings: Findings) -> LoadedWorkflow:
-    found = compiled(validation, findings)
-    if found is None:
-        return LoadedWorkflow(source=text, settings=FlowSettings())
-    return as_loaded(text, *found, CyclingReader(), ENDS_BY_ITSELF)
 
 
 def _source_text(folder: Path, source: SipSource, text: DefinitionText) -> SourceText:

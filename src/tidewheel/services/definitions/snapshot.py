@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -81,15 +82,11 @@ class RestoredDefinition:
 
 def load_options(options: RunOptions, name: str = "") -> LoadOptions:
     """Returns how a definition is read for a run with these options."""
+    bounds = ("initial", "final", "start", "stop")
     return LoadOptions(
         now=options.now,
         name=name,
-        points=PointTexts(
-            initial=options.initial,
-            final=options.final,
-            start=options.start,
-            stop=options.stop,
-        ),
+        points=PointTexts(**{one: getattr(options, one) for one in bounds}),
         policy=POLICIES[options.compat] if options.compat else TIDEWHEEL,
     )
 
@@ -188,10 +185,9 @@ def restore(
     errors = [one for one in findings if one.severity is Severity.ERROR]
     wrong = [one.message for one in errors if is_new or one.code not in _JUDGED_AT_FIRST]
     if loaded.graph is None or loaded.reader is None or wrong:
-        seen = "; ".join(wrong[:3])
         raise Refused(
             f"the stored definition of {definition.workflow} cannot be used with these "
-            f"options: {seen}"
+            f"options: {'; '.join(wrong[:3])}"
         )
     return RestoredDefinition(
         graph=loaded.graph, settings=loaded.settings, reader=loaded.reader, stages=stages
@@ -216,9 +212,14 @@ def check_definition(
 def _load_stored(
     definition: StoredDefinition, options: RunOptions, directory: Path, findings: Findings
 ) -> tuple[LoadedWorkflow, StageSource | None]:
-    how = load_options(options, definition.workflow)
     if definition.kind == SIP:
-        return _load_stored_sip(definition, options, directory, findings)
+        from tidewheel.services.definitions import sip
+
+        request = sip.read_request(options.parameters)
+        files = sip.source_of(definition.text, definition.files)
+        validated = sip.load_sip(files, directory, request, findings)
+        return validated.loaded, validated.stages
+    how = load_options(options, definition.workflow)
     if definition.kind == PYTHON:
         unpack(definition, directory)
         return _load_python(directory / definition.text, how, findings), None
@@ -227,15 +228,28 @@ def _load_stored(
     return load_source(source, how, findings), None
 
 
-def _load_stored_sip(
-    definition: StoredDefinition, options: RunOptions, directory: Path, findings: Findings
-) -> tuple[LoadedWorkflow, StageSource | None]:
-    from tidewheel.services.definitions import sip
+@contextmanager
+def load_flow(
+    definition: StoredDefinition,
+    options: RunOptions,
+    findings: Findings,
+    parameters: Mapping[str, object],
+    *,
+    code_trusted: bool,
+) -> Iterator[tuple[LoadedWorkflow, Path]]:
+    """Loads a flow.cylc as it was written, in a folder that holds nothing else.
 
-    request = sip.read_request(options.parameters)
-    source = sip.source_of(definition.text, definition.files)
-    validated = sip.load_sip(source, directory, request, findings)
-    return validated.loaded, validated.stages
+    Its code runs only if the caller may have it run, and the one who brought it could, too.
+    """
+    source = SourceOptions(
+        variables=VariableTexts(values=parameters),
+        workflow_name=definition.workflow,
+        code_trusted=code_trusted and definition.is_trusted,
+    )
+    how = replace(load_options(options, definition.workflow), source=source)
+    with TemporaryDirectory() as folder:
+        unpack(definition, Path(folder))
+        yield load_workflow(Path(folder), how, findings), Path(folder)
 
 
 def reread(old: StoredDefinition, options: RunOptions, directory: Path) -> StoredDefinition:

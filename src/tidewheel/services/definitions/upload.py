@@ -8,16 +8,21 @@ holds, not what somebody said. Python is not taken: to read such a definition is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from pathlib import PurePosixPath
 
 from tidewheel.core.graph.findings import Findings, InvalidDefinition
-from tidewheel.core.operator.definition import PYTHON, SIP, RunOptions, StoredDefinition, sealed
-from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions
+from tidewheel.core.operator.definition import (
+    FLOW_CYLC,
+    PYTHON,
+    SIP,
+    RunOptions,
+    StoredDefinition,
+    StoredFile,
+    sealed,
+)
+from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
 from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
-from tidewheel.formats.flow_cylc.workflow import load_workflow
-from tidewheel.services.definitions.snapshot import MADE_BY_RUNS, capture, load_options
+from tidewheel.services.definitions.snapshot import MADE_BY_RUNS, capture, load_flow
 
 NAME_BYTES_MAX = 255  # of a folder or file
 FINDINGS_MAX = 20
@@ -28,16 +33,15 @@ def definition_of_text(
 ) -> StoredDefinition:
     """Returns a flow.cylc, rendered and read; raises InvalidDefinition, which says all."""
     findings = Findings()
-    texts = VariableTexts(values=variables)
-    source = SourceOptions(variables=texts, workflow_name=workflow, code_trusted=False)
-    how = replace(load_options(options, workflow), source=source)
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / FLOW_FILE).write_text(text, encoding="utf-8")
-        loaded = load_workflow(folder, how, findings)
+    files = (StoredFile(FLOW_FILE, text.encode(), False),)
+    kept = StoredDefinition(
+        digest="", workflow=workflow, kind=FLOW_CYLC, text=text, files=files
+    )
+    with load_flow(kept, options, findings, variables, code_trusted=False) as (loaded, folder):
         if loaded.graph is None or findings.has_errors:
             raise InvalidDefinition(workflow, findings.sorted())
-        return capture(loaded, folder, read_variables(texts, findings)).definition
+        given = read_variables(VariableTexts(values=variables), findings)
+        return capture(loaded, folder, given).definition
 
 
 def sealed_definition(sent: StoredDefinition) -> StoredDefinition:

@@ -4,38 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from tidewheel.core.operator.stream import read_cursor
+from tidewheel.core.queue.task import Instant
 from tidewheel.errors import BadSetting
-from tidewheel.services.notifications.rules import (
-    BLOCKED,
-    COMPLETED,
-    ERROR,
-    FAILED,
-    FIELDS,
-    LATE,
-    STALL,
-    STOPPED,
-    NotificationRule,
-    filled,
-)
+from tidewheel.services.notifications.rules import EVENTS, FIELDS, NotificationRule, filled
 from tidewheel.vocabulary import time_text
 
 TASKS_NAMED_MAX = 20
 REASON_MAX = 2_000  # characters
 ID_LETTERS = 32
-
-_HAPPENED = {
-    STALL: "{run} is stalled",
-    BLOCKED: "{run}: {count} blocked: {tasks}",
-    FAILED: "{run}: {count} failed: {tasks}",
-    LATE: "{run}: {count} late: {tasks}",
-    ERROR: "{run} was given up",
-    STOPPED: "{run} was stopped",
-    COMPLETED: "{run} is completed",
-}
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,28 +62,22 @@ def sentence(message: Notification) -> str:
     named = ", ".join(message.tasks) + (f" and {more} more" if more > 0 else "")
     count = "1 task" if message.count == 1 else f"{message.count} tasks"
     known = {"run": message.run, "count": count, "tasks": named}
-    said = filled(_HAPPENED[message.event], known)
+    said = filled(EVENTS[message.event], known)
     return f"{said}: {message.reason}" if message.reason not in ("", message.status) else said
 
 
 def document(message: Notification, text: str, missed: int) -> dict[str, object]:
-    """Returns a message as a webhook gets it."""
-    return {
-        "id": message.id,
-        "event": message.event,
-        "test": message.is_test,
-        "run": message.run,
-        "workflow": message.workflow,
-        "status": message.status,
-        "reason": message.reason,
-        "at": time_text(message.at),  # type: ignore[arg-type]
+    """Returns a message as a webhook gets it.
+
+    `missed` counts messages of the same rule that were dropped before this one.
+    """
+    said = msgspec.structs.asdict(message)
+    shown = {
+        "test": said.pop("is_test"),
+        "at": time_text(Instant(message.at)),
         "tasks": list(message.tasks),
-        "count": message.count,
-        "text": text,
-        "rule": message.rule,
-        "store": message.store,
-        "missed": missed,  # messages of this rule that were dropped before this one
     }
+    return {**said, **shown, "text": text, "missed": missed}
 
 
 def facts(message: Notification, text: str) -> dict[str, str]:
@@ -146,6 +121,7 @@ TOLD_MAX = 5_000
 RUNS_MAX = 2_000
 ENDED_MAX = 200
 
+NAMED_BY = ("id", "rule", "event", "run")  # what a message is called by, sent or not
 SENT, GIVEN_UP, DROPPED = "sent", "given up", "dropped"
 
 
@@ -193,7 +169,7 @@ class NotifierState(msgspec.Struct, kw_only=True):
                 return True
         if len(of_rule) >= WAITING_PER_RULE_MAX:
             self.missed[rule.name] = self.missed.get(rule.name, 0) + 1
-            self._end(WaitingMessage(message=message, due_at=now), now, DROPPED)
+            self.end(WaitingMessage(message=message, due_at=now), now, DROPPED)
             return False
         due_at = max(
             now, self.sent_at.get(place, now - rule.every_seconds) + rule.every_seconds
@@ -202,10 +178,9 @@ class NotifierState(msgspec.Struct, kw_only=True):
         return True
 
     def due(self, now: float) -> Iterator[WaitingMessage]:
-        """Returns the messages whose time has come, the longest waiting first."""
-        yield from sorted(
-            (one for one in self.waiting if one.due_at <= now), key=lambda one: one.due_at
-        )
+        """Yields the messages whose time has come, the longest waiting first."""
+        there = (one for one in self.waiting if one.due_at <= now)
+        yield from sorted(there, key=lambda one: one.due_at)
 
     def sent(self, one: WaitingMessage, now: float) -> None:
         message = one.message
@@ -213,29 +188,20 @@ class NotifierState(msgspec.Struct, kw_only=True):
         self.missed.pop(message.rule, None)
         self.sent_at[f"{message.rule}|{message.run}|{message.event}"] = now
         _shorten(self.sent_at, RUNS_MAX)
-        self._end(one, now, SENT)
+        self.end(one, now, SENT)
 
     def failed(self, one: WaitingMessage, error: str, next_at: float) -> None:
         one.tries += 1
         one.error, one.due_at = error[:REASON_MAX], next_at
 
     def give_up(self, one: WaitingMessage, error: str, now: float) -> None:
-        one.tries += 1
-        one.error = error[:REASON_MAX]
-        self._end(one, now, GIVEN_UP)
+        self.failed(one, error, now)
+        self.end(one, now, GIVEN_UP)
 
-    def drop(self, one: WaitingMessage, now: float) -> None:
-        """Drops a message whose rule is gone."""
-        self._end(one, now, DROPPED)
-
-    def _end(self, one: WaitingMessage, now: float, outcome: str) -> None:
+    def end(self, one: WaitingMessage, now: float, outcome: str) -> None:
         self.waiting = [other for other in self.waiting if other is not one]
-        message = one.message
         ended = Ended(
-            id=message.id,
-            rule=message.rule,
-            event=message.event,
-            run=message.run,
+            **{name: getattr(one.message, name) for name in NAMED_BY},
             at=now,
             tries=one.tries,
             outcome=outcome,
@@ -262,9 +228,7 @@ class NotifierState(msgspec.Struct, kw_only=True):
         self.told.pop(mark, None)
 
 
-def _shorten(
-    many: dict[str, object] | dict[str, int] | dict[str, str] | dict[str, float], most: int
-) -> None:
+def _shorten(many: dict[str, Any], most: int) -> None:
     while len(many) > most:
         del many[next(iter(many))]
 

@@ -15,47 +15,77 @@ which the state keeps for people to see. The first notifier of a store begins at
 is told the past. One whose events were deleted meanwhile says so and goes on from the end.
 
 Rules are read again when their file changes; without any, nothing is followed.
+
+What is worth telling are runs with a new status, tasks that got stuck or are late. An event
+holds the state after it, so what was so before must be remembered: the state does. A task that
+is told to have failed is told again only for another submission of it. A task is late a while
+after the time of its point: as long as the rule's `after` says, else as the definition's `late
+offset` does. Where the run began after that time (it catches up), or points are no times, the
+while is counted from the beginning of the run; there only `after` counts.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from tidewheel.core.cycling.calendar import Calendar
+from tidewheel.core.cycling.style import PointStyle
+from tidewheel.core.graph.graph import Graph
 from tidewheel.core.operator.stream import EventFilter, EventKind, RunEvent, read_cursor
+from tidewheel.core.operator.views import OPEN_STATUSES, RunView
 from tidewheel.core.queue.requests import HostProcess
-from tidewheel.errors import Unavailable
+from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched.explain import why
+from tidewheel.core.sched.lifecycle import root_causes
+from tidewheel.core.sched.persistence import PooledTaskRow, PutTask
+from tidewheel.core.sched.task_state import JobPhase, Key
+from tidewheel.errors import NotFound, Refused, Unavailable
+from tidewheel.ports.runs import Document
 from tidewheel.ports.store import Store
-from tidewheel.services.notebook import IsAlive, Owner, claim_notebook
+from tidewheel.services.notebook import IsAlive, Owner, claim_notebook, read_owner
 from tidewheel.services.notifications.delivery import DeliveryMeans, deliver
-from tidewheel.services.notifications.detection import (
-    LateWatch,
-    Noticed,
-    message_for,
-    noticed,
-    stall_summary,
-)
 from tidewheel.services.notifications.messages import (
+    DROPPED,
     NAME,
+    NAMED_BY,
+    REASON_MAX,
+    TASKS_NAMED_MAX,
     Notification,
     NotifierState,
     WaitingMessage,
     message_id,
     read_state,
+    text_of,
+    trial_message,
     write_state,
 )
-from tidewheel.services.notifications.rules import STALL, NotificationRule, RulesInForce
+from tidewheel.services.notifications.rules import (
+    BLOCKED,
+    FAILED,
+    LATE,
+    STALL,
+    NotificationRule,
+    RulesInForce,
+    load_rules,
+    rules_document,
+)
 from tidewheel.services.service import Backoff, Service, ServiceReport, Surroundings
 from tidewheel.services.workflow_state import definitions_of, remembering
-from tidewheel.views.events import EventDocuments
+from tidewheel.views.events import EventDocuments, changed_tasks
+from tidewheel.views.snapshot import gather
+from tidewheel.vocabulary import time_text
 
 RUN_EVENTS = EventFilter(kind=EventKind.RUN)
 PAGES_PER_PASS_MAX = 20
 PASSES_AT_END_MAX = 5
+REASONS_MAX = 5  # tasks whose reasons for a stall are told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +117,6 @@ class NotifierService(Service):
         self._store, self._settings = store, settings
         self._documents = EventDocuments(store, settings.home)
         self._definition_of = remembering(definitions_of(store, settings.home))
-        self._late = LateWatch(store, self._definition_of, settings.runs_looked_at_max)
         self._rules = RulesInForce(settings.rules)
         self._owner = Owner(settings.process, f"{surroundings.chance.getrandbits(64):x}")
         self._epoch: int | None = None
@@ -107,20 +136,17 @@ class NotifierService(Service):
         await self._leave()
 
     async def begin(self) -> None:
-        """Makes a pass before a run begins: from here on nothing is missed."""
-        await self._pass()
+        """Makes a pass, as before a run begins: from here on nothing is missed."""
+        for report in await self.run_once():
+            self._surroundings.on_report(report)
 
     async def finish(self) -> None:
         """Tells after the end of a run what happened up to now, as far as it is due."""
         for _ in range(PASSES_AT_END_MAX):
-            await self._pass()
+            await self.begin()
             if self._epoch is None or not any(self._state.due(await self._store.now())):
                 break
         await self._leave()
-
-    async def _pass(self) -> None:
-        for report in await self.run_once():
-            self._surroundings.on_report(report)
 
     async def _leave(self) -> None:
         """Gives up the notebook, so that the next notifier need not wait for the lease."""
@@ -231,11 +257,25 @@ class NotifierService(Service):
             style = await self._documents.style(event) if one.tasks else None
             message = message_for(rule, one, style)
             if message is not None and one.event == STALL:
-                message = await stall_summary(
-                    self._store, self._settings.home, self._definition_of, message
-                )
+                message = await self._with_causes(message)
             if message is not None:
                 self._put_message(rule, message, now)
+
+    async def _with_causes(self, message: Notification) -> Notification:
+        """Adds to a message of a stall what keeps the run, if the run can be read."""
+        read, home = self._definition_of, self._settings.home
+        try:
+            view = await self._store.find_run(message.run)
+            looked = await gather(self._store, view, home, recall=False, definition_of=read)
+        except (Refused, OSError):
+            return message
+        causes, pool = root_causes(looked.pool) if looked.started else [], looked.pool
+        said = [one.text for task in causes[:REASONS_MAX] for one in why(pool, task.key)]
+        reason = "; ".join(dict.fromkeys(said)) or message.reason
+        tasks = tuple(looked.id_of(task.key) for task in causes[:TASKS_NAMED_MAX])
+        return msgspec.structs.replace(
+            message, reason=reason[:REASON_MAX], tasks=tasks, count=len(causes)
+        )
 
     def _put_message(self, rule: NotificationRule, message: Notification, now: float) -> None:
         letters = self._store_letters
@@ -246,13 +286,34 @@ class NotifierService(Service):
             self._tell("notification.dropped", rule=rule.name, run=message.run)
 
     async def _look_for_late_ones(self) -> None:
+        """Puts a message for each rule and run with late tasks that nobody was told of yet."""
         monotonic = self._clock.monotonic()
-        if monotonic >= self._late_at:
-            self._late_at = monotonic + self._settings.late_interval_seconds
-            now = await self._store.now()
-            rules = self._rules.now.rules
-            async for rule, message in self._late.messages(rules, self._state, now):
-                self._put_message(rule, message, now)
+        if monotonic < self._late_at:
+            return
+        self._late_at = monotonic + self._settings.late_interval_seconds
+        now = await self._store.now()
+        interested = [rule for rule in self._rules.now.rules if LATE in rule.on]
+        count = self._settings.runs_looked_at_max
+        for view in await self._store.runs(count=count) if interested else ():
+            wanted = [rule for rule in interested if rule.wants(LATE, view.workflow)]
+            if not wanted or view.status not in OPEN_STATUSES:
+                continue
+            try:
+                stored = await self._store.read_run(view.number)
+                graph = (await self._definition_of(view)).graph
+            except Unavailable:
+                raise
+            except Exception:  # deleted meanwhile, or not to be read any more: others can be
+                continue
+            rows = [one.row for one in stored.changes if isinstance(one, PutTask)]
+            for rule in wanted:
+                late = late_tasks(rule, view, rows, graph, now)
+                place = f"{view.number}|{LATE}|{rule.name}"
+                news = [
+                    one for one in late if self._state.is_news(f"{place}|{one[0]}|{one[1]}")
+                ]
+                if news:
+                    self._put_message(rule, _late_message(rule, view, graph, news, now), now)
 
     # ---- sending ----
 
@@ -266,7 +327,7 @@ class NotifierService(Service):
         message, settings, state = one.message, self._settings, self._state
         rule = self._rules.now.named(message.rule)
         if rule is None:
-            state.drop(one, now)
+            state.end(one, now, DROPPED)
             return
         error = await deliver(rule, message, state.missed.get(rule.name, 0), settings.means)
         told = {"id": message.id, "rule": rule.name, "kind": message.event, "run": message.run}
@@ -285,4 +346,178 @@ class NotifierService(Service):
             self._tell("notification.failed", **told, error=error, tries=one.tries)
 
     def _tell(self, what: str, /, **facts: object) -> None:
-        self._reports.append(ServiceReport(service=self.name, event=what, facts=facts))
+        self._reports.append(self.report(what, **facts))
+
+
+# What is worth telling.
+
+
+_OF_RUNS = {"stalled": STALL} | {name: name for name in ("completed", "stopped", "error")}
+_FAILED_STATES = ("failed", "submit-failed")
+
+
+class Noticed(NamedTuple):
+    """Is something that happened, and that rules may be about."""
+
+    event: str
+    about: RunEvent
+    tasks: tuple[Key, ...] = ()
+
+
+def noticed(event: RunEvent, state: NotifierState) -> Iterator[Noticed]:
+    """Finds what happened with this event, as far as it is news."""
+    stuck: dict[str, list[Key]] = {FAILED: [], BLOCKED: []}
+    for (point, name), (words, submit) in changed_tasks(event.changes).items():
+        mark = f"{event.number}|{BLOCKED}|{point}|{name}"
+        if "blocked" not in words.remarks:
+            state.unmark(mark)
+        elif state.is_news(mark):
+            stuck[BLOCKED].append((point, name))
+        mark = f"{event.number}|{FAILED}|{point}|{name}|{submit}"
+        if words.state in _FAILED_STATES and state.is_news(mark):
+            stuck[FAILED].append((point, name))
+    for kind, keys in stuck.items():
+        if keys:
+            yield Noticed(kind, event, tuple(keys))
+    before = state.saw_status(event.number, event.status)
+    if event.status != before and event.status in _OF_RUNS:
+        yield Noticed(_OF_RUNS[event.status], event)
+
+
+def message_for(
+    rule: NotificationRule, one: Noticed, style: PointStyle | None
+) -> Notification | None:
+    """Returns the message that a rule makes of it; None if the rule is about other tasks."""
+    event = one.about
+    tasks = [key for key in one.tasks if rule.wants_task(key[1])]
+    if one.tasks and not tasks:
+        return None
+    place = f"{event.place.major}-{event.place.minor}"
+    return Notification(
+        id=message_id(event.run, rule.name, event.number, one.event, place),
+        rule=rule.name,
+        event=one.event,
+        run=event.run,
+        workflow=event.workflow,
+        at=event.at,
+        status=event.status,
+        reason="" if one.tasks else event.reason[:REASON_MAX],
+        tasks=named(style, tasks),
+        count=len(tasks),
+    )
+
+
+def named(style: PointStyle | None, tasks: list[Key]) -> tuple[str, ...]:
+    """Names tasks as people write them; without the definition at least by their names."""
+    return tuple(
+        name if style is None else f"{style.text(point)}/{name}"
+        for point, name in sorted(tasks)[:TASKS_NAMED_MAX]
+    )
+
+
+def _late_message(
+    rule: NotificationRule, view: RunView, graph: Graph, late: list[Key], now: float
+) -> Notification:
+    ids = named(graph.cycling.style, late)
+    return Notification(
+        id=message_id(view.number, view.created_at, rule.name, LATE, *ids, now),
+        rule=rule.name,
+        event=LATE,
+        run=view.name,
+        workflow=view.workflow,
+        at=now,
+        status=view.status,
+        tasks=ids,
+        count=len(late),
+    )
+
+
+def late_tasks(
+    rule: NotificationRule, view: RunView, rows: list[PooledTaskRow], graph: Graph, now: float
+) -> list[Key]:
+    """Returns the late tasks that this rule is about."""
+    there = [
+        (one, _late_at(rule, view, one, graph)) for one in rows if rule.wants_task(one.name)
+    ]
+    return [(one.point, one.name) for one, at in there if at is not None and at <= now]
+
+
+def _late_at(
+    rule: NotificationRule, view: RunView, row: PooledTaskRow, graph: Graph
+) -> float | None:
+    if row.stage is JobPhase.INCOMPLETE:  # it ended: rules about failures tell of it
+        return None
+    node = graph.nodes.get(row.name)
+    is_time = graph.cycling.style.calendar is Calendar.GREGORIAN
+    if rule.after_seconds is not None:
+        begun = max(view.created_at, float(row.point)) if is_time else view.created_at
+        return begun + rule.after_seconds
+    offset = None if node is None else node.definition.events.late_offset_seconds
+    return float(row.point) + offset if is_time and offset is not None else None
+
+
+# What people are shown of it, and tests, at the machine where the rules are.
+
+
+AT_ONCE_MAX = 8
+
+
+class NotificationAdmin:
+    """Implements ``ports.runs.BringsNotifications`` for a store that is here."""
+
+    def __init__(self, store: Store, rules: Path, means: DeliveryMeans) -> None:
+        self._store, self._path, self._means = store, rules, means
+
+    async def notifications(self) -> Document:
+        """Returns the rules, their mistakes, what waits, and what became of messages."""
+        rules = await asyncio.to_thread(load_rules, self._path)
+        notebook = await self._store.notebook(NAME)
+        state = NotifierState() if notebook is None else read_state(notebook.body)
+        now = await self._store.now()
+        is_held = notebook is not None and notebook.is_held(now)
+        owner = read_owner(notebook.owner) if notebook is not None and is_held else None
+        return {
+            "file": str(self._path),
+            **rules_document(rules),
+            "sender": None
+            if owner is None
+            else f"{owner.process.host}, process {owner.process.pid}",
+            "waiting": [
+                {
+                    **{name: getattr(one.message, name) for name in NAMED_BY},
+                    "tries": one.tries,
+                    "error": one.error,
+                    "due_at": time_text(Instant(one.due_at)),
+                }
+                for one in state.waiting
+            ],
+            "ended": [
+                {**msgspec.structs.asdict(one), "at": time_text(Instant(one.at))}
+                for one in reversed(state.ended)
+            ],
+        }
+
+    async def try_notifications(self, rule: str | None = None) -> Document:
+        """Sends a test under one rule, or under each; raises NotFound without such a rule."""
+        rules = await asyncio.to_thread(load_rules, self._path)
+        wanted = [one for one in rules.rules if rule in (None, one.name)]
+        if rule is not None and not wanted:
+            raise NotFound("rule", rule)
+        at = await self._store.now()
+        store = (await self._store.events_head()).store
+        room = asyncio.Semaphore(AT_ONCE_MAX)
+
+        async def send(one: NotificationRule) -> Document:
+            message = trial_message(one, at, store, secrets.token_hex(8))
+            async with room:
+                error = await deliver(one, message, 0, self._means)
+            return {
+                "rule": one.name,
+                "sent": not error,
+                "error": error,
+                "id": message.id,
+                "text": text_of(one, message),
+            }
+
+        found = await asyncio.gather(*map(send, wanted))
+        return {"tests": list(found), "findings": list(rules.findings)}

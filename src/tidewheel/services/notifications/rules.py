@@ -26,8 +26,16 @@ from tidewheel.errors import BadSetting
 from tidewheel.quantities import parse_duration
 
 STALL, BLOCKED, FAILED, LATE = "stall", "blocked", "failed", "late"
-ERROR, STOPPED, COMPLETED = "error", "stopped", "completed"
-EVENTS = (STALL, BLOCKED, FAILED, LATE, ERROR, STOPPED, COMPLETED)
+# Every event, and how it is said to people.
+EVENTS = {
+    STALL: "{run} is stalled",
+    BLOCKED: "{run}: {count} blocked: {tasks}",
+    FAILED: "{run}: {count} failed: {tasks}",
+    LATE: "{run}: {count} late: {tasks}",
+    "error": "{run} was given up",
+    "stopped": "{run} was stopped",
+    "completed": "{run} is completed",
+}
 
 EVERY_SECONDS = {"webhook": 0.0, "mail": 60.0, "command": 0.0}
 SUBJECT_DEFAULT = "[tidewheel] {event}: {run}"
@@ -37,7 +45,7 @@ SUBJECT_DEFAULT = "[tidewheel] {event}: {run}"
 class Webhook:
     """Is a destination to which a JSON document is posted."""
 
-    url: str
+    url: str = ""
     secret: str = field(default="", repr=False)  # signs the document
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     ca: str = ""  # a file with certificates to believe instead of the system's
@@ -50,7 +58,7 @@ class Webhook:
 class MailTo:
     """Is a destination by mail, which is handed to the server that TIDEWHEEL_SMTP names."""
 
-    to: tuple[str, ...]
+    to: tuple[str, ...] = ()
     sender: str = ""
 
     kind = "mail"
@@ -100,9 +108,6 @@ class Rules:
     rules: Sequence[NotificationRule] = ()
     findings: Sequence[str] = ()
 
-    def wants(self, event: str, workflow: str) -> bool:
-        return any(rule.wants(event, workflow) for rule in self.rules)
-
     def named(self, name: str) -> NotificationRule | None:
         return next((rule for rule in self.rules if rule.name == name), None)
 
@@ -127,6 +132,40 @@ def filled(template: str, facts: Mapping[str, str]) -> str:
     return _FIELD.sub(lambda found: facts.get(found[1], found[0]), template)
 
 
+SHOWN = ("name", "workflow", "task", "every_seconds", "after_seconds")  # of rules
+
+
+def rules_document(rules: Rules) -> dict[str, object]:
+    """Returns the rules in force, and what is wrong with the others."""
+    return {
+        "rules": [
+            {
+                **{name: getattr(rule, name) for name in SHOWN},
+                "on": list(rule.on),
+                "kind": rule.to.kind,
+                "to": where_to(rule.to),
+            }
+            for rule in rules.rules
+        ],
+        "findings": list(rules.findings),
+    }
+
+
+def where_to(to: Destination) -> str:
+    """Shows the part of a destination that nobody could misuse.
+
+    Paths of webhooks and arguments of commands are secrets.
+    """
+    match to:
+        case Webhook(url=url):
+            parts = urlsplit(url)
+            return f"{parts.scheme}://{parts.netloc}/…"
+        case MailTo(to=addresses):
+            return ", ".join(addresses)
+        case RunCommand(words=words, line=line):
+            return (words or line.split())[0] + " …"
+
+
 FILE_BYTES_MAX = 1024 * 1024
 RULES_MAX = 100
 TEXT_MAX = 10_000
@@ -134,14 +173,8 @@ NAME = re.compile(r"[\w.-]{1,100}")
 HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 OWN_HEADERS = ("host", "content-length", "content-type", "connection", "transfer-encoding")
 
-RULE_KEYS = ("name", "on", "workflow", "task", "every", "after", "subject", "text", "to")
-TO_KEYS: Mapping[str, tuple[str, ...]] = {
-    "webhook": ("webhook", "secret", "headers", "ca", "anywhere"),
-    "mail": ("mail", "from"),
-    "command": ("command",),
-}
-
 Document = Mapping[str, Any]
+Readers = Mapping[str, Callable[[Any], Any]]
 
 
 class Wrong(Exception):
@@ -225,82 +258,48 @@ class _Reading(NamedTuple):
     findings: list[str]
 
     def rule(self) -> NotificationRule:
-        self._refuse_unknown("", self.given, RULE_KEYS)
+        self._refuse_unknown("", self.given, (*RULE_ITEMS, "to"))
         to = self._destination()
-        return NotificationRule(
-            name=self._read(self.given, "name", _name, f"rule-{self.number}"),
-            on=self._read(self.given, "on", _events, ("completed",), needed=True),
-            to=to,
-            workflow=self._read(self.given, "workflow", _text, "*"),
-            task=self._read(self.given, "task", _text, "*"),
-            every_seconds=self._read(self.given, "every", _duration, EVERY_SECONDS[to.kind]),
-            after_seconds=self._after(),
-            subject=self._read(self.given, "subject", _template, SUBJECT_DEFAULT),
-            text=self._read(self.given, "text", _template, ""),
-        )
-
-    def _after(self) -> float | None:
-        after: float | None = self._read(self.given, "after", _duration, None)
-        if after is not None and LATE not in (self.given.get("on") or ()):
+        if "on" not in self.given:
+            self.findings.append("on is missing")
+        found = self._items(self.given, RULE_ITEMS)
+        if "after_seconds" in found and LATE not in (self.given.get("on") or ()):
             self.findings.append("after: it is for late alone; add late to on, or leave it out")
-        return after
+        found.setdefault("name", f"rule-{self.number}")
+        found.setdefault("every_seconds", EVERY_SECONDS[to.kind])
+        return NotificationRule(**{"on": ()} | found, to=to)
 
-    def _read(
-        self,
-        given: Document,
-        key: str,
-        read: Callable[[Any], Any],
-        other: Any,  # noqa: ANN401 - TOML holds anything
-        *,
-        needed: bool = False,
-    ) -> Any:  # noqa: ANN401
-        if key not in given:
-            if needed:
-                self.findings.append(f"{key} is missing")
-            return other
-        try:
-            return read(given[key])
-        except (Wrong, BadSetting) as error:
-            self.findings.append(f"{key}: {error}")
-            return other
+    def _destination(self) -> Destination:
+        given = self.given.get("to")
+        kinds = [kind for kind in DESTINATIONS if isinstance(given, dict) and kind in given]
+        if not isinstance(given, dict) or len(kinds) != 1:
+            accepted = "{ webhook = URL }, { mail = ADDRESSES } or { command = PROGRAM }"
+            self.findings.append(f"to: say where to, one of {accepted}")
+            return RunCommand()
+        made, items = DESTINATIONS[kinds[0]]
+        self._refuse_unknown("to: ", given, tuple(items))
+        found = self._items(given, items)
+        if isinstance(found.get("words"), str):
+            found["line"] = found.pop("words")
+        return made(**found)
+
+    def _items(self, given: Document, items: Readers) -> dict[str, Any]:
+        """Returns the items that are right, by the attributes that they become."""
+        found = {}
+        for key, read in items.items():
+            try:
+                if key in given:
+                    unit = "_seconds" if read is _duration else ""
+                    found[ATTRIBUTES.get(key, key) + unit] = read(given[key])
+            except (Wrong, BadSetting) as error:
+                self.findings.append(f"{key}: {error}")
+        return found
 
     def _refuse_unknown(self, where: str, given: Document, known: tuple[str, ...]) -> None:
         for key in given:
             if key not in known:
                 accepted = ", ".join(known)
                 self.findings.append(f"{where}{key!r} is not known; accepted are {accepted}")
-
-    def _destination(self) -> Destination:
-        given = self.given.get("to")
-        kinds = [kind for kind in TO_KEYS if isinstance(given, dict) and kind in given]
-        if not isinstance(given, dict) or len(kinds) != 1:
-            accepted = "{ webhook = URL }, { mail = ADDRESSES } or { command = PROGRAM }"
-            self.findings.append(f"to: say where to, one of {accepted}")
-            return RunCommand(line="true")
-        self._refuse_unknown("to: ", given, TO_KEYS[kinds[0]])
-        match kinds[0]:
-            case "webhook":
-                return self._webhook(given)
-            case "mail":
-                to = self._read(given, "mail", _addresses, ())
-                return MailTo(to=to, sender=self._read(given, "from", _address, ""))
-            case _:
-                return self._command(given)
-
-    def _webhook(self, given: Document) -> Webhook:
-        return Webhook(
-            url=self._read(given, "webhook", _url, ""),
-            secret=self._read(given, "secret", _text, ""),
-            headers=self._read(given, "headers", _headers, ()),
-            ca=self._read(given, "ca", _text, ""),
-            anywhere=self._read(given, "anywhere", _truth, other=False),
-        )
-
-    def _command(self, given: Document) -> RunCommand:
-        command = given["command"]
-        if isinstance(command, str):
-            return RunCommand(line=self._read(given, "command", _text, "true"))
-        return RunCommand(words=self._read(given, "command", _words, ("true",)))
 
 
 def _text(value: object) -> str:
@@ -336,9 +335,8 @@ def _texts(value: object, what: str) -> tuple[str, ...]:
 
 def _events(value: object) -> tuple[str, ...]:
     found = _texts(value, f"some of {', '.join(EVENTS)}")
-    for one in found:
-        if one not in EVENTS:
-            raise Wrong(f"{one!r} is no event; accepted are {', '.join(EVENTS)}")
+    if wrong := [one for one in found if one not in EVENTS]:
+        raise Wrong(f"{wrong[0]!r} is no event; accepted are {', '.join(EVENTS)}")
     return found
 
 
@@ -350,7 +348,10 @@ def _template(value: object) -> str:
     return text
 
 
-def _words(value: object) -> tuple[str, ...]:
+def _command(value: object) -> str | tuple[str, ...]:
+    """Returns a line of bash, or the words of a command, into which fields are put."""
+    if isinstance(value, str):
+        return _text(value)
     return tuple(map(_template, _texts(value, "a program and its arguments")))
 
 
@@ -393,3 +394,30 @@ def _headers(value: object) -> tuple[tuple[str, str], ...]:
 
 def _shown(value: object) -> str:
     return repr(value)[:100]
+
+
+# The items of a rule and of each destination, with what reads them.
+RULE_ITEMS: Readers = {
+    "name": _name,
+    "on": _events,
+    "workflow": _text,
+    "task": _text,
+    "every": _duration,
+    "after": _duration,
+    "subject": _template,
+    "text": _template,
+}
+_WEBHOOK: Readers = {
+    "webhook": _url,
+    "secret": _text,
+    "headers": _headers,
+    "ca": _text,
+    "anywhere": _truth,
+}
+DESTINATIONS: Mapping[str, tuple[Callable[..., Destination], Readers]] = {
+    "webhook": (Webhook, _WEBHOOK),
+    "mail": (MailTo, {"mail": _addresses, "from": _address}),
+    "command": (RunCommand, {"command": _command}),
+}
+# What items are called in Python, where that is another word; durations get their unit.
+ATTRIBUTES = {"webhook": "url", "mail": "to", "from": "sender", "command": "words"}

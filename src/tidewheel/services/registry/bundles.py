@@ -13,14 +13,13 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn, cast
 
 from tidewheel.core.graph.findings import Findings, Position
-from tidewheel.core.operator.definition import PYTHON_SUFFIX, StoredFile
+from tidewheel.core.operator.definition import PYTHON_SUFFIX
 from tidewheel.core.operator.registry import Bundle
 from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
 from tidewheel.formats.sip.bundle import find_definitions, read_folder
@@ -41,8 +40,10 @@ def read_bundles(
     for path, folder in zip(paths, folders, strict=True):
         called = str(folder) if several else ""
         own = Findings()
-        bundles = _bundles_at(path, own, name=name, version=version)
-        found += [replace(one, folder=called) for one in bundles]
+        found += [
+            replace(one, folder=called, name=name or one.name, version=version)
+            for one in _bundles_at(path, own)
+        ]
         for one in own:
             findings.add(one.inside(called))
     if (name or version) and len(found) > 1:
@@ -54,12 +55,13 @@ def read_bundles(
     return found
 
 
-def _bundles_at(path: Path, findings: Findings, *, name: str, version: str) -> list[Bundle]:
+def _bundles_at(path: Path, findings: Findings) -> list[Bundle]:
     if path.suffix == PYTHON_SUFFIX and path.is_file():
-        return _python(path, findings, name, version)
+        # A folder of programs: only the file and modules beside it belong to it.
+        return [_bundle(path.parent, PYTHON_SUFFIX, path.name, findings)]
     if path.name == FLOW_FILE or (path / FLOW_FILE).is_file():
         folder = path if path.is_dir() else path.parent
-        return _flow(folder, findings, name or folder.resolve().name, version)
+        return [replace(_bundle(folder, "", FLOW_FILE, findings), name=folder.resolve().name)]
     read = [read_folder(one, findings) for one in find_definitions(path, findings)]
     sources = [source for source in read if source is not None]
     return [
@@ -68,26 +70,13 @@ def _bundles_at(path: Path, findings: Findings, *, name: str, version: str) -> l
             executable=source.executable,
             folders=source.folders,
             file=source.file,
-            name=name,
-            version=version,
         )
         for source in definitions_among(sources)
     ]
 
 
-def _flow(folder: Path, findings: Findings, name: str, version: str) -> list[Bundle]:
-    files = _all_files(folder, findings)
-    return [_bundle(files, name=name, version=version, file=FLOW_FILE)]
-
-
-def _python(path: Path, findings: Findings, name: str, version: str) -> list[Bundle]:
-    # A folder of programs: only the file and modules beside it belong to it.
-    files = _all_files(path.parent, findings, PYTHON_SUFFIX)
-    return [_bundle(files, name=name, version=version, file=path.name)]
-
-
-def _all_files(folder: Path, findings: Findings, suffix: str = "") -> Sequence[StoredFile]:
-    """Returns the files below a folder whose names end so."""
+def _bundle(folder: Path, suffix: str, file: str, findings: Findings) -> Bundle:
+    """Returns the files below a folder whose names end so; `file` is the definition."""
     files, too_large = files_of(folder)
     for one in [path for path in too_large if path.endswith(suffix)]:
         findings.error(
@@ -96,15 +85,10 @@ def _all_files(folder: Path, findings: Findings, suffix: str = "") -> Sequence[S
             "keep data elsewhere; a file may have 1 MiB, a folder 32 MiB and 10000 files",
             Position(one),
         )
-    return [one for one in files if one.path.endswith(suffix)]
-
-
-def _bundle(files: Sequence[StoredFile], *, name: str, version: str, file: str) -> Bundle:
+    kept = [one for one in files if one.path.endswith(suffix)]
     return Bundle(
-        files={one.path: one.content for one in files},
-        executable=frozenset(one.path for one in files if one.executable),
-        name=name,
-        version=version,
+        files={one.path: one.content for one in kept},
+        executable=frozenset(one.path for one in kept if one.executable),
         file=file,
     )
 
@@ -117,6 +101,17 @@ GZIP, ZIP = b"\x1f\x8b", b"PK"
 ZIP_ENTRY = b"PK\x01\x02"  # in the directory at the end
 COPY = "put a copy of the file there: only regular files are stored"
 KINDS = "send a tar, a tar.gz or a zip"
+ELSEWHERE = "keep data elsewhere, and name its place in a parameter"
+TOO_MANY = (
+    "too-many-files",
+    f"the archive has more than {ENTRIES_MAX} entries",
+    "leave out what the workflow does not need",
+)
+TOO_LARGE = (
+    "archive-too-large",
+    f"the archive holds more than {FOLDER_BYTES_MAX} bytes when it is unpacked",
+    ELSEWHERE,
+)
 _SPECIAL = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 _READ_BYTES = 64 * 1024
 ENDS_MAX = 8
@@ -166,7 +161,7 @@ class _Reading:
     # ---- tar ----
 
     def read_tar(self, content: bytes) -> None:
-        raw = _Inflated(content) if content.startswith(GZIP) else _Plain(content)
+        raw = _Unpacked(content)
         try:
             # As a stream: an entry can make nobody look backwards or far ahead.
             file = cast("BinaryIO", raw)
@@ -180,7 +175,7 @@ class _Reading:
                         self._keep(entry, inside.read(FILE_BYTES_MAX + 1))
             raw.finish()
         except _TooLarge:
-            self._refuse_size()
+            self._refuse(*TOO_LARGE)
         except (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError, OSError):
             self._refuse("bad-archive", "the archive cannot be read", KINDS)
 
@@ -188,7 +183,7 @@ class _Reading:
 
     def read_zip(self, content: bytes) -> None:
         if content.count(ZIP_ENTRY) > ENTRIES_MAX:
-            self._refuse_count()
+            self._refuse(*TOO_MANY)
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 for info in archive.infolist():
@@ -208,40 +203,30 @@ class _Reading:
     def _count(self) -> None:
         self._entries += 1
         if self._entries > ENTRIES_MAX:
-            self._refuse_count()
+            self._refuse(*TOO_MANY)
 
     def _accepts(self, entry: ArchiveEntry) -> bool:
         """Says whether the content of an entry is wanted; if not, there is a finding."""
         self.paths.append(entry.path)
         where = Position(entry.path[:100])
+        wrong = None
         if entry.problem:
-            self._findings.error(
-                "link" if "link" in entry.problem else "not-a-file",
-                f"{entry.path[:100]!r} is {entry.problem}",
-                COPY,
-                where,
-            )
+            code = "link" if "link" in entry.problem else "not-a-file"
+            wrong = (code, f"is {entry.problem}", COPY)
         elif entry.mode & _SPECIAL:
-            self._findings.error(
-                "special-mode",
-                f"{entry.path[:100]!r} is setuid, setgid or sticky",
-                "take that away: chmod u-s,g-s,-t",
-                where,
-            )
+            hint = "take that away: chmod u-s,g-s,-t"
+            wrong = ("special-mode", "is setuid, setgid or sticky", hint)
         elif entry.size > FILE_BYTES_MAX:
-            self._findings.error(
-                "file-too-large",
-                f"{entry.path[:100]!r} has {entry.size} bytes; at most {FILE_BYTES_MAX} are "
-                "accepted",
-                "keep data elsewhere, and name its place in a parameter",
-                where,
-            )
-        else:
-            self._bytes += max(0, entry.size)
-            if self._bytes > FOLDER_BYTES_MAX:
-                self._refuse_size()
-            return True
-        return False
+            said = f"has {entry.size} bytes; at most {FILE_BYTES_MAX} are accepted"
+            wrong = ("file-too-large", said, ELSEWHERE)
+        if wrong is not None:
+            code, said, hint = wrong
+            self._findings.error(code, f"{entry.path[:100]!r} {said}", hint, where)
+            return False
+        self._bytes += max(0, entry.size)
+        if self._bytes > FOLDER_BYTES_MAX:
+            self._refuse(*TOO_LARGE)
+        return True
 
     def _keep(self, entry: ArchiveEntry, content: bytes) -> None:
         if len(content) != entry.size:
@@ -252,20 +237,6 @@ class _Reading:
         if entry.mode & stat.S_IXUSR:
             self.executable.append(entry.path)
 
-    def _refuse_count(self) -> NoReturn:
-        self._refuse(
-            "too-many-files",
-            f"the archive has more than {ENTRIES_MAX} entries",
-            "leave out what the workflow does not need",
-        )
-
-    def _refuse_size(self) -> NoReturn:
-        self._refuse(
-            "archive-too-large",
-            f"the archive holds more than {FOLDER_BYTES_MAX} bytes when it is unpacked",
-            "keep data elsewhere, and name its place in a parameter",
-        )
-
     def _refuse(self, code: str, message: str, hint: str) -> NoReturn:
         self._findings.error(code, message, hint)
         raise _Bad
@@ -275,10 +246,14 @@ class _TooLarge(Exception):
     """More came out than anything that is accepted can hold."""
 
 
-class _Unpacked(ABC):
-    """Reads a tar piece by piece."""
+class _Unpacked:
+    """Reads a tar piece by piece, inflated if it is a gzip file, never more than is allowed."""
 
-    _ends = 0  # how often it was asked for more than there is
+    def __init__(self, content: bytes) -> None:
+        self._content = io.BytesIO(content)
+        self._inflater = zlib.decompressobj(wbits=31) if content.startswith(GZIP) else None
+        self._left = UNPACKED_BYTES_MAX
+        self._ends = 0  # how often it was asked for more than there is
 
     def read(self, size: int) -> bytes:
         """Returns some more of it; raises EOFError behind its end.
@@ -291,40 +266,12 @@ class _Unpacked(ABC):
             raise EOFError
         return found
 
-    @abstractmethod
-    def _more(self, size: int) -> bytes: ...
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Raises EOFError if the end of the tar is missing, and with it perhaps some files."""
-
-
-class _Plain(_Unpacked):
-    """Reads a tar that is not compressed."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = io.BytesIO(content)
-
     def _more(self, size: int) -> bytes:
-        return self._content.read(size)
-
-    def finish(self) -> None:
-        if not self._content.getvalue().endswith(bytes(tarfile.BLOCKSIZE)):
-            raise EOFError
-
-
-class _Inflated(_Unpacked):
-    """Reads the content of a gzip file, and never more than is allowed."""
-
-    def __init__(self, content: bytes) -> None:
-        self._parts: Iterator[bytes] = _parts_of(content)
-        self._left = UNPACKED_BYTES_MAX
-        self._inflater = zlib.decompressobj(wbits=31)
-
-    def _more(self, size: int) -> bytes:
+        if self._inflater is None:
+            return self._content.read(size)
         found = bytearray()
         while len(found) < size and not self._inflater.eof:
-            part = self._inflater.unconsumed_tail or next(self._parts, b"")
+            part = self._inflater.unconsumed_tail or self._content.read(_READ_BYTES)
             if not part:
                 break
             found += self._inflater.decompress(part, size - len(found))
@@ -334,20 +281,15 @@ class _Inflated(_Unpacked):
         return bytes(found)
 
     def finish(self) -> None:
-        while self._more(_READ_BYTES):
-            pass
-        if not self._inflater.eof:
+        """Raises EOFError if the end of the tar is missing, and with it perhaps some files."""
+        if self._inflater is None:
+            is_whole = self._content.getvalue().endswith(bytes(tarfile.BLOCKSIZE))
+        else:
+            while self._more(_READ_BYTES):
+                pass
+            is_whole = self._inflater.eof
+        if not is_whole:
             raise EOFError
-
-
-def _parts_of(content: bytes) -> Iterator[bytes]:
-    for start in range(0, len(content), _READ_BYTES):
-        yield content[start : start + _READ_BYTES]
-
-
-def _plain(path: str) -> str:
-    """Returns the path without the `./` that `tar` writes before it."""
-    return path.removeprefix("./")
 
 
 def _tar_entry(member: tarfile.TarInfo) -> ArchiveEntry:
@@ -360,7 +302,8 @@ def _tar_entry(member: tarfile.TarInfo) -> ArchiveEntry:
         problem = "no regular file"
     elif member.size < 0:
         problem = "shorter than nothing"
-    return ArchiveEntry(_plain(member.name), member.size, member.mode, problem)
+    path = member.name.removeprefix("./")  # which `tar` writes before it
+    return ArchiveEntry(path, member.size, member.mode, problem)
 
 
 def _zip_entry(info: zipfile.ZipInfo) -> ArchiveEntry:
@@ -376,4 +319,4 @@ def _zip_entry(info: zipfile.ZipInfo) -> ArchiveEntry:
         # Others have no bound on what one read may bring.
         problem = "packed in a way that is not accepted (deflate is)"
     # As it stands in the archive: the library cuts a name at its first NUL.
-    return ArchiveEntry(_plain(info.orig_filename), info.file_size, mode, problem)
+    return ArchiveEntry(info.orig_filename.removeprefix("./"), info.file_size, mode, problem)

@@ -8,19 +8,50 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
-from tidewheel.core.graph.findings import InvalidDefinition
-from tidewheel.core.operator.definition import RunOptions, StoredDefinition
-from tidewheel.core.operator.registry import Bundle, RunRequest, WorkflowView, in_order
+from tidewheel.core.graph.findings import (
+    Findings,
+    InvalidDefinition,
+    Severity,
+    finding_document,
+    nearest,
+)
+from tidewheel.core.operator.definition import (
+    PYTHON,
+    SIP,
+    NewRun,
+    RunOptions,
+    StoredDefinition,
+)
+from tidewheel.core.operator.registry import (
+    Bundle,
+    RunRequest,
+    WorkflowView,
+    highest,
+    in_order,
+    registry_text,
+)
 from tidewheel.core.operator.views import RunView
+from tidewheel.errors import Refused, UnknownWorkflow
+from tidewheel.formats.flow_cylc.template_variables import VariableTexts, read_variables
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
+from tidewheel.formats.sip.parameters import Values
+from tidewheel.formats.sip.stage_renderer import RenderedStage
+from tidewheel.formats.sip.validation import validate
 from tidewheel.ports.runs import Document, Parameters, RunDoor
 from tidewheel.ports.store import Store
-from tidewheel.services.registry import run_factory
-from tidewheel.services.registry.run_factory import WORKFLOWS_MAX, found_workflow, only_workflow
-from tidewheel.services.registry.validation import ValidationOptions, validate_bundles
+from tidewheel.services.definitions import graph as drawing
+from tidewheel.services.definitions.sip import load_sip, source_of, warn_of_scripts
+from tidewheel.services.definitions.snapshot import capture, check_definition, load_flow
+from tidewheel.services.registry import validation
 from tidewheel.vocabulary import time_text
+
+WORKFLOWS_MAX = 10_000  # versions of all workflows that are listed
 
 
 class RegistryService:
@@ -44,10 +75,10 @@ class RegistryService:
     async def register(
         self, bundles: Sequence[Bundle], *, who: str, strict: bool = False
     ) -> Document:
-        manner = ValidationOptions(
+        manner = validation.ValidationOptions(
             now=float(await self._store.now()), strict=strict, code_trusted=self._code_trusted
         )
-        validated = await asyncio.to_thread(validate_bundles, bundles, manner)
+        validated = await asyncio.to_thread(validation.validate_bundles, bundles, manner)
         self._permit(one.name for one in validated)
         refused = [one for one in validated if not one.registrable]
         if refused:
@@ -81,16 +112,18 @@ class RegistryService:
     async def check(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
+        """Says whether a run could begin; without a request, whether any run could."""
         view, kept, asked = await self._asked(name, version, parameters)
         is_request = parameters is not None
-        told = await asyncio.to_thread(run_factory.checked, kept, asked, is_request=is_request)
+        told = await asyncio.to_thread(_checked, kept, asked, is_request=is_request)
         return _listed(view) | told
 
     async def render(
         self, name: str, version: str = "", parameters: Parameters | None = None
     ) -> Document:
+        """Returns what a run would execute, with every value in its place."""
         view, kept, asked = await self._asked(name, version, parameters)
-        rendered = await asyncio.to_thread(run_factory.rendered, kept, asked)
+        rendered = await asyncio.to_thread(_rendered, kept, asked)
         return {"name": view.name, "version": view.version, "kind": view.kind} | rendered
 
     async def graph(
@@ -101,7 +134,7 @@ class RegistryService:
         "" is the first point, or a few points after it.
         """
         view, kept, asked = await self._asked(name, version, parameters)
-        drawn = await asyncio.to_thread(run_factory.graphed, kept, asked, *points)
+        drawn = await asyncio.to_thread(_drawn, kept, asked, *points)
         return {"name": view.name, "version": view.version, "kind": view.kind} | drawn
 
     async def _asked(
@@ -120,23 +153,217 @@ class RegistryService:
         return view, kept, asked
 
     async def remove(self, name: str, version: str = "") -> Document:
-        view = await only_workflow(self._store, name, version)
+        view = await found_workflow(self._store, name, version, may_guess=False)
         return _listed(await self._store.remove_workflow(view.name, view.version))
 
     async def begin(self, asked: RunRequest) -> RunView:
         trusted = replace(asked, code_trusted=self._code_trusted)
-        new, definition = await run_factory.request_run(self._store, trusted)
+        new, definition = await request_run(self._store, trusted)
         return await self._runs.begin(new, definition)
 
 
 def _listed(view: WorkflowView) -> Document:
+    shown = ("name", "version", "kind", "definition", "runnable", "registered_by")
     return {
-        "name": view.name,
-        "version": view.version,
-        "kind": view.kind,
-        "definition": view.definition,
-        "runnable": view.runnable,
+        **{name: getattr(view, name) for name in shown},
         "parameters": json.loads(view.parameters),
         "registered_at": time_text(view.registered_at),
-        "registered_by": view.registered_by,
+    }
+
+
+# Lookup of the registered workflow that a name and a version mean.
+
+
+async def found_workflow(
+    store: Store, name: str, version: str, *, may_guess: bool = True
+) -> WorkflowView:
+    """Returns a version of a workflow, by default the highest; raises UnknownWorkflow.
+
+    Where nothing may be guessed, it is refused if there are several.
+    """
+    versions = in_order(await store.workflows(name, WORKFLOWS_MAX))
+    if not versions:
+        raise await _unknown(store, name)
+    known = ", ".join(one.version for one in versions[:10])
+    if not version:
+        if len(versions) > 1 and not may_guess:
+            raise Refused(f"there are several versions of {name!r}; say which: {known}")
+        return highest(versions)
+    for one in versions:
+        if one.version == version:
+            return one
+    raise UnknownWorkflow(f"{name}/{version}", f"registered versions: {known}")
+
+
+async def _unknown(store: Store, name: str) -> UnknownWorkflow:
+    names = sorted({one.name for one in await store.workflows(None, WORKFLOWS_MAX)})
+    near = nearest(name, names)
+    if near is not None:
+        return UnknownWorkflow(name, f"did you mean {near!r}?")
+    if names:
+        return UnknownWorkflow(name, "those that are: tidewheel workflows")
+    return UnknownWorkflow(name, "register it first: tidewheel register PATH")
+
+
+# Runs of registered workflows are made from what is kept, never from the folder it came from.
+# Every request is validated anew, with its parameters, before anything is stored.
+
+
+async def request_run(
+    store: Store, asked: RunRequest, findings: Findings | None = None
+) -> tuple[NewRun, StoredDefinition]:
+    """Returns what the run is made of, if it can be made; nothing is written.
+
+    InvalidDefinition has every finding: no such workflow or version, a parameter that is
+    missing, whatever keeps this request from running. The definition may be a new one, which
+    has to be kept before the run is made. ``findings`` gets what refuses nothing, too.
+    """
+    findings = Findings() if findings is None else findings
+    try:
+        view = await found_workflow(store, asked.workflow, asked.version)
+    except UnknownWorkflow as unknown:
+        known = unknown.name == asked.workflow
+        code = "unknown-workflow" if known else "unknown-version"
+        message = f"no workflow {unknown.name!r} is registered"
+        raise validation.refusal(str(asked), code, message, unknown.advice) from None
+    kept = await store.definition(view.definition)
+    if not asked.options.now:
+        options = replace(asked.options, now=float(await store.now()))
+        asked = replace(asked, options=options)
+    definition, options = await asyncio.to_thread(_made, kept, asked, findings)
+    new = NewRun(
+        workflow=definition.workflow,
+        definition=definition.digest,
+        name=asked.name,
+        options=options,
+        folder=registry_text(str(view)),
+        queue=asked.queue,
+        request=asked.request,
+    )
+    return new, definition
+
+
+@contextmanager
+def _loaded(
+    kept: StoredDefinition, asked: RunRequest, values: Values | None, findings: Findings
+) -> Iterator[tuple[LoadedWorkflow, Path, Mapping[str, RenderedStage]]]:
+    """Reads a SIP definition with these values, or a flow.cylc with those of the request.
+
+    Yields it with the folder in which a flow.cylc lies meanwhile, and the stages of a SIP one.
+    """
+    if kept.kind == SIP:
+        validated = load_sip(source_of(kept.text, kept.files), Path(), values, findings)
+        found = validated.validation
+        yield validated.loaded, Path(), {} if found is None else found.rendered
+    else:
+        given, trusted = asked.parameters, asked.code_trusted
+        with load_flow(kept, asked.options, findings, given, code_trusted=trusted) as flow:
+            yield *flow, {}
+
+
+def _made(
+    kept: StoredDefinition, asked: RunRequest, findings: Findings
+) -> tuple[StoredDefinition, RunOptions]:
+    """Returns the definition and the options of a run; raises InvalidDefinition."""
+    options = asked.options
+    if kept.kind == PYTHON:
+        _check_python(kept, asked, findings)
+    else:
+        with _loaded(kept, asked, _values(asked), findings) as (loaded, folder, _):
+            if kept.kind == SIP and not findings.has_errors:  # else they may be no JSON
+                options = replace(options, parameters=asked.parameters_text)
+            elif kept.kind != SIP and loaded.graph is not None and not findings.has_errors:
+                variables = read_variables(VariableTexts(values=asked.parameters), findings)
+                trusted = asked.code_trusted and kept.is_trusted
+                kept = capture(loaded, folder, variables, trusted=trusted).definition
+    if findings.has_errors:
+        raise InvalidDefinition(str(asked), findings.sorted())
+    return kept, options
+
+
+def _values(asked: RunRequest) -> Values:
+    """Returns the parameters of a SIP definition; a value that is no JSON is a finding."""
+    return cast("Values", dict(asked.parameters))
+
+
+def _check_python(kept: StoredDefinition, asked: RunRequest, findings: Findings) -> None:
+    if asked.parameters:
+        findings.error(
+            "no-parameters",
+            f"{asked} is written in Python, which takes no parameters",
+            "leave them out; the file itself may read the environment",
+        )
+    if not asked.code_trusted:
+        findings.error(
+            "python-definition",
+            "a server reads no definition in Python: to read it is to execute it",
+            f"run it where the store is: tidewheel run {asked} --store URL",
+        )
+    if not findings.has_errors:
+        check_definition(kept, asked.options)
+
+
+def _checked(kept: StoredDefinition, asked: RunRequest, *, is_request: bool) -> Document:
+    if kept.kind == SIP:
+        source = source_of(kept.text, kept.files)
+        seen = validate(source, _values(asked) if is_request else None)
+        warn_of_scripts(seen)
+        return validation.validate_sip(source, seen).document()
+    findings = Findings()
+    try:
+        _made(kept, asked, findings)
+        found = findings.sorted()
+    except InvalidDefinition as refused:
+        found = list(refused.findings)
+    return {
+        "registrable": True,
+        "runnable": all(one.severity is not Severity.ERROR for one in found),
+        "findings": [finding_document(one) for one in found],
+    }
+
+
+def _rendered(kept: StoredDefinition, asked: RunRequest) -> Document:
+    if kept.kind == PYTHON:
+        message = f"{asked} is written in Python: there is nothing to render"
+        hint = "its files: tidewheel workflows show"
+        raise validation.refusal(str(asked), "python-definition", message, hint)
+    findings = Findings()
+    with _loaded(kept, asked, _values(asked), findings) as (loaded, _, found):
+        text = loaded.source.text
+        stages = {name: _stage_document(one) for name, one in found.items()}
+    if findings.has_errors:
+        raise InvalidDefinition(str(asked), findings.sorted())
+    return {"text": text, "stages": stages}
+
+
+def _drawn(kept: StoredDefinition, asked: RunRequest, start: str, stop: str) -> Document:
+    """Returns the graph between two points, even of a workflow that could not run."""
+    findings, drawn = Findings(), None
+    if kept.kind == PYTHON:
+        _check_python(kept, asked, findings)
+    else:
+        with _loaded(kept, asked, _values(asked) or None, findings) as (loaded, _, _):
+            if loaded.graph is not None and loaded.graph.nodes:
+                most = drawing.TASKS_READ_MAX
+                shown = drawing.read_window(loaded, start, stop, tasks_max=most, suicides=True)
+                drawn = drawing.graph_document(shown, drawing.drawn_in(loaded))
+    if drawn is None:
+        raise InvalidDefinition(str(asked), findings.sorted())
+    return drawn | {"findings": [finding_document(one) for one in findings.sorted()]}
+
+
+def _stage_document(stage: RenderedStage) -> Document:
+    """Returns a stage as JSON.
+
+    `is_whole` says that the stage has to wait for no value of an earlier stage; `to_come` are
+    those values.
+    """
+    command = None if stage.command is None else list(stage.command)
+    executed = {"compose": stage.compose, "command": command, "script": stage.script}
+    return {
+        "parameters": dict(stage.parameters),
+        "args": stage.args,
+        **{name: one for name, one in executed.items() if one is not None},
+        "is_whole": stage.is_whole,
+        "to_come": [{"name": name, "stage": by} for name, by in stage.to_come.items()],
     }

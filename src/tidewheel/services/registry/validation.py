@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from tidewheel.core.graph.findings import (
+    NOWHERE,
     Finding,
     Findings,
     InvalidDefinition,
@@ -38,9 +38,8 @@ from tidewheel.core.operator.registry import (
     name_problem,
     version_problem,
 )
-from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE, SourceOptions
-from tidewheel.formats.flow_cylc.template_variables import VariableTexts
-from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow, load_workflow
+from tidewheel.formats.flow_cylc.source_loader import FLOW_FILE
+from tidewheel.formats.flow_cylc.workflow import LoadedWorkflow
 from tidewheel.formats.sip.bundle import is_definition, sources_in
 from tidewheel.formats.sip.definition import definitions_among
 from tidewheel.formats.sip.parameters import ParameterSpec
@@ -48,7 +47,7 @@ from tidewheel.formats.sip.text_files import SipSource
 from tidewheel.formats.sip.validation import Validation, validate
 from tidewheel.ports.runs import Document
 from tidewheel.services.definitions.sip import compiled, stored_sip, warn_of_scripts
-from tidewheel.services.definitions.snapshot import load_options, unpack
+from tidewheel.services.definitions.snapshot import load_flow, load_options, unpack
 from tidewheel.services.definitions.upload import path_findings
 
 # A definition that was validated: whether it can be registered, and whether it can run.
@@ -107,6 +106,15 @@ class Validated:
             "findings": [finding_document(one) for one in self.told],
             "parameters": list(self.parameters),
         }
+
+
+def refusal(
+    name: str, code: str, message: str, hint: str, position: Position = NOWHERE
+) -> InvalidDefinition:
+    """Returns the refusal of a definition for one reason."""
+    findings = Findings()
+    findings.error(code, message, hint, position)
+    return InvalidDefinition(name, findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,30 +184,6 @@ _META_VERSION = re.compile(
 )
 
 
-@contextmanager
-def load_flow(
-    definition: StoredDefinition,
-    options: RunOptions,
-    findings: Findings,
-    parameters: Mapping[str, object],
-    *,
-    code_trusted: bool,
-) -> Iterator[tuple[LoadedWorkflow, Path]]:
-    """Loads a flow.cylc as it was written, in a folder that holds nothing else.
-
-    Its code runs only if the caller may have it run, and the one who brought it could, too.
-    """
-    source = SourceOptions(
-        variables=VariableTexts(values=parameters),
-        workflow_name=definition.workflow,
-        code_trusted=code_trusted and definition.is_trusted,
-    )
-    how = replace(load_options(options, definition.workflow), source=source)
-    with TemporaryDirectory() as folder:
-        unpack(definition, Path(folder))
-        yield load_workflow(Path(folder), how, findings), Path(folder)
-
-
 def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
     """Validates a flow.cylc as it is without a request."""
     text = bundle.files[FLOW_FILE].decode(errors="replace").replace("\0", "\ufffd")
@@ -214,19 +198,14 @@ def validate_flow(bundle: Bundle, manner: ValidationOptions) -> Validated:
         trusted=manner.code_trusted,
     )
     findings, options = Findings(), RunOptions(now=manner.now)
-    with load_flow(
-        definition, options, findings, {}, code_trusted=manner.code_trusted
-    ) as found:
-        loaded, _ = found
-    said = dict(loaded.settings.meta).get("version", "")
-    version = bundle.version or said or _written_version(text)
+    trusted = manner.code_trusted
+    with load_flow(definition, options, findings, {}, code_trusted=trusted) as (loaded, _):
+        said = dict(loaded.settings.meta).get("version", "")
+    version = bundle.version or said
+    if not version:  # what stands in a text that only a request can render
+        found = _META_VERSION.search(text)
+        version = found[1].strip().strip("\"'") if found and "{" not in found[1] else ""
     return _judged(definition, version, FLOW_FILE, loaded, findings, manner)
-
-
-def _written_version(text: str) -> str:
-    """Returns the version in [meta] of a text that only a request can render, or ""."""
-    found = _META_VERSION.search(text)
-    return found[1].strip().strip("\"'") if found and "{" not in found[1] else ""
 
 
 # The Python file of a bundle, validated: to read it is to execute it.
@@ -253,20 +232,14 @@ def validate_python(bundle: Bundle, manner: ValidationOptions) -> Validated:
     return _judged(kept, bundle.version, bundle.file, loaded, findings, manner)
 
 
-def python_files(files: Iterable[str]) -> list[str]:
-    """Returns the Python files of a bundle that lie in no folder."""
-    return [one for one in files if one.endswith(PYTHON_SUFFIX) and "/" not in one]
-
-
 def python_refused(name: str) -> InvalidDefinition:
     """Returns the refusal that a server answers to a Python file."""
-    findings = Findings()
-    findings.error(
+    return refusal(
+        name,
         "python-definition",
         "a server takes no definition in Python: to read it is to execute it",
         "register it where the store is: tidewheel register FILE.py --store URL",
     )
-    return InvalidDefinition(name, findings)
 
 
 # The SIP definitions of a bundle, validated: it may hold several.
@@ -344,38 +317,26 @@ def _parameter(spec: ParameterSpec) -> Document:
 
 def validate_bundles(bundles: Sequence[Bundle], manner: ValidationOptions) -> list[Validated]:
     """Returns all definitions in the bundles; raises InvalidDefinition if a bundle has none."""
-    found = [
-        replace(one, folder=bundle.folder)
-        for bundle in bundles
-        for one in _told_inside(bundle.folder, _validated(bundle, manner))
-    ]
+    found: list[Validated] = []
+    for bundle in bundles:
+        try:
+            found += [replace(one, folder=bundle.folder) for one in _validated(bundle, manner)]
+        except InvalidDefinition as refused:
+            if not bundle.folder:
+                raise
+            told = [one.inside(bundle.folder) for one in refused.findings]
+            raise InvalidDefinition(bundle.folder, told) from refused
     first: dict[str, Validated] = {}
     for one in found:
         other = first.setdefault(str(one), one)
         if other.definition.digest != one.definition.digest:
-            findings = Findings()
             both = f"{other.path} and {one.path}"
             if other.path == one.path:
                 both = f"two files that are called {one.file}, in different folders,"
-            findings.error(
-                "two-definitions",
-                f"{both} are both {one}",
-                "give one of them another version, or another name",
-                Position(one.path),
-            )
-            raise InvalidDefinition(str(one), findings)
+            hint = "give one of them another version, or another name"
+            message, where = f"{both} are both {one}", Position(one.path)
+            raise refusal(str(one), "two-definitions", message, hint, where)
     return list({str(one): one for one in found}.values())
-
-
-def _told_inside(folder: str, validated: Iterator[Validated]) -> Iterator[Validated]:
-    """Yields the same; a refusal of them all names the folder, too."""
-    try:
-        yield from validated
-    except InvalidDefinition as refused:
-        if not folder:
-            raise
-        found = [one.inside(folder) for one in refused.findings]
-        raise InvalidDefinition(folder, found) from refused
 
 
 def _validated(given: Bundle, manner: ValidationOptions) -> Iterator[Validated]:
@@ -389,7 +350,9 @@ def _validated(given: Bundle, manner: ValidationOptions) -> Iterator[Validated]:
         yield validate_python(bundle, manner)
     elif FLOW_FILE in bundle.files and bundle.file in ("", FLOW_FILE):
         yield validate_flow(bundle, manner)
-    elif not any(map(is_definition, bundle.files)) and python_files(bundle.files):
+    elif not any(map(is_definition, bundle.files)) and any(
+        one.endswith(PYTHON_SUFFIX) and "/" not in one for one in bundle.files
+    ):
         raise python_refused(bundle.name or "bundle")
     else:
         named = bool(given.name or given.version)

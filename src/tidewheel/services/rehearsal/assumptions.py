@@ -93,39 +93,25 @@ class AssumedJobs:
 
     def fails(self, point: Point, name: str, try_number: int) -> bool:
         """Tells whether this try of a task is to fail."""
-        part = self.part(name)
+        part, node = self.part(name), self._graph.nodes[name].definition
         named = self._failures.get(name)
         if named is None:
-            named = self._failures[name] = self._failures_of(name)
-        asked = bool(named) and self._is_named(named, point, try_number)
+            said = self._assumptions.failures
+            named = self._failures[name] = [one for one in said if is_meant(node, one.name)]
+        # Most nodes name no points, and writing one down takes longer than asking.
+        text = self._point_text(point) if named or node.simulation.fail_points else ""
+        meant = [
+            one
+            for one in named
+            if one.try_number in (None, try_number) and fnmatchcase(text, one.point)
+        ]
+        self.unused.difference_update(meant)
         return (
-            asked
+            bool(meant)
             or part.over_limit
             or part.fails
-            or self._is_simulated(point, name, try_number)
+            or is_simulated_to_fail(node, text, try_number)
         )
-
-    def _is_named(self, named: list[Failure], point: Point, try_number: int) -> bool:
-        text = self._point_text(point)
-        found = False
-        for failure in named:
-            if not fnmatchcase(text, failure.point):
-                continue
-            if failure.try_number in (None, try_number):
-                self.unused.discard(failure)
-                found = True
-        return found
-
-    def _is_simulated(self, point: Point, name: str, try_number: int) -> bool:
-        node = self._graph.nodes[name].definition
-        # Most nodes name no points, and writing one down takes longer than asking.
-        return bool(node.simulation.fail_points) and is_simulated_to_fail(
-            node, self._point_text(point), try_number
-        )
-
-    def _failures_of(self, name: str) -> list[Failure]:
-        node = self._graph.nodes[name].definition
-        return [one for one in self._assumptions.failures if is_meant(node, one.name)]
 
     def _find_part(self, name: str) -> AssumedJob:
         node = self._graph.nodes[name].definition
@@ -137,16 +123,12 @@ class AssumedJobs:
             named = node.skip.outputs
             made = tuple(one for one in named if one not in STANDARD) if named else outputs
             return AssumedJob(0.0, False, FAILED in named, made, is_heard)
-        seconds, over_limit = self._length(name, node)
-        return AssumedJob(seconds, over_limit, False, outputs, is_heard)
-
-    def _length(self, name: str, node: NodeDef) -> tuple[float, bool]:
-        limit = node.time_limit_seconds
+        limit, seconds = node.time_limit_seconds, simulated_seconds(node)
         known = self._assumptions.lengths.get(name, self._assumptions.learnt.get(name))
+        over_limit = known is not None and limit is not None and known > limit
         if known is not None:
-            over = limit is not None and known > limit
-            return (limit if over and limit is not None else known), over
-        return simulated_seconds(node), False
+            seconds = limit if over_limit and limit is not None else known
+        return AssumedJob(seconds, over_limit, False, outputs, is_heard)
 
 
 def simulated_seconds(node: NodeDef) -> float:
@@ -190,10 +172,7 @@ async def learnt_lengths(
         for one in shown["submissions"]:
             if one["status"] == Status.SUCCEEDED and one["started_at"] and one["ended_at"]:
                 name = one["id"].partition("/")[2]
-                taken.setdefault(name, []).append(_seconds(one["started_at"], one["ended_at"]))
+                begun, over = map(datetime.fromisoformat, (one["started_at"], one["ended_at"]))
+                seconds = max(0.0, (over - begun).total_seconds())
+                taken.setdefault(name, []).append(seconds)
     return {name: median(seconds) for name, seconds in taken.items()}
-
-
-def _seconds(started: str, ended: str) -> float:
-    between = datetime.fromisoformat(ended) - datetime.fromisoformat(started)
-    return max(0.0, between.total_seconds())

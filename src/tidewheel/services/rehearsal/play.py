@@ -27,15 +27,6 @@ from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import FAILED, STARTED, SUCCEEDED
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
-from tidewheel.core.sched.events import (
-    CancelTimer,
-    CheckXtrigger,
-    DropXtrigger,
-    Effect,
-    Notice,
-    SetTimer,
-    Submit,
-)
 from tidewheel.core.sched.explain import triggered_off, why
 from tidewheel.core.sched.lifecycle import left_over, root_causes
 from tidewheel.core.sched.pool import RunStatus, TaskPool
@@ -79,23 +70,6 @@ def rehearse(
     return play.to_the_end(submissions_max, on_progress or (lambda _: None))
 
 
-class _Remarks:
-    """Collects what is said beside the submissions."""
-
-    def __init__(self) -> None:
-        self.lost: dict[Key, str] = {}
-        self.expired: list[Key] = []
-        self.assumed: dict[str, None] = {}
-
-    def note(self, event: str, key: Key, text: str) -> None:
-        if event == "lost":
-            self.lost[key] = text
-        elif event == "back":
-            self.lost.pop(key, None)
-        elif event == "expired":
-            self.expired.append(key)
-
-
 class _Play:
     """Plays one rehearsal; it also tells the pool what it has forgotten (`recall`)."""
 
@@ -112,7 +86,7 @@ class _Play:
         self._stood: dict[Key, PoolState] = {}  # how tasks stood after the last step
         self._ready_at: dict[Key, Instant] = {}
         self._jobs = AssumedJobs(graph, assumptions, graph.cycling.style.text)
-        self._clocks = Clocks(graph)
+        self._triggers = ClockTriggers(graph.xtriggers, graph.cycling)
         self._begins_at = self._now = at
         # Ends of jobs, and timers of the core by task and name.
         self._ahead: TimerHeap[PlayedSubmission | tuple[Key, str]] = TimerHeap()
@@ -123,7 +97,10 @@ class _Play:
         self._started: deque[PlayedSubmission] = deque()  # of which the core is to be told
         self._submissions: list[PlayedSubmission] = []
         self._occasion = Occasion(WaitedFor.START)
-        self._remarks = _Remarks()
+        # What is said beside the submissions.
+        self._lost: dict[Key, str] = {}
+        self._expired: list[Key] = []
+        self._assumed: dict[str, None] = {}
 
     def to_the_end(
         self, submissions_max: int, on_progress: Callable[[Progress], None]
@@ -186,7 +163,7 @@ class _Play:
         outcome = step(self._played, self._pool, event)
         self._steps += 1
         for effect in outcome.effects:
-            if isinstance(effect, Submit):
+            if isinstance(effect, events.Submit):
                 self._submit(effect)
             else:
                 self._do_other(effect)
@@ -208,45 +185,60 @@ class _Play:
             if standing is PoolState.READY:
                 self._ready_at.setdefault(key, self._now)
 
-    def _do_other(self, effect: Effect) -> None:
+    def _do_other(self, effect: events.Effect) -> None:
         match effect:
-            case SetTimer(task, name, at) if task is not None:
+            case events.SetTimer(task, name, at) if task is not None:
                 waits = at > self._now
                 occasion = occasion_of_clock(self._occasion, task, name, waits=waits)
                 self._wait(AwaitedTimer(task, name, False, occasion), max(at, self._now))
-            case CheckXtrigger(task, label):
+            case events.CheckXtrigger(task, label):
                 self._check(task, label)
-            case CancelTimer(task, name) | DropXtrigger(task, name) if task is not None:
+            case events.CancelTimer(task, name) | events.DropXtrigger(task, name) if (
+                task is not None
+            ):
                 self._ahead.cancel((task, name))
                 self._awaited.pop((task, name), None)
-            case Notice(event, task, text) if task is not None:
-                self._remarks.note(event, task, text)
+            case events.Notice("lost", task, text) if task is not None:
+                self._lost[task] = text
+            case events.Notice("back", task) if task is not None:
+                self._lost.pop(task, None)
+            case events.Notice("expired", task) if task is not None:
+                self._expired.append(task)
             case _:
                 pass  # about the run itself: nobody waits for that here
 
     def _check(self, key: Key, label: str) -> None:
-        check = self._clocks.check(label, key[0], self._now)
-        occasion = self._occasion
-        if check.is_clock:
-            occasion = occasion_of_clock(occasion, key, label, waits=check.at > self._now)
+        """Waits for an xtrigger: clocks are satisfied in time, others after a check."""
+        xtrigger, now = self._triggers.find(label), self._now
+        due_at = self._triggers.due_at(label, key[0])
+        if due_at is not None and not self._graph.cycling.is_integer:
+            at = Instant(max(now, due_at))
+            occasion = occasion_of_clock(self._occasion, key, label, waits=at > now)
         else:
-            occasion = Occasion(WaitedFor.XTRIGGER, occasion.blocker, occasion.key)
-        if check.assumed:
-            self._remarks.assumed[check.assumed] = None
-        self._wait(AwaitedTimer(key, label, True, occasion), check.at)
+            seconds = INTERVAL_SECONDS if xtrigger is None else xtrigger.interval_seconds
+            at = Instant(now + seconds)
+            _, blocker, blocker_key = self._occasion
+            occasion = Occasion(WaitedFor.XTRIGGER, blocker, blocker_key)
+            what = f"the message {label.removeprefix(MESSAGE)!r} comes"
+            if xtrigger is not None:
+                what = f"xtrigger {label} ({xtrigger.function}) is satisfied"
+            self._assumed[f"{what} after {seconds:g} s"] = None
+        self._wait(AwaitedTimer(key, label, True, occasion), at)
 
     def _wait(self, timer: AwaitedTimer, at: Instant) -> None:
         key = (timer.key, timer.name)
         self._awaited[key] = timer
         self._ahead.set(key, at)
 
-    def _submit(self, one: Submit) -> None:
+    def _submit(self, one: events.Submit) -> None:
         key = one.task
         self._submits[key] = one.submit
         task = self._pool.tasks.get(key)
         parents = () if task is None else triggered_off(self._pool, task)
         ready_at = self._ready_at.pop(key, self._now)
-        job = PlayedSubmission(key, one.submit, one.try_number, one.flows, parents, ready_at)
+        job = PlayedSubmission(
+            key, one.submit, one.try_number, one.flows, parents, ready_at, self._now
+        )
         job.waited_for, job.blocker, job.blocker_key = self._occasion
         stood = self._stood.get(key)
         if stood is PoolState.READY:
@@ -255,7 +247,6 @@ class _Play:
             stood is PoolState.UNRELEASED or job.blocker_key not in parents
         ):
             job.waited_for = WaitedFor.RUNAHEAD
-        job.submitted_at = self._now
         self._submissions.append(job)
         self._waiting.append(job)
 
@@ -284,7 +275,6 @@ class _Play:
         return memory
 
     def _result(self, *, is_cut: bool) -> Rehearsal:
-        remarks = self._remarks
         return Rehearsal(
             graph=self._graph,
             status=RunStatus(self._pool.run.status),
@@ -292,9 +282,9 @@ class _Play:
             ends_at=self._now,
             submissions=self._submissions,
             causes=_causes(self._pool),
-            lost=list(remarks.lost.values()),
-            expired=remarks.expired,
-            assumed=list(remarks.assumed),
+            lost=list(self._lost.values()),
+            expired=self._expired,
+            assumed=list(self._assumed),
             unused_failures=sorted(map(str, self._jobs.unused)),
             steps=self._steps,
             is_cut=is_cut,
@@ -349,37 +339,6 @@ def occasion_of_clock(now: Occasion, key: Key, name: str, *, waits: bool) -> Occ
 
 MESSAGE = "message/"  # how the core names an external trigger
 INTERVAL_SECONDS = 10.0  # of what has none of its own
-
-
-class Check(NamedTuple):
-    """Says when a check ends well; `assumed` says what was taken for granted."""
-
-    at: Instant
-    is_clock: bool
-    assumed: str = ""
-
-
-class Clocks:
-    """Knows when xtriggers of a graph are satisfied: clocks in time, others after a check."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._triggers = ClockTriggers(graph.xtriggers, graph.cycling)
-        self._is_integer = graph.cycling.is_integer
-
-    def check(self, label: str, point: Point, now: Instant) -> Check:
-        """Returns how a check goes that begins now."""
-        xtrigger = self._triggers.find(label)
-        if xtrigger is None:
-            text = f"the message {label.removeprefix(MESSAGE)!r} comes after "
-            return Check(
-                Instant(now + INTERVAL_SECONDS), False, f"{text}{INTERVAL_SECONDS:g} s"
-            )
-        due_at = self._triggers.due_at(label, point)
-        if due_at is not None and not self._is_integer:
-            return Check(Instant(max(now, due_at)), True)
-        seconds = xtrigger.interval_seconds
-        text = f"xtrigger {label} ({xtrigger.function}) is satisfied after {seconds:g} s"
-        return Check(Instant(now + seconds), False, text)
 
 
 POINTS_DEFAULT = 10

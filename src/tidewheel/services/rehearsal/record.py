@@ -8,7 +8,7 @@ reached that no task delayed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import heappop, heappush
@@ -39,49 +39,25 @@ class WaitedFor(StrEnum):
     SLOT = "slot"  # of the worker
 
 
+@dataclass(slots=True, eq=False)
 class PlayedSubmission:
     """Is one submission of a task; it changes until its job has ended."""
 
-    __slots__ = (
-        "blocker",
-        "blocker_key",
-        "end_at",
-        "ended",
-        "fails",
-        "flows",
-        "key",
-        "parents",
-        "ready_at",
-        "start_at",
-        "submit",
-        "submitted_at",
-        "try_number",
-        "waited_for",
-    )
-
-    def __init__(
-        self,
-        key: Key,
-        submit: int,
-        try_number: int,
-        flows: frozenset[int],
-        parents: tuple[Key, ...],
-        ready_at: Instant,
-    ) -> None:
-        self.key = key
-        self.submit = submit
-        self.try_number = try_number
-        self.flows = flows
-        self.parents = parents
-        self.ready_at = self.submitted_at = ready_at
-        self.start_at: Instant | None = None
-        self.end_at: Instant | None = None
-        self.fails = False  # it will
-        self.ended = ""  # succeeded, failed; empty while it runs
-        self.waited_for = WaitedFor.START
-        # Whose end, start or output let it go; a task that expired has no submission.
-        self.blocker: PlayedSubmission | None = None
-        self.blocker_key: Key | None = None
+    key: Key
+    submit: int
+    try_number: int
+    flows: frozenset[int]
+    parents: tuple[Key, ...]
+    ready_at: Instant
+    submitted_at: Instant
+    start_at: Instant | None = None
+    end_at: Instant | None = None
+    fails: bool = False  # it will
+    ended: str = ""  # succeeded, failed; empty while it runs
+    waited_for: WaitedFor = WaitedFor.START
+    # Whose end, start or output let it go; a task that expired has no submission.
+    blocker: PlayedSubmission | None = None
+    blocker_key: Key | None = None
 
     @property
     def wait_seconds(self) -> float:
@@ -103,8 +79,7 @@ class Cause(NamedTuple):
     commands: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameSummary:
+class NameSummary(NamedTuple):
     """Sums up all submissions of the tasks with one name."""
 
     name: str
@@ -151,7 +126,7 @@ class Rehearsal:
 
     @property
     def failure_count(self) -> int:
-        return sum(one.ended not in ("", SUCCEEDED) for one in self.submissions)
+        return failures(self.submissions)
 
     def id_of(self, key: Key) -> str:
         return f"{self.graph.cycling.style.text(key[0])}/{key[1]}"
@@ -171,10 +146,25 @@ class Rehearsal:
 
     def by_name(self) -> list[NameSummary]:
         """Sums up by name, in the order of the definition, without names that never ran."""
+        return [
+            NameSummary(
+                name,
+                len(runs),
+                failures(runs),
+                sum(one.wait_seconds for one in runs) / len(runs),
+                sum(one.length_seconds for one in runs) / len(runs),
+            )
+            for name, runs in self.named(self.submissions)
+        ]
+
+    def named(
+        self, submissions: Iterable[PlayedSubmission]
+    ) -> Iterator[tuple[str, list[PlayedSubmission]]]:
+        """Yields the submissions of each name, in the order of the definition."""
         found: dict[str, list[PlayedSubmission]] = {}
-        for one in self.submissions:
+        for one in submissions:
             found.setdefault(one.key[1], []).append(one)
-        return [_summary(name, found[name]) for name in self.graph.nodes if name in found]
+        yield from ((name, found[name]) for name in self.graph.nodes if name in found)
 
     def trigger_lines(self) -> Iterator[str]:
         """Writes one line per submission, comparable with other engines (SEMANTICS §13)."""
@@ -184,14 +174,8 @@ class Rehearsal:
             yield f"{self.id_of(one.key)} -triggered off {parents!r} in flow {flows}"
 
 
-def _summary(name: str, runs: list[PlayedSubmission]) -> NameSummary:
-    return NameSummary(
-        name=name,
-        runs=len(runs),
-        failures=sum(one.ended not in ("", SUCCEEDED) for one in runs),
-        mean_wait_seconds=sum(one.wait_seconds for one in runs) / len(runs),
-        mean_length_seconds=sum(one.length_seconds for one in runs) / len(runs),
-    )
+def failures(submissions: Iterable[PlayedSubmission]) -> int:
+    return sum(one.ended not in ("", SUCCEEDED) for one in submissions)
 
 
 _WORDS = {
@@ -215,27 +199,17 @@ class Hop(NamedTuple):
 
 def critical_path(rehearsal: Rehearsal) -> list[Hop]:
     """Returns the path from the first to the last; empty if nothing ran."""
-    last = max(
-        (one for one in rehearsal.submissions if one.end_at is not None),
-        key=lambda one: one.end_at or 0.0,
-        default=None,
-    )
+    ended = [one for one in rehearsal.submissions if one.end_at is not None]
+    last = max(ended, key=lambda one: one.end_at or 0.0, default=None)
     path: list[Hop] = []
     while last is not None:
+        assert last.start_at is not None
         before = last.blocker
-        path.append(Hop(last, _idle(rehearsal, before, last)))
+        since = rehearsal.begins_at if before is None else before.end_at
+        # Neither ran in this time; a child may start before its parent ends.
+        path.append(Hop(last, 0.0 if since is None else max(0.0, last.start_at - since)))
         last = before
-    path.reverse()
-    return path
-
-
-def _idle(
-    rehearsal: Rehearsal, before: PlayedSubmission | None, after: PlayedSubmission
-) -> float:
-    """Returns the time in which neither ran; a child may start before its parent ends."""
-    assert after.start_at is not None
-    since = rehearsal.begins_at if before is None else before.end_at
-    return 0.0 if since is None else max(0.0, after.start_at - since)
+    return path[::-1]
 
 
 def reason_text(hop: Hop, rehearsal: Rehearsal) -> str:
@@ -275,13 +249,11 @@ def lanes(rehearsal: Rehearsal, bars_max: int) -> tuple[list[Lane], int]:
     """Returns as many lanes for a name as run at once; and how many bars were left out."""
     started = [one for one in rehearsal.submissions if one.start_at is not None]
     shown = started[:bars_max]
-    by_name: dict[str, list[PlayedSubmission]] = {}
-    for one in shown:
-        by_name.setdefault(one.key[1], []).append(one)
-    found: list[Lane] = []
-    for name in rehearsal.graph.nodes:
-        for number, bars in enumerate(_apart(by_name.get(name, ()))):
-            found.append(Lane("" if number else name, bars))
+    found = [
+        Lane("" if number else name, bars)
+        for name, submissions in rehearsal.named(shown)
+        for number, bars in enumerate(_apart(submissions))
+    ]
     return found, len(started) - len(shown)
 
 
