@@ -11,7 +11,7 @@ from tidewheel.api.runs import RunAction, RunReason, RunStall
 from tidewheel.core.operator.views import WITHDRAWN_STATUSES
 from tidewheel.core.queue.task import Instant, TaskId
 from tidewheel.core.sched.explain import Reason, why
-from tidewheel.core.sched.lifecycle import STALL
+from tidewheel.core.sched.spawn import STALL
 from tidewheel.core.sched.task_state import JobPhase, Key, PooledTask
 from tidewheel.errors import NotFound
 from tidewheel.formats.sip.model import OBJECT_PREFIX

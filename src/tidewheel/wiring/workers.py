@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from tidewheel.services.service import OnReport
     from tidewheel.worker.adoption import IsAlive
     from tidewheel.worker.attempts import Machine, Supply
-    from tidewheel.worker.runtime import ServerWays
-    from tidewheel.worker.worker import Worker
+    from tidewheel.worker.worker import ServerWays, Worker
 
 AroundRunner = Callable[[Runner], Runner]
 
@@ -72,8 +71,7 @@ async def built_worker(  # noqa: PLR0913 - each by name
     """
     from tidewheel.runners.job_environment import RunAids, write_programs
     from tidewheel.runners.registry import RunnerParts
-    from tidewheel.worker.runtime import Host
-    from tidewheel.worker.worker import Worker
+    from tidewheel.worker.worker import Host, Worker
 
     make_private_directory(settings.home)
     message_bytes_max = store_settings(where).submit.message_bytes_max
@@ -210,7 +208,7 @@ def _afar(where: str | StoreSettings | None, store: TaskStore, home: Path) -> _A
     from tidewheel.store.remote import RemoteStore
     from tidewheel.store.remote.workers import JobVoices, LogSender, channel
     from tidewheel.worker.log_upload import LogWay, Receipt
-    from tidewheel.worker.runtime import ServerWays
+    from tidewheel.worker.worker import ServerWays
 
     assert isinstance(store, RemoteStore), store
     voices = JobVoices(store_settings(where))

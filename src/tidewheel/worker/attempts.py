@@ -144,52 +144,27 @@ class StopReason(Enum):
     LOST = "lost"  # the lease is not ours any more
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Attempt:
     """Holds what a worker knows of an attempt; only its loop changes that, unless said
     below."""
 
-    __slots__ = (
-        "_events",
-        "_hear_progress",
-        "confirmed_at",
-        "ended",
-        "grace_seconds",
-        "holder",
-        "job",
-        "key",
-        "latest_progress",
-        "messages_numbered",
-        "messages_stored",
-        "reason",
-        "spoke_last",
-        "task",
-        "unacceptable",
-    )
-
-    def __init__(
-        self,
-        task: Claimed,
-        worker: WorkerId,
-        events: JobEvents,
-        hear_progress: Callable[[Attempt], None],
-        confirmed_at: float,
-    ) -> None:
-        self.task = task
-        self.key: AttemptKey = (task.id, task.attempt)
-        self.holder = Holder(task_id=task.id, attempt=task.attempt, worker=worker)
-        self.job: Job | None = None
-        self.reason: StopReason | None = None
-        self.grace_seconds = math.inf  # what a job was given to leave when it was stopped
-        self.ended = False  # the job is over, or never was
-        self.spoke_last = False  # its end is on the way to the store; what comes later is late
-        self.messages_numbered = 0
-        self.messages_stored = 0  # by an earlier owner; a runner that adopts says them again
-        self.unacceptable: End | None = None  # the store refused what the job said
-        # When the store last granted the lease, by the local clock; kept by the lease book.
-        self.confirmed_at = confirmed_at
-        self.latest_progress: float | None = None  # written by any thread, read by heartbeats
-        self._events = events
-        self._hear_progress = hear_progress
+    task: Claimed
+    key: AttemptKey
+    holder: Holder
+    # When the store last granted the lease, by the local clock; kept by the lease book.
+    confirmed_at: float
+    _events: JobEvents
+    _hear_progress: Callable[[Attempt], None]
+    job: Job | None = None
+    reason: StopReason | None = None
+    grace_seconds: float = math.inf  # what a job was given to leave when it was stopped
+    ended: bool = False  # the job is over, or never was
+    spoke_last: bool = False  # its end is on the way to the store; what comes later is late
+    messages_numbered: int = 0
+    messages_stored: int = 0  # by an earlier owner; a runner that adopts says them again
+    unacceptable: End | None = None  # the store refused what the job said
+    latest_progress: float | None = None  # written by any thread, read by heartbeats
 
     # JobReports
     def started(self) -> None:
@@ -390,7 +365,9 @@ class AttemptTable:
 
     def attempt(self, task: Claimed, asked_at: float) -> Attempt:
         """Makes an attempt whose lease was asked for at that time of the local clock."""
-        return Attempt(task, self.worker, self.events, self.book.hear_progress, asked_at)
+        holder = Holder(task_id=task.id, attempt=task.attempt, worker=self.worker)
+        key, hear_progress = (task.id, task.attempt), self.book.hear_progress
+        return Attempt(task, key, holder, asked_at, self.events, hear_progress)
 
     def take(self, attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from tidewheel.core.cycling.calendar import Point
@@ -282,20 +283,10 @@ def _first_point(graph: Graph, start: Point) -> Point | None:
 def _last_point(graph: Graph, start: Point, stop: Point | None) -> Point | None:
     bounds = [point for point in (stop, graph.cycling.final) if point is not None]
     if stop is None:
-        points = sorted(
-            {point for sequence in graph.sequences() for point in _few(sequence, start)}
-        )
+        few = (islice(one.points(start), POINTS_BY_DEFAULT) for one in graph.sequences())
+        points = sorted({point for some in few for point in some})
         bounds.extend(points[:POINTS_BY_DEFAULT][-1:])
     return min(bounds, default=None)
-
-
-def _few(sequence: Sequence, start: Point) -> Iterator[Point]:
-    point = sequence.first_from(start)
-    for _ in range(POINTS_BY_DEFAULT):
-        if point is None:
-            return
-        yield point
-        point = sequence.next_after(point)
 
 
 def reference_lines(graph: Graph, shown: Window) -> Iterator[str]:

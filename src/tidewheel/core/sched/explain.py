@@ -56,10 +56,7 @@ from tidewheel.core.sched.task_state import (
 DueAt = Callable[[Key, str], Instant | None]  # when a task need not wait for a thing any more
 
 
-def _unknown(_key: Key, _wait: str) -> Instant | None:
-    return None
-
-
+_TIMES = {RETRY: "its retry delay", CLOCK: "the clock"}
 _STOPS = (RunStatus.STOPPING, RunStatus.STOPPED)
 
 
@@ -72,7 +69,7 @@ class Reason(NamedTuple):
     until: Instant | None = None  # when it passes by itself, where that is known
 
 
-def why(pool: TaskPool, key: Key, due_at: DueAt = _unknown) -> list[Reason]:
+def why(pool: TaskPool, key: Key, due_at: DueAt = lambda _key, _wait: None) -> list[Reason]:
     """Returns all that keeps a task from running, in the order in which it is looked at.
 
     Times are not kept in the pool: `due_at` knows those of clocks and retries.
@@ -114,9 +111,17 @@ def _why_pooled(pool: TaskPool, task: PooledTask, due_at: DueAt) -> Iterator[Rea
     if task.held:
         yield Reason(f"{name} is held", passes=False, command=f"release {name}")
     if task.missing:
-        yield from _why_missing(pool, task)
+        missing = [
+            arrow.leaves[number]
+            for arrow, base in task.plan.arrows_at(task.point)
+            for number in untrue_leaves(arrow.expression, task.true >> base)
+        ]
+        yield from _why_open(pool, missing, task.key, task.flows)
     for wait in task.waits:
-        yield _why_waiting(name, wait)._replace(until=due_at(task.key, wait))
+        what = _TIMES.get(wait, f"the xtrigger {wait}")
+        command = f"trigger {name}" if wait in _TIMES else f"set {name} --pre xtrigger/{wait}"
+        until = due_at(task.key, wait)
+        yield Reason(f"{name} waits for {what}", passes=True, command=command, until=until)
     if not task.admitted:
         yield _why_not_admitted(pool, task)
     if task.standing is PoolState.READY:
@@ -134,17 +139,6 @@ def _why_incomplete(pool: TaskPool, task: PooledTask) -> Reason:
     sets = [f"set {name} --out {','.join(sorted(one))}" for one in choices[:NAMED_MAX]]
     text = f"{name} {lacking_text(pool, task)}"
     return Reason(text, passes=False, command=", or ".join([f"trigger {name}", *sets]))
-
-
-def _why_waiting(name: str, wait: str) -> Reason:
-    if wait == RETRY:
-        return Reason(
-            f"{name} waits for its retry delay", passes=True, command=f"trigger {name}"
-        )
-    if wait == CLOCK:
-        return Reason(f"{name} waits for the clock", passes=True, command=f"trigger {name}")
-    command = f"set {name} --pre xtrigger/{wait}"
-    return Reason(f"{name} waits for the xtrigger {wait}", passes=True, command=command)
 
 
 def _why_not_admitted(pool: TaskPool, task: PooledTask) -> Reason:
@@ -182,15 +176,6 @@ def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
         f"{name} waits for room in its limit group: {queue.active} of {queue.limit} are active"
     )
     return Reason(text, passes=True, command=f"trigger {name}")
-
-
-def _why_missing(pool: TaskPool, task: PooledTask) -> Iterator[Reason]:
-    missing = [
-        arrow.leaves[number]
-        for arrow, base in task.plan.arrows_at(task.point)
-        for number in untrue_leaves(arrow.expression, task.true >> base)
-    ]
-    yield from _why_open(pool, missing, task.key, task.flows)
 
 
 def _why_open(
