@@ -178,8 +178,8 @@ RUN_BUGS = (
         (
             Edit(
                 JOB_EVENTS,
-                "        how = JobEnd.KILLED\n",
-                "        how = JobEnd.FAILED\n",
+                "        how = events.JobEnd.KILLED\n",
+                "        how = events.JobEnd.FAILED\n",
             ),
         ),
     ),

@@ -124,8 +124,8 @@ SCHED_BUGS = (
         (
             Edit(
                 COMPLETION,
-                "    task.waits[RETRY] = None\n",
-                "    task.waits[RETRY] = None\n    complete_output(context, task, output)\n",
+                "    task.waits[spawn.RETRY] = None\n",
+                "    task.waits[spawn.RETRY] = None\n    complete_output(context, task, output)\n",
             ),
         ),
     ),

@@ -114,7 +114,7 @@ SERVICE_BUGS = (
         (
             Edit(
                 ATTEMPTS,
-                "            self._nodes += sign * asked.nodes\n",
+                "            self.nodes += sign * asked.nodes\n",
                 "            pass\n",
             ),
         ),

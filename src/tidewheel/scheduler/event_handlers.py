@@ -42,6 +42,7 @@ from tidewheel.formats.flow_cylc.settings import WorkflowEvents
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.store import Store
 from tidewheel.runners.event_handlers import HandlerCommand, HandlerEnd, run_handler
+from tidewheel.scheduler import pending_batch
 from tidewheel.scheduler.broadcasts import DefinitionInForce, EffectiveSettings
 from tidewheel.scheduler.handler_templates import (
     REPEATABLE,
@@ -56,13 +57,6 @@ from tidewheel.scheduler.handler_templates import (
     nobody_waits,
 )
 from tidewheel.scheduler.mail import Mailer, MailSettings
-from tidewheel.scheduler.pending_batch import (
-    FAILED,
-    RETRY,
-    SUBMISSION_FAILED,
-    SUBMISSION_RETRY,
-    News,
-)
 from tidewheel.scheduler.run_files import RunFiles
 from tidewheel.scheduler.timers import TASK_TIMERS
 from tidewheel.services.definitions.snapshot import RestoredDefinition
@@ -289,7 +283,13 @@ _STATUS_EVENTS = {
 }
 
 
-_ENDS = (SUCCEEDED, FAILED, SUBMISSION_FAILED, RETRY, SUBMISSION_RETRY)
+_ENDS = (
+    SUCCEEDED,
+    pending_batch.FAILED,
+    pending_batch.SUBMISSION_FAILED,
+    pending_batch.RETRY,
+    pending_batch.SUBMISSION_RETRY,
+)
 
 
 class _Job(NamedTuple):
@@ -480,9 +480,11 @@ class EventDelivery:
         ):
             event = notice.event.removeprefix(MESSAGE).lower()
             submit = 0 if task is None else task.submit
-            self._add_task(engine, News(event, notice.task, submit, notice.text), now)
+            self._add_task(
+                engine, pending_batch.News(event, notice.task, submit, notice.text), now
+            )
 
-    def _add_task(self, engine: RunEngine, one: News, now: Instant) -> None:
+    def _add_task(self, engine: RunEngine, one: pending_batch.News, now: Instant) -> None:
         job = self._jobs.get(one.key, _UNKNOWN)
         facts = TaskFacts(
             node=engine.settings.node(one.key),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tidewheel.core.graph.definition import NodeDef
 from tidewheel.core.graph.findings import nearly_said
 from tidewheel.core.graph.outputs import STANDARD, STARTED, SUBMITTED, unknown_output_text
-from tidewheel.core.operator import verbs
+from tidewheel.core.operator import requests, run_log, verbs
 from tidewheel.core.operator.command_events import answer_of, events_of
 from tidewheel.core.operator.definition import (
     PYTHON,
@@ -23,33 +23,11 @@ from tidewheel.core.operator.definition import (
     is_same_content,
     sealed,
 )
-from tidewheel.core.operator.requests import (
-    CommandAnswer,
-    CommandGiven,
-    JobOver,
-    JobSaid,
-    JobStarted,
-    StoredBroadcast,
-)
-from tidewheel.core.operator.run_log import (
-    ERROR,
-    WARNING,
-    RunLogLine,
-    command_line,
-    command_name,
-)
 from tidewheel.core.operator.selection import job_of
 from tidewheel.core.operator.verbs import Command, read_command
 from tidewheel.core.queue.status import Status
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.events import (
-    Effect,
-    JobEnd,
-    JobEnded,
-    JobSubmitted,
-    Notice,
-    OutputMade,
-)
+from tidewheel.core.sched import events
 from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused
 from tidewheel.ports.store import Store
@@ -69,19 +47,19 @@ SEVERITY_DEFAULT = "INFO"
 MISTAKEN = "mistaken"  # the notice that a job probably meant an output with what it said
 
 
-def job_started(engine: RunEngine, one: JobStarted) -> None:
+def job_started(engine: RunEngine, one: requests.JobStarted) -> None:
     """Takes the start of a job's process; with an init-script the job says when it started."""
     found = engine.jobs.get(one.task_id)
     if found is None:
         return
     key, submit = found
     if engine.settings.node(key).scripts.init:
-        engine.step(JobSubmitted(key, submit, one.at))
+        engine.step(events.JobSubmitted(key, submit, one.at))
     else:
-        engine.step(OutputMade(key, submit, STARTED, one.at))
+        engine.step(events.OutputMade(key, submit, STARTED, one.at))
 
 
-def job_said(engine: RunEngine, one: JobSaid) -> None:
+def job_said(engine: RunEngine, one: requests.JobSaid) -> None:
     """Takes a message that a job sent through its worker."""
     found = engine.jobs.get(one.task_id)
     if found is not None:
@@ -110,47 +88,49 @@ def job_message(
     name = output or next((name for name, words in node.outputs if words == said), None)
     if name == SUBMITTED:  # by a runner that does not start jobs at once
         log.append(engine.task_events.log.said(key, said, severity, how))
-        engine.step(JobSubmitted(key, submit, at))
+        engine.step(events.JobSubmitted(key, submit, at))
         return
     known = name == STARTED or any(name == one for one, _ in node.outputs)
     if name != STARTED:
         log.append(engine.task_events.log.said(key, said or str(name), severity, how))
     if name is not None and known:
-        engine.step(OutputMade(key, submit, name, at))
+        engine.step(events.OutputMade(key, submit, name, at))
     elif wrong := _mistaken(node, name, said):
         text = f"{engine.text(key)} {wrong}"
-        log.append(RunLogLine(WARNING, text))
-        engine.batch.notices.append(Notice(MISTAKEN, key, text))
-    engine.batch.notices.append(Notice(f"message/{severity}", key, said or str(name)))
+        log.append(run_log.RunLogLine(run_log.WARNING, text))
+        engine.batch.notices.append(events.Notice(MISTAKEN, key, text))
+    engine.batch.notices.append(events.Notice(f"message/{severity}", key, said or str(name)))
 
 
-def job_over(engine: RunEngine, one: JobOver) -> None:
+def job_over(engine: RunEngine, one: requests.JobOver) -> None:
     """Takes the end of a job: its task is final in the store."""
     found = engine.jobs.pop(one.task_id, None)
     if found is None:
         return
     key, submit = found
     if one.status == Status.SUCCEEDED:
-        how = JobEnd.SUCCEEDED
+        how = events.JobEnd.SUCCEEDED
     elif one.status == Status.CANCELLED:
-        how = JobEnd.KILLED
+        how = events.JobEnd.KILLED
     elif one.error_code == START_FAILED:
-        how = JobEnd.NOT_STARTED
+        how = events.JobEnd.NOT_STARTED
     else:
-        how = JobEnd.FAILED
-    if how is not JobEnd.SUCCEEDED and one.error:
+        how = events.JobEnd.FAILED
+    if how is not events.JobEnd.SUCCEEDED and one.error:
         tell_failure(engine, key, submit, one.error)
     retries = None
-    if how is not JobEnd.SUCCEEDED and key[1] in engine.graph.nodes:
+    if how is not events.JobEnd.SUCCEEDED and key[1] in engine.graph.nodes:
         retries = engine.settings.node(key).retries  # with what was broadcast
-    ended = JobEnded(key, submit, how, one.at, retries)
+    ended = events.JobEnded(key, submit, how, one.at, retries)
     engine.step(ended, _signal_name(one.exit_status))
 
 
 def tell_failure(engine: RunEngine, key: Key, submit: int, why: str) -> None:
     """Says why a job failed, in the log and to those who are told of the failure."""
-    engine.batch.log.append(RunLogLine(ERROR, f"[{engine.text(key)}/{submit:02d}] {why}"))
-    engine.batch.notices.append(Notice("job failed", key, why))
+    engine.batch.log.append(
+        run_log.RunLogLine(run_log.ERROR, f"[{engine.text(key)}/{submit:02d}] {why}")
+    )
+    engine.batch.notices.append(events.Notice("job failed", key, why))
 
 
 def _mistaken(node: NodeDef, name: str | None, said: str) -> str:
@@ -181,7 +161,9 @@ def _signal_name(exit_status: int | None) -> str:
         return "ERR"
 
 
-async def answer_command(engine: RunEngine, given: CommandGiven, store: Store) -> CommandAnswer:
+async def answer_command(
+    engine: RunEngine, given: requests.CommandGiven, store: Store
+) -> requests.CommandAnswer:
     """Obeys a command and returns its answer, or why it is refused and nothing was changed."""
     ended_at, name, log = engine.run.ended_at, "", engine.batch.log
     try:
@@ -189,15 +171,15 @@ async def answer_command(engine: RunEngine, given: CommandGiven, store: Store) -
         is_kept = isinstance(command, verbs.REOPENING)
         if ended_at is not None and given.at <= ended_at and not is_kept:
             raise Refused(f"{engine.run.name} ended before it could obey; ask again if need be")
-        name = command_name(command)
+        name = run_log.command_name(command)
         answer = await _obey(engine, command, given.at, store)
     except Refused as refused:
         if name:
-            log.append(command_line(name, str(refused)))
-        return CommandAnswer(given.number, refused=str(refused))
-    log.append(command_line(name))
+            log.append(run_log.command_line(name, str(refused)))
+        return requests.CommandAnswer(given.number, refused=str(refused))
+    log.append(run_log.command_line(name))
     engine.batch.steps += 1
-    return CommandAnswer(given.number, json.dumps(answer))
+    return requests.CommandAnswer(given.number, json.dumps(answer))
 
 
 async def _obey(
@@ -206,7 +188,7 @@ async def _obey(
     applied = events_of(engine.pool, command, at)
     if applied.by_scheduler:
         return await _obey_itself(engine, command, at, store)
-    effects: list[Effect] = []
+    effects: list[events.Effect] = []
     for event in applied.events:
         effects += engine.step(event)
     if isinstance(command, verbs.Stop) and command.reason:
@@ -285,7 +267,7 @@ def _broadcast(engine: RunEngine, command: verbs.Broadcast) -> dict[str, object]
     there = engine.settings.broadcasts
     stages = engine.restored.stages
     containers = frozenset() if stages is None else stages.in_containers
-    rows: list[StoredBroadcast] = rows_of(command, there, engine.graph, containers)
+    rows: list[requests.StoredBroadcast] = rows_of(command, there, engine.graph, containers)
     before = {one[:3]: one.value for one in there}
     engine.broadcast(rows)
     return {

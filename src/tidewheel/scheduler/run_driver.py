@@ -33,11 +33,7 @@ from tidewheel.core.operator.verbs import read_command
 from tidewheel.core.operator.views import RunView, Undone, with_undone
 from tidewheel.core.queue.requests import Wake
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched.dependents import (
-    last_near_the_horizon,
-    near_the_horizon,
-    neighbourhood,
-)
+from tidewheel.core.sched import dependents
 from tidewheel.core.sched.events import RunStopped, StopMode, TimerFired, XtriggerSatisfied
 from tidewheel.core.sched.pool import PastNeeded, RunStatus, TaskPool
 from tidewheel.core.sched.task_state import AtomValue, Key, Verdict, VerdictKind
@@ -193,7 +189,7 @@ class RunDriver(Service):
         Only steps behind the horizon, where operators have sent tasks, need it.
         """
         pool = engine.pool
-        keys, last = near_the_horizon(pool), last_near_the_horizon(pool)
+        keys, last = dependents.near_the_horizon(pool), dependents.last_near_the_horizon(pool)
         assert last is not None
         for one in happenings:
             if isinstance(one, requests.CommandGiven):
@@ -201,7 +197,9 @@ class RunDriver(Service):
                     named = named_tasks(pool, read_command(one.body))
                     keys += [key for key in named if key[0] <= last]
         if keys:
-            await self.past.fetch(self._store, self._number, neighbourhood(pool, keys))
+            await self.past.fetch(
+                self._store, self._number, dependents.neighbourhood(pool, keys)
+            )
 
     async def _pass_with_past(self) -> list[ServiceReport]:
         """Makes a pass; if a step needs more of the past, fetches that and makes it again."""
@@ -211,7 +209,7 @@ class RunDriver(Service):
             except PastNeeded as needed:
                 wanted = {needed.key}
                 if self._engine is not None:
-                    wanted |= neighbourhood(self._engine.pool, wanted, steps)
+                    wanted |= dependents.neighbourhood(self._engine.pool, wanted, steps)
                 await self._drop_what_was_half_done()
                 await self.past.fetch(self._store, self._number, wanted)
         raise AssertionError("more and more of the past is needed")

@@ -29,7 +29,6 @@ from tidewheel.services.rehearsal.assumptions import is_simulated_to_fail, simul
 
 if TYPE_CHECKING:
     from tidewheel.formats.sip.stage_renderer import RenderedStage
-    from tidewheel.scheduler.container_stage import ContainerStage
 
 
 SHEBANG = "#!/usr/bin/env bash\n"
@@ -87,17 +86,10 @@ class JobWriter:
             place = ANY_WORKER
             fails = is_simulated_to_fail(node, facts.point, facts.try_number)
             node = dummy_node(node, simulated_seconds(node), fails=fails)
-        return self._task(node, facts, self._node_text(node, facts), place)
+        return self.task(node, facts, self._node_text(node, facts), place)
 
-    def new_container_task(
-        self, node: NodeDef, facts: JobFacts, stage: ContainerStage
-    ) -> NewTask:
-        """Makes one submission of a stage that runs as containers."""
-        limit = node.time_limit_seconds or None
-        place = JobPlace(resources=stage.resources, timeout_seconds=limit)
-        return replace(self._task(node, facts, stage.command, place), spec=stage.spec)
-
-    def _task(self, node: NodeDef, facts: JobFacts, text: str, place: JobPlace) -> NewTask:
+    def task(self, node: NodeDef, facts: JobFacts, text: str, place: JobPlace) -> NewTask:
+        """Makes one submission of this text, for workers of this place."""
         run = self._run
         name = JobName(run.name, facts.point, node.name, facts.submit)
         return NewTask(
@@ -214,9 +206,7 @@ class Submissions:
         """Makes the task of a stage with all its values."""
         # These imports bring along all that reads SIP definitions: most runs have no stages.
         from tidewheel.formats.sip.translation import stage_scripts  # noqa: PLC0415
-        from tidewheel.scheduler.container_stage import (  # noqa: PLC0415
-            container_stage,
-        )
+        from tidewheel.scheduler.container_stage import container_stage  # noqa: PLC0415
 
         facts = self._facts(one)
         if rendered.compose is None:
@@ -227,7 +217,10 @@ class Submissions:
         stage = self._stages.parameters.definition.stage(node.name)
         assert stage is not None, node.name
         containers = container_stage(stage, rendered, node)
-        return self._writer.new_container_task(node, facts, containers)
+        limit = node.time_limit_seconds or None
+        place = JobPlace(resources=containers.resources, timeout_seconds=limit)
+        task = self._writer.task(node, facts, containers.command, place)
+        return replace(task, spec=containers.spec)
 
     def _facts(self, one: Submit) -> JobFacts:
         return JobFacts(

@@ -34,14 +34,9 @@ from tidewheel.core.sched.task_state import Key
 from tidewheel.errors import Refused, TidewheelError
 from tidewheel.ports.clock import Clock
 from tidewheel.runners.python.functions import FunctionAnswer, FunctionFailure
+from tidewheel.services import workflow_state
 from tidewheel.services.clock_triggers import WALL_CLOCK, ClockTriggers
 from tidewheel.services.service import OnReport, ServiceReport, tell_nobody
-from tidewheel.services.workflow_state import (
-    STATE_FUNCTIONS,
-    StateAnswer,
-    StateQuestion,
-    question_of_call,
-)
 
 TRIGGER_ID = "CYLC_EXT_TRIGGER_ID"
 IN_LINE = ""  # in the place of a signature: its turn has not come yet
@@ -477,7 +472,7 @@ class XtriggerSurroundings:
 
     context: RunContext
     functions: FunctionCalls
-    ask: Callable[[StateQuestion], Awaitable[StateAnswer]]
+    ask: Callable[[workflow_state.StateQuestion], Awaitable[workflow_state.StateAnswer]]
     clock: Clock
     wake: Callable[[], None]
     on_report: OnReport = tell_nobody
@@ -547,10 +542,12 @@ class Watches:
 
     async def _answer(self, call: FunctionCall) -> FunctionAnswer | FunctionFailure:
         functions = self._around.functions
-        if call.function not in STATE_FUNCTIONS or functions.is_own(call.function):
+        if call.function not in workflow_state.STATE_FUNCTIONS or functions.is_own(
+            call.function
+        ):
             return await functions.call(call.function, call.arguments, dict(call.keywords))
         try:
-            question = question_of_call(call.arguments, dict(call.keywords))
+            question = workflow_state.question_of_call(call.arguments, dict(call.keywords))
             answer = await self._around.ask(question)
         except TidewheelError as error:
             return FunctionFailure(str(error))

@@ -27,11 +27,7 @@ from tidewheel.core.queue.steps import TIMED_OUT, End, Ending
 from tidewheel.core.queue.task import TaskError, TaskId, WorkerId
 from tidewheel.ports.clock import Clock
 from tidewheel.ports.runners import Assignment, Job
-from tidewheel.services.paths import (
-    attempt_directory,
-    run_directory,
-    submission_directory,
-)
+from tidewheel.services.paths import attempt_directory, run_directory, submission_directory
 from tidewheel.services.service import Surroundings
 from tidewheel.services.wakeup import Wakeup
 
@@ -47,7 +43,7 @@ class Machine:
         self._cpu = capacity.cpu
         self._memory_bytes = capacity.memory_bytes
         self._gpu = capacity.gpu
-        self._nodes = capacity.nodes  # less those that somebody has alone
+        self.nodes = capacity.nodes  # less those that somebody has alone
         self._shared: Counter[int] = Counter()  # how many tasks share so many nodes
         self._buffer_bytes = capacity.buffer_bytes
 
@@ -58,25 +54,20 @@ class Machine:
             memory_bytes=self._memory_bytes,
             gpu=self._gpu,
             labels=self._labels,
-            nodes=max(0, self._nodes),
+            nodes=max(0, self.nodes),
             idle_nodes=self.idle_nodes,
             buffer_bytes=self._buffer_bytes,
         )
 
     @property
-    def has_nodes(self) -> bool:
-        """Says whether any task at all could begin."""
-        return self._nodes > 0
-
-    @property
     def idle_nodes(self) -> int:
         """Returns the number of nodes on which nothing runs."""
-        return max(0, self._nodes - max(self._shared, default=0))
+        return max(0, self.nodes - max(self._shared, default=0))
 
     def may_follow(self, asked: Resources) -> bool:
         """Says whether a claim that ended with this task may have left tasks that fit: a claim
         ends with a task that wants its nodes alone, and before such a task."""
-        return (self._nodes if asked.exclusive else self.idle_nodes) > 0
+        return (self.nodes if asked.exclusive else self.idle_nodes) > 0
 
     def change(self, asked: Resources, sign: int) -> None:
         """Takes what an attempt asked for (-1), or gives it back (1)."""
@@ -87,7 +78,7 @@ class Machine:
         self._gpu += sign * asked.gpu
         self._buffer_bytes += sign * asked.buffer_bytes
         if asked.exclusive:
-            self._nodes += sign * asked.nodes
+            self.nodes += sign * asked.nodes
             return
         self._shared[asked.nodes] -= sign
         if not self._shared[asked.nodes]:

@@ -266,7 +266,7 @@ class Claimer(Service):
         return len(tasks), is_short
 
     def _claimable(self) -> int:
-        if not self._machine.has_nodes:
+        if self._machine.nodes <= 0:
             return 0  # somebody has all of them alone
         return self._health.claimable(min(self._attempts.slots, self._count_max))
 

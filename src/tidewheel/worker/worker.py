@@ -52,13 +52,7 @@ from tidewheel.services.service import (
     TaskGroup,
 )
 from tidewheel.services.wakeup import Wakeup, within
-from tidewheel.worker.adoption import (
-    Adoption,
-    IsAlive,
-    dead_workers_with_leases,
-    orphans_of_the_dead,
-    remove_leftovers,
-)
+from tidewheel.worker import adoption
 from tidewheel.worker.attempts import (
     BEATS_PER_LEASE,
     AttemptTable,
@@ -69,12 +63,7 @@ from tidewheel.worker.attempts import (
     TellJob,
 )
 from tidewheel.worker.claimer import Claimer
-from tidewheel.worker.heartbeats import (
-    Heartbeats,
-    OpenStore,
-    in_loop,
-    run_in_thread,
-)
+from tidewheel.worker.heartbeats import Heartbeats, OpenStore, in_loop, run_in_thread
 from tidewheel.worker.jobs import HostHealth, Jobs
 from tidewheel.worker.log_upload import LogUpload, LogWay
 from tidewheel.worker.reporter import Reporter
@@ -100,7 +89,7 @@ class Host:
     """Describes the process that a worker lives in, and what the worker can do there."""
 
     process: HostProcess
-    is_alive: IsAlive
+    is_alive: adoption.IsAlive
     abilities: Abilities = ANY_TASKS
     new_secret: Callable[[], str] = secrets.token_urlsafe
     # Gives heartbeats a thread with a connection of its own; None: they share the worker's.
@@ -216,7 +205,9 @@ class Runtime:
             store, settings, host.abilities, attempts, self.jobs, surroundings
         )
         self.cancellations = Cancellations(store, worker, self.jobs, surroundings)
-        self.adoption = Adoption(store, runners, attempts, self.jobs, surroundings.clock, tell)
+        self.adoption = adoption.Adoption(
+            store, runners, attempts, self.jobs, surroundings.clock, tell
+        )
 
     def keep_leases(self) -> Coroutine[object, object, None]:
         """Runs the heartbeats, in a thread of their own if they have a store of their own."""
@@ -373,7 +364,7 @@ class Worker(Service):
         host = self.host
         if self.settings.tie_jobs:
             return
-        find = partial(orphans_of_the_dead, self.store, host.process, host.is_alive)
+        find = partial(adoption.orphans_of_the_dead, self.store, host.process, host.is_alive)
         for lease in await self.persist(find) or []:
             if served is None or lease.task.queue in served:
                 await runtime.adoption.adopt(lease, self.persist)
@@ -386,7 +377,7 @@ class Worker(Service):
             return
         try:
             name = store_name(await self.store.store_id())
-            for removed in await remove_leftovers(self.store, runners, name):
+            for removed in await adoption.remove_leftovers(self.store, runners, name):
                 self.tell("leftover.removed", task=removed.task_id, attempt=removed.attempt)
         except Unavailable as error:
             self.tell("leftover.kept", error=str(error))
@@ -395,7 +386,9 @@ class Worker(Service):
         """Waits until asked to stop; looks now and then whether a worker beside this one has
         died."""
         rest, host = self.settings.adopt_interval_seconds, self.host
-        look = partial(dead_workers_with_leases, self.store, host.process, host.is_alive)
+        look = partial(
+            adoption.dead_workers_with_leases, self.store, host.process, host.is_alive
+        )
         look_at = self._clock.monotonic() + rest
         while not self._stop_asked:
             await self._alarm.wait(max(0.0, look_at - self._clock.monotonic()))

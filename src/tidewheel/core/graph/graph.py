@@ -21,22 +21,8 @@ from typing import NamedTuple
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.cycling.offset import Offset
 from tidewheel.core.cycling.sequence import Sequence
+from tidewheel.core.graph import definition as definitions
 from tidewheel.core.graph.completion import Completion
-from tidewheel.core.graph.definition import (
-    AllOf,
-    Atom,
-    Condition,
-    CyclingDef,
-    FamilyDef,
-    Group,
-    LimitGroup,
-    NodeDef,
-    Policy,
-    SpecialNodes,
-    XtriggerDef,
-    XtriggerTerm,
-    leaves,
-)
 from tidewheel.core.graph.findings import NOWHERE, Position
 
 
@@ -53,7 +39,7 @@ class CompiledArrow:
     """Holds a condition, the tasks it leads to, and the points at which it holds."""
 
     sequence: Sequence
-    condition: Condition
+    condition: definitions.Condition
     targets: tuple[str, ...]
     suicide: bool = False
     position: Position = field(default=NOWHERE, compare=False)
@@ -81,7 +67,7 @@ class Node:
     """Holds a named step, with everything that happens because of it."""
 
     name: str
-    definition: NodeDef
+    definition: definitions.NodeDef
     completion: Completion
     sequences: tuple[Sequence, ...]
     arrows: tuple[int, ...] = ()  # into it; all of them must be true
@@ -109,17 +95,17 @@ class Graph:
     """Holds a whole workflow, ready to be run."""
 
     name: str
-    cycling: CyclingDef
+    cycling: definitions.CyclingDef
     nodes: Mapping[str, Node]
     arrows: tuple[CompiledArrow, ...]
     groups: tuple[CountedGroup, ...]
-    families: Mapping[str, FamilyDef]
-    xtriggers: Mapping[str, XtriggerDef]
-    limit_groups: tuple[LimitGroup, ...]
-    special: SpecialNodes
+    families: Mapping[str, definitions.FamilyDef]
+    xtriggers: Mapping[str, definitions.XtriggerDef]
+    limit_groups: tuple[definitions.LimitGroup, ...]
+    special: definitions.SpecialNodes
     # Arrows that wait for one output at one fixed point, at whichever of their own points.
     absolute_links: Mapping[tuple[str, Point, str], tuple[int, ...]]
-    policy: Policy
+    policy: definitions.Policy
 
     def children(self, node: str, point: Point, output: str) -> Iterator[ChildTask]:
         """Yields every task that hears of this output at a point that depends on the parent's.
@@ -177,7 +163,7 @@ def meaning(graph: Graph) -> frozenset[object]:
     }
     for arrow in graph.arrows:
         condition = arrow.condition
-        terms = condition.terms if isinstance(condition, AllOf) else (condition,)
+        terms = condition.terms if isinstance(condition, definitions.AllOf) else (condition,)
         facts |= {
             (arrow.sequence, term, target, arrow.suicide)
             for term in terms
@@ -186,17 +172,19 @@ def meaning(graph: Graph) -> frozenset[object]:
     return frozenset(facts)
 
 
-def atoms_of(condition: Condition, families: Mapping[str, FamilyDef]) -> Iterator[Atom]:
+def atoms_of(
+    condition: definitions.Condition, families: Mapping[str, definitions.FamilyDef]
+) -> Iterator[definitions.Atom]:
     """Yields every atom of a condition, a group as its members."""
-    for leaf in leaves(condition):
-        if isinstance(leaf, Atom):
+    for leaf in definitions.leaves(condition):
+        if isinstance(leaf, definitions.Atom):
             yield leaf
-        elif isinstance(leaf, Group):
+        elif isinstance(leaf, definitions.Group):
             for member in families[leaf.family].members:
                 for output in leaf.outputs:
-                    yield Atom(member, output, leaf.offset)
+                    yield definitions.Atom(member, output, leaf.offset)
         else:
-            assert isinstance(leaf, XtriggerTerm)
+            assert isinstance(leaf, definitions.XtriggerTerm)
 
 
 EDGES_MAX = 1_000_000  # of one drawing (RELIABILITY S17)

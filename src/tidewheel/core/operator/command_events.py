@@ -22,16 +22,7 @@ from tidewheel.core.operator.verbs import Command
 from tidewheel.core.queue.task import Instant
 from tidewheel.core.sched import events
 from tidewheel.core.sched.dependency_index import AtomMeaning, IndexedNode, names_of
-from tidewheel.core.sched.events import (
-    Effect,
-    Event,
-    FlowChoice,
-    KillJob,
-    Notice,
-    PollJob,
-    StopMode,
-    Submit,
-)
+from tidewheel.core.sched.events import Effect, Event, FlowChoice
 from tidewheel.core.sched.flows import active_flows, brings_back, flows_it_ran_in
 from tidewheel.core.sched.interventions import completing
 from tidewheel.core.sched.pool import RunStatus, TaskPool
@@ -190,7 +181,7 @@ def _of_jobs(pool: TaskPool, command: verbs.Kill | verbs.Poll, at: Instant) -> A
 
 def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
     bounds = (command.at_point, command.after_task, command.at_time, command.flow is not None)
-    if sum(map(bool, bounds)) + (command.mode != StopMode.CLEAN) > 1:
+    if sum(map(bool, bounds)) + (command.mode != events.StopMode.CLEAN) > 1:
         raise Refused("stop takes one of: --now, --kill, --at, --after, --at-time, --flow")
     if command.at_time:
         return AppliedCommand(by_scheduler=True)
@@ -204,10 +195,10 @@ def _stop(pool: TaskPool, command: verbs.Stop, at: Instant) -> AppliedCommand:
         return AppliedCommand(events=(events.StopTaskSet(key, at),), tasks=(key,))
     if command.flow is not None:
         return AppliedCommand(events=(events.FlowStopped(known_flow(pool, command.flow), at),))
-    if command.mode not in tuple(StopMode):
-        modes = ", ".join(StopMode)
+    if command.mode not in tuple(events.StopMode):
+        modes = ", ".join(events.StopMode)
         raise Refused(f"a run is stopped in one of these modes: {modes}; not {command.mode!r}")
-    return AppliedCommand(events=(events.RunStopped(StopMode(command.mode), at),))
+    return AppliedCommand(events=(events.RunStopped(events.StopMode(command.mode), at),))
 
 
 def _point(pool: TaskPool, text: str) -> Point | None:
@@ -236,13 +227,17 @@ def answer_of(
     pool: TaskPool, applied: AppliedCommand, effects: Sequence[Effect]
 ) -> dict[str, object]:
     """Returns what the asker is told, from the pool after the last event and all effects."""
-    submits = [one for one in effects if isinstance(one, Submit)]
-    notices = [one.text for one in effects if isinstance(one, Notice)]
+    submits = [one for one in effects if isinstance(one, events.Submit)]
+    notices = [one.text for one in effects if isinstance(one, events.Notice)]
     answer: dict[str, object] = {
         "tasks": {id_text(pool, key): _flows_of(pool, key, submits) for key in applied.tasks},
         "submitted": [id_text(pool, one.task) for one in submits],
-        "killed": [id_text(pool, one.task) for one in effects if isinstance(one, KillJob)],
-        "polled": [id_text(pool, one.task) for one in effects if isinstance(one, PollJob)],
+        "killed": [
+            id_text(pool, one.task) for one in effects if isinstance(one, events.KillJob)
+        ],
+        "polled": [
+            id_text(pool, one.task) for one in effects if isinstance(one, events.PollJob)
+        ],
         "comes_back": [id_text(pool, key) for key in applied.back],
         "forgotten": [id_text(pool, key) for key in applied.forgotten],
         "notices": notices,
@@ -263,7 +258,7 @@ def _waited_for(pool: TaskPool) -> list[str]:
     return [id_text(pool, key) for key in begun[:WAITED_FOR_MAX]]
 
 
-def _flows_of(pool: TaskPool, key: Key, submits: list[Submit]) -> str | None:
+def _flows_of(pool: TaskPool, key: Key, submits: list[events.Submit]) -> str | None:
     """Returns the flows a task is in now; None if it is not in the pool."""
     task = pool.tasks.get(key)
     if task is not None:

@@ -30,23 +30,13 @@ from tidewheel.core.graph.outputs import (
     SUCCEEDED,
 )
 from tidewheel.core.queue.task import Instant
-from tidewheel.core.sched import events
+from tidewheel.core.sched import events, spawn
 from tidewheel.core.sched.dependency_index import IndexedLink, IndexedNode
 from tidewheel.core.sched.dependents import links_from
 from tidewheel.core.sched.evaluation import suicide_holds
 from tidewheel.core.sched.pool import RunStatus, StepContext, TaskPool
 from tidewheel.core.sched.propagation import complete_output, publish
 from tidewheel.core.sched.reachability import FINISHED, finished_as, mark_unreachable
-from tidewheel.core.sched.spawn import (
-    EXPIRY,
-    RETRY,
-    STALL,
-    clock_at,
-    leave,
-    no_longer_waits,
-    set_expiry,
-    settle,
-)
 from tidewheel.core.sched.task_state import (
     AtomValue,
     Flows,
@@ -123,7 +113,7 @@ def job_ended(context: StepContext, event: events.JobEnded) -> None:
 def timer_fired(context: StepContext, event: events.TimerFired) -> None:
     if event.task is None:
         run = context.pool.run
-        if event.name == STALL and run.status == RunStatus.STALLED:
+        if event.name == spawn.STALL and run.status == RunStatus.STALLED:
             run.stopping = "now"
             context.touched.run = True
             context.notice("stall timeout", None, "stalled for too long")
@@ -131,19 +121,19 @@ def timer_fired(context: StepContext, event: events.TimerFired) -> None:
     task = context.pool.tasks.get(event.task)
     if task is None:
         return
-    if event.name == EXPIRY:
+    if event.name == spawn.EXPIRY:
         expire(context, task)
     elif event.name in task.waits:
-        no_longer_waits(context, task, event.name)
-        settle(context, task)
+        spawn.no_longer_waits(context, task, event.name)
+        spawn.settle(context, task)
 
 
 def xtrigger_satisfied(context: StepContext, event: events.XtriggerSatisfied) -> None:
     for key in event.tasks:
         task = context.pool.tasks.get(key)
         if task is not None and event.label in task.waits:
-            no_longer_waits(context, task, event.label)
-            settle(context, task)
+            spawn.no_longer_waits(context, task, event.label)
+            spawn.settle(context, task)
 
 
 def expire(context: StepContext, task: PooledTask) -> None:
@@ -189,7 +179,7 @@ def _is_late(context: StepContext, task: PooledTask) -> bool:
         and task.standing is PoolState.READY
         and context.pool.tasks.get(task.key) is task
         and not task.manual
-        and context.now >= clock_at(context.pool, task.point, after)
+        and context.now >= spawn.clock_at(context.pool, task.point, after)
     )
 
 
@@ -212,7 +202,7 @@ def conclude(context: StepContext, task: PooledTask) -> None:
     """Lets an ended task leave if it is complete or runs alone; else it stays as incomplete."""
     stop_after(context, task.key)
     if not task.flows:
-        leave(context, task)
+        spawn.leave(context, task)
     elif is_complete(task):
         finish(context, task)
     else:
@@ -220,7 +210,7 @@ def conclude(context: StepContext, task: PooledTask) -> None:
         task.waits.clear()
         what = lacking_text(context.pool, task) or f"{task.ended}, which nothing handles"
         context.notice("incomplete", task.key, f"{context.name_of(task.key)} {what}")
-        settle(context, task)
+        spawn.settle(context, task)
         apply_level_to(context, task)
 
 
@@ -300,7 +290,7 @@ def _first_points(pool: TaskPool, link: IndexedLink, parent: Point) -> Iterator[
 
 def finish(context: StepContext, task: PooledTask) -> None:
     """Lets a complete task leave at once; its unmade outputs die, unless it ran with --wait."""
-    leave(context, task)
+    spawn.leave(context, task)
     if task.flow_wait:
         task.memory.held_back = tuple(task.outputs)
         context.touched.memory[task.key] = None
@@ -333,14 +323,14 @@ def try_again(
     at = Instant(context.now + delays[tried - 1])
     task.stage = JobPhase.WAITING
     task.missing = 0
-    task.waits[RETRY] = None
-    context.effects.append(events.SetTimer(key, RETRY, at))
+    task.waits[spawn.RETRY] = None
+    context.effects.append(events.SetTimer(key, spawn.RETRY, at))
     if task.plan.expiry is not None:
-        set_expiry(context, task)
+        spawn.set_expiry(context, task)
     context.notice(
         "retry", key, f"{context.name_of(key)} {output}: retry {tried} of {len(delays)}"
     )
-    settle(context, task)
+    spawn.settle(context, task)
     apply_level_to(context, task)
     return True
 
@@ -379,7 +369,7 @@ def apply_to(context: StepContext, task: PooledTask) -> None:
     if not suicide_holds(context.pool, node, task.point, task.flows):
         return
     context.notice("suicide", task.key, f"{context.name_of(task.key)} was removed by suicide")
-    leave(context, task)
+    spawn.leave(context, task)
     mark_unreachable(context, node, task.point, task.flows, BY_SUICIDE)
 
 

@@ -143,21 +143,15 @@ def leaf_value(pool: TaskPool, leaf: IndexedAtom, point: Point, flows: Flows) ->
     if len(pool.flows) > 1:
         flows -= _ignoring(pool, parent, flows)
     if leaf.absolute is not None:
-        return _absolute_value(pool, leaf, flows)
+        values = pool.absolute.get(absolute_key(leaf), {})
+        found = [values.get(flow, OPEN) for flow in flows] or [OPEN]
+        return TRUE if TRUE in found else (OPEN if OPEN in found else max(found))
     if leaf.group is not None:
         return group_value(pool, leaf.group, parent, flows)
     memory = pool.recall(parent, leaf.node)
     if memory is None and leaf.shift != 0 and not pool.node(leaf.node).is_at(parent):
         return LOST
     return output_value(memory, leaf.output, flows)
-
-
-def _absolute_value(pool: TaskPool, leaf: IndexedAtom, flows: Flows) -> AtomValue:
-    values = pool.absolute.get(absolute_key(leaf))
-    if not values or not flows:
-        return OPEN
-    found = [values.get(flow, OPEN) for flow in flows]
-    return TRUE if TRUE in found else (OPEN if OPEN in found else max(found))
 
 
 def recorded_value(pool: TaskPool, leaf: IndexedAtom, flow: int) -> AtomValue:

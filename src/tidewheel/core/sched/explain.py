@@ -20,23 +20,9 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
 from tidewheel.core.queue.task import Instant
+from tidewheel.core.sched import dependency_index, events
 from tidewheel.core.sched.completion import NAMED_MAX, lacking, lacking_text
-from tidewheel.core.sched.dependency_index import (
-    IndexedAtom,
-    IndexedFamily,
-    IndexedNode,
-    PreviousInstance,
-)
 from tidewheel.core.sched.evaluation import is_true, leaf_value, member_value, untrue_leaves
-from tidewheel.core.sched.events import (
-    Effect,
-    Event,
-    JobEnd,
-    JobEnded,
-    Notice,
-    RunReloaded,
-    Submit,
-)
 from tidewheel.core.sched.index_builder import BAD_ENDS
 from tidewheel.core.sched.persistence import everything, rebuild
 from tidewheel.core.sched.pool import RunStatus, TaskPool
@@ -179,7 +165,7 @@ def _why_not_submitted(pool: TaskPool, task: PooledTask) -> Reason:
 
 
 def _why_open(
-    pool: TaskPool, leaves: list[IndexedAtom], child: Key, flows: Flows
+    pool: TaskPool, leaves: list[dependency_index.IndexedAtom], child: Key, flows: Flows
 ) -> Iterator[Reason]:
     """Returns why each of these atoms is not true yet; ways that were not taken come last.
 
@@ -207,7 +193,7 @@ class _Atom(NamedTuple):
 
 
 def _why_family(
-    pool: TaskPool, leaf: IndexedAtom, point: Point, child: Key, flows: Flows
+    pool: TaskPool, leaf: dependency_index.IndexedAtom, point: Point, child: Key, flows: Flows
 ) -> Reason:
     """Names the first member that keeps the family from its output and that needs help."""
     group = leaf.group
@@ -263,7 +249,7 @@ def _why_parent(pool: TaskPool, atom: _Atom, reason: Reason) -> Reason:
     )
 
 
-def _why_absent(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
+def _why_absent(pool: TaskPool, node: dependency_index.IndexedNode, key: Key) -> list[Reason]:
     name = _name(pool, key)
     if not node.is_at(key[0]):
         return [Reason(f"{name} is on no sequence: there is no such task", passes=False)]
@@ -291,7 +277,9 @@ def _mending(pool: TaskPool, key: Key, flow: int) -> str:
     return f"{first}trigger {_name(pool, key)}"
 
 
-def _why_unspawned(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
+def _why_unspawned(
+    pool: TaskPool, node: dependency_index.IndexedNode, key: Key
+) -> list[Reason]:
     flows = frozenset(flow for flow, count in pool.flow_counts.items() if count)
     missing = []
     for arrow, _ in node.arrows_at(key[0]):
@@ -303,7 +291,7 @@ def _why_unspawned(pool: TaskPool, node: IndexedNode, key: Key) -> list[Reason]:
     return found or [Reason(text, passes=True, command=f"trigger {_name(pool, key)}")]
 
 
-def trigger_line(pool: TaskPool, submit: Submit) -> str:
+def trigger_line(pool: TaskPool, submit: events.Submit) -> str:
     """Returns `POINT/NAME -triggered off ['P/N', …] in flow N[,M]`; ask right after a step."""
     task = pool.tasks[submit.task]
     text = pool.plan.text
@@ -333,7 +321,7 @@ def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
             if not mask >> leaf.number & 1:
                 continue
             parent = leaf.parent_point(point, initial)
-            if parent < initial and isinstance(leaf.offset, PreviousInstance):
+            if parent < initial and isinstance(leaf.offset, dependency_index.PreviousInstance):
                 continue  # the first instance has none before it
             if leaf.group is None:
                 found.add((parent, leaf.node))
@@ -344,7 +332,11 @@ def triggered_off(pool: TaskPool, task: PooledTask) -> tuple[Key, ...]:
 
 
 def _members(
-    pool: TaskPool, group: IndexedFamily, point: Point, flows: Flows, by_hand: bool
+    pool: TaskPool,
+    group: dependency_index.IndexedFamily,
+    point: Point,
+    flows: Flows,
+    by_hand: bool,
 ) -> set[Key]:
     """Returns the members that made a family's atom true: all, or of `-any` those that did."""
     every = {(point, member) for member in group.members}
@@ -365,29 +357,29 @@ class Tried(NamedTuple):
     graph: Graph
     pool: TaskPool
     touched: tuple[Key, ...]
-    effects: tuple[Effect, ...]
+    effects: tuple[events.Effect, ...]
 
 
 class InterventionPreview(NamedTuple):
     """Holds what would run, in order; what would then wait and for what; what would be said."""
 
-    runs: tuple[Submit, ...]
+    runs: tuple[events.Submit, ...]
     waits: dict[Key, list[Reason]]
-    notices: tuple[Notice, ...]
+    notices: tuple[events.Notice, ...]
     cut: bool
 
 
-def tried(pool: TaskPool, events: Iterable[Event]) -> Tried:
+def tried(pool: TaskPool, happened: Iterable[events.Event]) -> Tried:
     """Returns what is so at once, before any job has done anything."""
     copy = rebuild(pool.plan, everything(pool), pool.past)
     graph = pool.plan.graph
     touched: dict[Key, None] = {}
-    effects: list[Effect] = []
-    for event in events:
+    effects: list[events.Effect] = []
+    for event in happened:
         outcome = step(graph, copy, event)
         touched |= dict.fromkeys((*outcome.touched.tasks, *outcome.touched.memory))
         effects += outcome.effects
-        graph = event.graph if isinstance(event, RunReloaded) else graph
+        graph = event.graph if isinstance(event, events.RunReloaded) else graph
     return Tried(graph, copy, tuple(sorted(touched)), tuple(effects))
 
 
@@ -397,22 +389,22 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
     Changes `start.pool`.
     """
     copy = start.pool
-    runs: list[Submit] = []
-    notices: list[Notice] = []
-    todo: deque[Submit] = deque()
+    runs: list[events.Submit] = []
+    notices: list[events.Notice] = []
+    todo: deque[events.Submit] = deque()
 
-    def take(effects: Iterable[Effect]) -> None:
+    def take(effects: Iterable[events.Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Submit):
+            if isinstance(effect, events.Submit):
                 todo.append(effect)
                 runs.append(effect)
-            elif isinstance(effect, Notice):
+            elif isinstance(effect, events.Notice):
                 notices.append(effect)
 
     take(start.effects)
     while todo and len(runs) < SUBMISSIONS_MAX:
         one = todo.popleft()
-        end = JobEnded(one.task, one.submit, JobEnd.SUCCEEDED, at)
+        end = events.JobEnded(one.task, one.submit, events.JobEnd.SUCCEEDED, at)
         take(step(start.graph, copy, end).effects)
     waits = {
         key: why(copy, key)
@@ -422,6 +414,6 @@ def look_ahead(pool: TaskPool, start: Tried, at: Instant) -> InterventionPreview
     return InterventionPreview(tuple(runs), waits, tuple(notices), cut=bool(todo))
 
 
-def preview(pool: TaskPool, event: Event) -> InterventionPreview:
+def preview(pool: TaskPool, event: events.Event) -> InterventionPreview:
     """Looks ahead from one event."""
     return look_ahead(pool, tried(pool, (event,)), event.at)

@@ -26,16 +26,10 @@ from itertools import islice
 from operator import attrgetter
 
 from tidewheel.core.cycling.calendar import Point, add
+from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.absolute_triggers import evaluate_dead_at, first_known, move_front
 from tidewheel.core.sched.completion import apply_level_to
 from tidewheel.core.sched.dependency_index import Ask, IndexedArrow, IndexedNode
-from tidewheel.core.sched.evaluation import (
-    absolute_key,
-    holds,
-    leaf_value,
-    never_comes,
-    outside_value,
-)
 from tidewheel.core.sched.events import CancelTimer, Submit
 from tidewheel.core.sched.flows import may_spawn
 from tidewheel.core.sched.pool import LimitQueue, StepContext, TaskPool
@@ -310,7 +304,7 @@ def _queue(context: StepContext, queue: LimitQueue, task: PooledTask) -> None:
 
 def is_parentless(pool: TaskPool, node: IndexedNode, point: Point, flows: Flows) -> bool:
     """Says whether no other task need spawn the node's task at this point."""
-    if never_comes(pool, node, point):
+    if evaluation.never_comes(pool, node, point):
         return False
     by_shape = pool.plan.policy.parentless_by_shape
     holds_there = _is_parentless_by_shape if by_shape else _is_true_without_parents
@@ -323,12 +317,12 @@ def _is_true_without_parents(
     mask = 0
     for leaf in arrow.leaves:
         parent = leaf.parent_point(point, pool.plan.initial)
-        value = outside_value(pool, leaf, parent, flows)
+        value = evaluation.outside_value(pool, leaf, parent, flows)
         if value is None and leaf.absolute is not None:
-            value = leaf_value(pool, leaf, point, flows)
+            value = evaluation.leaf_value(pool, leaf, point, flows)
         if value is AtomValue.TRUE:
             mask |= 1 << leaf.number
-    return holds(arrow.expression, mask)
+    return evaluation.holds(arrow.expression, mask)
 
 
 def _is_parentless_by_shape(
@@ -337,7 +331,8 @@ def _is_parentless_by_shape(
     leaves = arrow.leaves
     initial = pool.plan.initial
     outside = (
-        outside_value(pool, leaf, leaf.parent_point(point, initial), flows) for leaf in leaves
+        evaluation.outside_value(pool, leaf, leaf.parent_point(point, initial), flows)
+        for leaf in leaves
     )
     return all(leaf.absolute is not None for leaf in leaves) or all(
         value is AtomValue.TRUE for value in outside
@@ -456,8 +451,8 @@ def _may_be_parentless(pool: TaskPool, arrow: IndexedArrow, flows: Flows) -> boo
     mask = 0
     for leaf in arrow.leaves:
         if leaf.absolute is not None:
-            values = pool.absolute.get(absolute_key(leaf), {})
+            values = pool.absolute.get(evaluation.absolute_key(leaf), {})
             found = {values.get(flow) for flow in flows}
-            found.add(outside_value(pool, leaf, leaf.absolute, flows))
+            found.add(evaluation.outside_value(pool, leaf, leaf.absolute, flows))
             mask |= (AtomValue.TRUE in found) << leaf.number
-    return holds(arrow.expression, mask)
+    return evaluation.holds(arrow.expression, mask)

@@ -34,6 +34,7 @@ from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.definition import Atom, Condition, Group, XtriggerTerm
 from tidewheel.core.graph.graph import Graph
 from tidewheel.core.graph.outputs import SUCCEEDED
+from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.dependency_index import (
     AtomMeaning,
     DependencyIndex,
@@ -43,12 +44,6 @@ from tidewheel.core.sched.dependency_index import (
     orphan,
 )
 from tidewheel.core.sched.dependents import relative_dependents
-from tidewheel.core.sched.evaluation import (
-    absolute_key,
-    count_remembered,
-    leaf_value,
-    missing_arrows,
-)
 from tidewheel.core.sched.pool import AbsoluteKey, FlowState, Past, RunState, TaskPool, Touched
 from tidewheel.core.sched.spawn import standing_of
 from tidewheel.core.sched.task_state import (
@@ -279,7 +274,7 @@ def rebuild(
         _admit(pool, task)
     for point in pool.memory:
         if run.horizon is None or point >= run.horizon:
-            count_remembered(pool, point)
+            evaluation.count_remembered(pool, point)
     pool.base = pool.counted.earliest()
     _look_ahead(pool)
     return pool
@@ -319,8 +314,9 @@ def reads_otherwise(pool: TaskPool, rows: Iterable[Change]) -> bool:
 
 
 def _missed_one(pool: TaskPool, task: PooledTask) -> bool:
-    return missing_arrows(task) == 0 or any(
-        not task.true & bit and leaf_value(pool, leaf, task.point, task.flows) is AtomValue.TRUE
+    return evaluation.missing_arrows(task) == 0 or any(
+        not task.true & bit
+        and evaluation.leaf_value(pool, leaf, task.point, task.flows) is AtomValue.TRUE
         for leaf, bit in task.plan.leaves_at(task.point)
     )
 
@@ -375,7 +371,7 @@ def _task(pool: TaskPool, row: PooledTaskRow) -> PooledTask:
     true = node.mask_of(point, _atoms(pool.plan, row), pool.plan.initial)
     task = PooledTask(node, key, point, row.flows, memory, row.submit, true, row.stage)
     # Were nothing missing now, it would be ready without anybody having said so.
-    task.missing = max(1, missing_arrows(task)) if row.missing else 0
+    task.missing = max(1, evaluation.missing_arrows(task)) if row.missing else 0
     task.waits, task.outputs = dict.fromkeys(row.waits), dict.fromkeys(row.outputs)
     for name, value in zip(_SAME, _same(row), strict=True):
         setattr(task, name, value)
@@ -402,7 +398,7 @@ def _admit(pool: TaskPool, task: PooledTask) -> None:
     if task.plan.waits_for_absolute:
         for leaf, bit in task.plan.leaves_at(task.point):
             if leaf.absolute is not None and not task.true & bit:
-                pool.waiting_for.setdefault(absolute_key(leaf), {})[task.key] = None
+                pool.waiting_for.setdefault(evaluation.absolute_key(leaf), {})[task.key] = None
 
 
 def old_atoms(graph: Graph, row: PooledTaskRow) -> tuple[AtomMeaning, ...]:

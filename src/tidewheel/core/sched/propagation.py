@@ -16,27 +16,14 @@ from collections.abc import Iterable
 
 from tidewheel.core.cycling.calendar import Point
 from tidewheel.core.graph.outputs import IMPLIED, STANDARD
+from tidewheel.core.sched import evaluation
 from tidewheel.core.sched.absolute_triggers import first_child_point, settle_absolute
 from tidewheel.core.sched.dependency_index import IndexedFamily, IndexedLink, IndexedNode
 from tidewheel.core.sched.dependents import dependents
-from tidewheel.core.sched.evaluation import (
-    group_count,
-    group_value,
-    leaf_value,
-    member_value,
-    never_comes,
-    value_to,
-)
 from tidewheel.core.sched.flows import may_spawn
 from tidewheel.core.sched.pool import StepContext
 from tidewheel.core.sched.spawn import look_up_in, satisfy, settle, spawn
-from tidewheel.core.sched.task_state import (
-    AtomValue,
-    Flows,
-    JobPhase,
-    Key,
-    PooledTask,
-)
+from tidewheel.core.sched.task_state import AtomValue, Flows, JobPhase, Key, PooledTask
 
 _STANDARD = frozenset(STANDARD)
 _WITH_IMPLIED = {output: (*implied, output) for output, implied in IMPLIED.items()}
@@ -117,7 +104,10 @@ def _satisfy_if_heard(context: StepContext, task: PooledTask) -> None:
     """Satisfies what a task waits for of families, with what members told that ran alone."""
     for arrow, base in task.plan.arrows_at(task.point):
         for leaf in arrow.leaves:
-            if leaf.group is not None and value_to(context.pool, leaf, task) is AtomValue.TRUE:
+            if (
+                leaf.group is not None
+                and evaluation.value_to(context.pool, leaf, task) is AtomValue.TRUE
+            ):
                 satisfy(context, task, arrow, base, leaf.number)
 
 
@@ -183,7 +173,7 @@ def spawn_on_demand(
             fresh -= memory.verdicts.keys()
     if len(pool.flows) > 1 or pool.flows[1].stopped or point < pool.run.start:
         fresh = frozenset(flow for flow in fresh if may_spawn(pool, flow, point))
-    if fresh and not never_comes(pool, node, point):
+    if fresh and not evaluation.never_comes(pool, node, point):
         spawn(context, node, point, fresh, true)
         consider_level(context, node, point, fresh)
 
@@ -207,10 +197,10 @@ def count_member(
     pool = context.pool
     memory = pool.recall(point, name)
     for flow in sorted(flows):
-        count = group_count(pool, group, point, flow, name)
+        count = evaluation.group_count(pool, group, point, flow, name)
         before = count.value(group.every)
         one = frozenset({flow})
-        value = member_value(memory, group, one)
+        value = evaluation.member_value(memory, group, one)
         # A reload may have taken an active one off its sequence.
         is_off = value is AtomValue.OPEN and not pool.node(name).is_at(point)
         count.put(name, AtomValue.LOST if is_off else value)
@@ -260,7 +250,7 @@ def _tell_merged(context: StepContext, group: IndexedFamily, point: Point, flow:
                 task = context.pool.tasks.get((child, node.name))
                 if task is None or len(task.flows) == 1 or flow not in task.flows:
                     continue
-                value = group_value(context.pool, group, point, task.flows)
+                value = evaluation.group_value(context.pool, group, point, task.flows)
                 if value is AtomValue.TRUE and not task.outputs:
                     satisfy(context, task, link.arrow, base, link.leaf.number)
                 elif value <= AtomValue.LOST:
@@ -332,7 +322,7 @@ def _record_made(context: StepContext, task: PooledTask, new: Flows) -> None:
                 continue
             leaf = child.link.leaf
             if (
-                leaf_value(context.pool, leaf, child.point, new & pooled.flows)
+                evaluation.leaf_value(context.pool, leaf, child.point, new & pooled.flows)
                 is AtomValue.TRUE
             ):
                 satisfy(context, pooled, child.link.arrow, child.base, leaf.number)

@@ -31,14 +31,7 @@ from tidewheel.core.sched.index_builder import build_index
 from tidewheel.core.sched.lifecycle import update_status
 from tidewheel.core.sched.limits import admit_within_limit, move_on, start_chain, submit_ready
 from tidewheel.core.sched.persistence import Change, changes
-from tidewheel.core.sched.pool import (
-    Past,
-    RunState,
-    RunStatus,
-    StepContext,
-    TaskPool,
-    Touched,
-)
+from tidewheel.core.sched.pool import Past, RunState, RunStatus, StepContext, TaskPool, Touched
 from tidewheel.core.sched.propagation import spawn_on_demand
 from tidewheel.core.sched.reachability import evaluate_all
 from tidewheel.core.sched.task_state import PoolState
