@@ -62,14 +62,7 @@ def all_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[
 
 def relative_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Dependent]:
     """Yields the tasks that wait for any output of a task at this point, not at a fixed one."""
-    links = [link for links in node.links.values() for link in links]
-    for groups in node.groups.values():
-        links += (link for group in groups for link in group.links)
-    for link in links:
-        if link.leaf.absolute is None and not link.arrow.suicide:
-            for child in pool.plan.child_points(link, point):
-                for target, base in link.arrow.targets:
-                    yield Dependent(link, child, target, base)
+    return (one for one in all_dependents(pool, node, point) if one.link.leaf.absolute is None)
 
 
 def evicted_dependents(pool: TaskPool, node: IndexedNode, point: Point) -> Iterator[Dependent]:
